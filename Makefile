@@ -1,33 +1,31 @@
-# `make` alone lists the targets. They install into .venv and the cache only, and name what the machine lacks with the command that gets it.
+# `make` alone lists the main targets. They install into .venv and the cache only, and name a missing program with the command that installs it.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SPARK ?= 1
-# The one 4.x whose Kafka connector can be had whole (pipeline/session.py); the package's extra takes a wider range.
-PYSPARK := pyspark==4.0.0
+# Pins the pyspark that is tested; the package's extra takes a wider range.
+CONSTRAINTS := constraints.txt
 STAMP := $(VENV)/.installed-$(if $(filter 0,$(SPARK)),dev,all)
 
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test test-all conformance long fuzz check generate rules bench race ab broker needs needs-java needs-browser needs-valgrind needs-go install
+.PHONY: help demo report test test-all conformance long fuzz check docs generate rules bench race ab broker needs needs-java needs-browser needs-clients needs-valgrind needs-go install
 
 help:
-	@echo "make demo      the main job: three brokers, kafka-python, confluent-kafka and Spark against them (SPARK=0 leaves Spark out)"
-	@echo "make report    what a trace (TRACE=DIR, of kafkaproto broker --trace DIR, or a capture) says, as one page; it goes into OUT (DIR.tables)"
-	@echo "make test      the fast tests, which need only Python: every rule, in three minutes (ARGS=\"...\" adds options of pytest)"
-	@echo "make test-all  every test: also the Java oracle, a real Kafka, Spark, a browser, and the slow ones"
-	@echo "make conformance   the black-box suite against ours and a real Kafka 3.9.1, as a card; ARGS=\"--bootstrap HOST:PORT\" for yours, RIVALS=1 with kfake and librdkafka's mock"
-	@echo "make long      the parts that take hours and are missing: 10,000 seeds, 2,000 conversations, ...; writes LONG.md (ARGS=--list, ARGS='--minutes N')"
-	@echo "make fuzz      coverage-guided fuzzing of the codec for SECONDS (1200); what it finds new goes into tests/fuzz/corpus"
-	@echo "make check     format, lint, types, import contracts, generated code, rules"
-	@echo "make generate  write kafkaproto/messages from schemas/"
-	@echo "make rules     each rule of RULES.md names its tests, and they exist"
-	@echo "make bench     codec, what quotas and traces cost, kafka_py, race; writes the ratios into BENCHMARKS.md"
-	@echo "make race      the broker against bare asyncio, kfake and a real Kafka"
-	@echo "make ab        compare the working tree with BASE (HEAD): instructions, start, memory and paired rounds of the race; needs valgrind"
-	@echo "make broker    run three brokers on 9092 to 9094; ARGS=\"...\" adds options"
+	@echo "make demo         run real clients and Spark against three brokers and print what they saw (SPARK=0 leaves Spark out)"
+	@echo "make broker       start three brokers on ports 9092 to 9094 (ARGS=\"...\" adds options)"
+	@echo "make report       write the report of a recorded trace or a capture (TRACE=DIR OUT=DIR)"
+	@echo "make conformance  run the conformance suite against this broker and Kafka 3.9.1 (ARGS=\"--bootstrap HOST:PORT\" for yours)"
+	@echo "make test         run the fast tests, which need only Python; takes some minutes (ARGS=\"...\" adds options of pytest)"
+	@echo "make test-all     run every test: also Java, a real Kafka, Spark, a browser, and the slow ones"
+	@echo "make check        check format, lint, types, import contracts and generated files"
+	@echo "make docs         build the documentation into site/"
+	@echo "make ab           compare speed and memory of the working tree with BASE (default: HEAD)"
+	@echo "make race         measure the broker against bare asyncio, kfake and a real Kafka"
+	@echo "make bench        measure codec, quotas, traces, kafka_py and the race; writes docs/benchmarks.md"
+	@echo "make long         run the proofs that take hours and are missing; writes docs/long-run.md (ARGS=--list lists them)"
 
 needs:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -46,11 +44,11 @@ needs-browser:
 
 $(VENV)/.installed-dev: EXTRAS := dev
 $(VENV)/.installed-all: EXTRAS := dev,spark
-$(VENV)/.installed-%: pyproject.toml Makefile | needs
+$(VENV)/.installed-%: pyproject.toml Makefile $(CONSTRAINTS) | needs
 	@echo "installing into $(VENV): $(EXTRAS)"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "$(PYTHON) cannot make a virtual environment. Get what is missing: apt install python3-venv" >&2; exit 1; }
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]' $(if $(findstring spark,$(EXTRAS)),'$(PYSPARK)')
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -m compileall -q kafkaproto broker
 	@touch $@
 
@@ -69,6 +67,11 @@ needs-go:
 	  echo "Go is missing: kfake, which the race measures, is built with it. Get it: apt install golang-go, or brew install go;" \
 	       "make race ARGS=--alone does without" >&2; exit 1; }
 
+needs-clients:
+	@for name in mvn go npm; do command -v $$name >/dev/null || { \
+	  echo "$$name is missing: tests run the clients in Java, Go and JavaScript of the documentation. Get it: apt install maven golang-go npm," \
+	       "or brew install maven go node" >&2; exit 1; }; done
+
 needs-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: make ab counts instructions with it. Get it: apt install valgrind" >&2; exit 1; }
 
@@ -76,7 +79,7 @@ needs-valgrind:
 test: $(or $(wildcard $(VENV)/.installed-all),$(VENV)/.installed-dev)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not java and not spark and not browser and not slow" $(ARGS)
 
-test-all: needs-java needs-browser needs-valgrind $(VENV)/.installed-all
+test-all: needs-java needs-clients needs-browser needs-valgrind $(VENV)/.installed-all
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 conformance: needs-java $(VENV)/.installed-all
@@ -97,6 +100,14 @@ check: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m kafkaproto.generator --check
 	$(BIN)/python -m tests.rules
+	$(BIN)/python -m tests.documentation
+
+docs: $(STAMP)
+	@$(BIN)/python -c 'import mkdocs, material, mkdocstrings' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@if grep -rlE '(src|<link[^>]*href)="https?:' site --include=*.html; then echo "these pages load files from elsewhere" >&2; exit 1; fi
+	@echo "site/index.html is written; $(PYTHON) -m http.server -d site serves it with its search"
 
 generate: $(STAMP)
 	$(BIN)/python -m kafkaproto.generator

@@ -1,9 +1,7 @@
-"""What a feature costs who uses it: a part of the race on a broker with it against one without, interleaved. Writes BENCHMARKS.md.
+"""The cost of a feature: rows of the race on a broker with the feature and on one without it, interleaved. Writes docs/benchmarks.md.
 
-quotas: 1,000 client-ids and 1,000 users have quotas of bytes and of time, the client that runs among them, which it never reaches:
-everything is charged and nothing throttled. trace: all traffic is recorded (`--trace`).
-
-usage: python -m benchmarks.costs [quotas|trace]... [--rounds 40] [--check]
+quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and time quotas that are never reached: every
+request is charged and none is throttled. trace: all traffic is recorded (`--trace`).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from benchmarks import raw_client as client
-from benchmarks.programs import Program
+from benchmarks.programs import Program, choice_of
 from benchmarks.race import Cell, fetched, ours, produced, run_cells, running
 from benchmarks.report import write_section
 from kafkaproto.api import ApiKey
@@ -34,8 +32,12 @@ WITHOUT, WITH = "without", "with"
 
 
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
-    """A part of the race, short enough for many rounds. How much is to be left: where batches count, and where requests do."""
-    large, small = ({WITH: 0.0, WITHOUT: wanted} for wanted in (of_batches, of_requests))
+    """Return rows of the race that are short enough for many rounds.
+
+    of_batches, of_requests: least ratio of the speed with the feature to the speed without it, in rows where the handling of batches dominates
+    and in rows where the handling of requests does.
+    """
+    large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [
         Cell("produce, 1 KB batches", produced(1, 5000), small),
         Cell("produce, 16 KB batches", produced(16, 2000), large),
@@ -48,7 +50,7 @@ def cells(of_batches: float, of_requests: float) -> list[Cell]:
 
 
 def set_quotas(address: str) -> None:
-    """Quotas of many, and of the client-id and the user that the race runs as."""
+    """Set quotas for many clients, and for the client id and user that the race runs as."""
     clients = ["race", *(f"client-{i}" for i in range(MANY - 1))]
     users = ["ANONYMOUS", *(f"user-{i}" for i in range(MANY - 1))]
     entities = [[("client-id", name)] for name in clients] + [[("user", name)] for name in users]
@@ -59,10 +61,10 @@ def set_quotas(address: str) -> None:
         )
         for entity in entities
     ]
-    answer = client.ask(address, ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
-    refused = [entry for entry in answer.entries if entry.error_code]
-    if refused or len(answer.entries) != 2 * MANY:
-        raise RuntimeError(f"AlterClientQuotas answered {refused[:1] or len(answer.entries)}")
+    response = client.ask(address, ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
+    rejected = [entry for entry in response.entries if entry.error_code]
+    if rejected or len(response.entries) != 2 * MANY:
+        raise RuntimeError(f"AlterClientQuotas returned {rejected[:1] or len(response.entries)}")
 
 
 @contextmanager
@@ -82,7 +84,10 @@ def with_trace() -> Iterator[Program]:
 
 
 class Feature(NamedTuple):
-    """title, text: of its section. start: a running broker that has it. cells: what is raced, with what is wanted of each."""
+    """A feature to measure.
+
+    title, text: of its section in docs/benchmarks.md. start: runs a broker that has the feature. cells: rows of the race with the required ratios.
+    """
 
     title: str
     text: str
@@ -93,14 +98,14 @@ class Feature(NamedTuple):
 FEATURES = {
     "quotas": Feature(
         "What quotas cost",
-        f"How much of its own speed the broker keeps when {MANY} client-ids and {MANY} users have quotas of bytes and of time, the one that runs "
-        "among them",
+        f"Share of its own speed that the broker keeps when {MANY} client ids and {MANY} users have byte and time quotas, among them the client "
+        "that runs",
         with_quotas,
         cells(0.9, 0.9),
     ),
     "trace": Feature(
         "What a trace costs",
-        "How much of its own speed the broker keeps when `--trace` records all traffic",
+        "Share of its own speed that the broker keeps when `--trace` records all traffic",
         with_trace,
         cells(0.85, 0.6),
     ),
@@ -108,10 +113,20 @@ FEATURES = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("features", nargs="*", choices=[*FEATURES, []], help="all without any")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--check", action="store_true", help="fail when a ratio is below what is wanted")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.costs",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "features",
+        nargs="*",
+        type=choice_of(FEATURES),
+        metavar="FEATURE",
+        help=f"features to measure: {', '.join(FEATURES)} (default: all)",
+    )
+    parser.add_argument("--rounds", type=int, default=40, metavar="N", help="rounds of each row (default: 40)")
+    parser.add_argument("--check", action="store_true", help="fail if a ratio is below its limit")
     options = parser.parse_args()
     missed = []
     for name in options.features or FEATURES:
@@ -122,7 +137,7 @@ def main() -> int:
 
 
 def measured(name: str, rounds: int) -> list[str]:
-    """Run one feature's cells and write its section; what was missed."""
+    """Measure the rows of one feature and write its section of docs/benchmarks.md. Returns a description of each row below its limit."""
     feature = FEATURES[name]
     free = ours()
     free.name = WITHOUT
@@ -134,11 +149,11 @@ def measured(name: str, rounds: int) -> list[str]:
         pairs = zip(costly.seen[cell.name], free.seen[cell.name], strict=True)
         ratio = statistics.median(
             with_it / without for with_it, without in pairs
-        )  # a machine's speed changes from round to round
-        wanted = cell.wanted[WITHOUT]
-        rows.append((cell.name, f"{ratio:.2f} (≥ {wanted:g})" + (" **missed**" if ratio < wanted else "")))
-        if ratio < wanted:
-            missed.append(f"{name}, {cell.name}: {ratio:.2f}, wanted {wanted:g}")
+        )  # the speed of a machine changes from round to round
+        required = cell.required[WITHOUT]
+        rows.append((cell.name, f"{ratio:.2f} (≥ {required:g})" + (" **missed**" if ratio < required else "")))
+        if ratio < required:
+            missed.append(f"{name}, {cell.name}: {ratio:.2f}, required {required:g}")
     text = f"{feature.text}; interleaved, medians of the ratios of {rounds} rounds."
     print(
         write_section(
@@ -146,7 +161,7 @@ def measured(name: str, rounds: int) -> list[str]:
             feature.title,
             f"python -m benchmarks.costs {name}",
             text,
-            ("work", "with, of without"),
+            ("work", "with / without"),
             rows,
         )
     )

@@ -1,13 +1,12 @@
-"""The floor: the least that asyncio must do for the work of race.py. Not a broker.
+"""The floor: a minimal asyncio server that responds to the requests of race.py. It is not a broker.
 
-One partition a topic, one shape a request, nothing checked but the checksum. kafkaproto's broker is held against it: the ratio
-says how much of bare asyncio is left once it is a real broker. Records lie in memory files where the system has them.
-
-usage: python -m benchmarks.floor PORT [--files]     (--files: temporary files on disk instead)
+It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to the floor's shows how much
+of the speed of bare asyncio the broker keeps. Records lie in memory files if the system supports them.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import bisect
 import gc
@@ -33,7 +32,7 @@ def records_file() -> IO[bytes]:
 
 
 class Log:
-    """Batches one behind the other, and where each begins."""
+    """The log of one partition: a file with all batches, and the byte position in it at which each batch begins."""
 
     def __init__(self) -> None:
         self.file = records_file()
@@ -58,7 +57,7 @@ class Log:
 
 
 class Floor(asyncio.BufferedProtocol):
-    """One connection: frames are handled where they were received."""
+    """One connection. Frames are handled in the buffer that received them."""
 
     logs: dict[bytes, Log] = {}  # noqa: RUF012 - the whole state of the program
     port = 0
@@ -71,11 +70,13 @@ class Floor(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self.end == len(self.buffer):
-            held = self.end - self.start
-            wanted = 4 + int.from_bytes(self.buffer[self.start : self.start + 4], "big") if held >= 4 else 0
-            larger = memoryview(bytearray(max(wanted, held) + BUFFER_BYTES))
-            larger[:held] = self.buffer[self.start : self.end]
-            self.buffer, self.start, self.end = larger, 0, held
+            received_bytes = self.end - self.start
+            frame_bytes = (
+                4 + int.from_bytes(self.buffer[self.start : self.start + 4], "big") if received_bytes >= 4 else 0
+            )
+            larger = memoryview(bytearray(max(frame_bytes, received_bytes) + BUFFER_BYTES))
+            larger[:received_bytes] = self.buffer[self.start : self.end]
+            self.buffer, self.start, self.end = larger, 0, received_bytes
         return self.buffer[self.end :]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -151,4 +152,9 @@ async def serve(port: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.floor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("port", type=int, metavar="PORT", help="port to listen on; 0 picks a free one")
+    parser.add_argument("--files", action="store_true", help="keep records in temporary files on disk, not in memory")
+    asyncio.run(serve(parser.parse_args().port))

@@ -1,8 +1,8 @@
-"""How the cost of a request grows: with its partitions, with the connections, with the length of the log. Writes a picture and BENCHMARKS.md.
+"""How the time of a request grows with its partitions, with the connections and with the length of the log. Writes a chart and docs/benchmarks.md.
 
-Every number is a multiple of the first one of its row, so that flat is flat and linear is linear on any machine.
+Every number is divided by the first one of its row: absolute times depend on the machine, but the shape of the growth does not.
 
-usage: python -m benchmarks.growth [--quick]      (needs the extra "plots")
+It needs the extra "plots".
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks import raw_client as client
 from benchmarks.race import ours, running
-from benchmarks.report import write_section
+from benchmarks.report import PAGE, write_section
 from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkaproto.messages.metadata import MetadataRequest
 
-PICTURE = Path(__file__).with_name("growth.png")
+PICTURE = PAGE.parent / "images" / "growth.png"
 MB = 1_000_000
 Points = dict[int, float]
 
 
 def seconds_each(work: Callable[[], object], least: int = 15, budget_s: float = 1.0) -> float:
-    """The median of many calls."""
+    """Return the median time of a call in seconds, over at least `least` calls and `budget_s` seconds."""
     times: list[float] = []
-    begun = time.perf_counter()
-    while len(times) < least or time.perf_counter() - begun < budget_s:
+    run_start = time.perf_counter()
+    while len(times) < least or time.perf_counter() - run_start < budget_s:
         start = time.perf_counter()
         work()
         times.append(time.perf_counter() - start)
@@ -38,51 +37,51 @@ def seconds_each(work: Callable[[], object], least: int = 15, budget_s: float = 
 
 
 def by_partitions(address: str, counts: list[int]) -> Points:
-    """Seconds of a full fetch of so many partitions without records."""
-    found = {}
+    """Return the seconds of a full fetch, by the number of partitions in it. The partitions have no records."""
+    seconds_by_count = {}
     for count in counts:
         topic = client.new_topic(address, count)
-        asked = [FetchPartition(i, -1, 0, -1, -1, 1024) for i in range(count)]
-        data = client.frame(11, FetchRequest(max_bytes=MB, topics=[FetchTopic(topic.name, partitions=asked)]))
+        partitions = [FetchPartition(i, -1, 0, -1, -1, 1024) for i in range(count)]
+        data = client.frame(11, FetchRequest(max_bytes=MB, topics=[FetchTopic(topic.name, partitions=partitions)]))
         with client.connect(address) as sock:
 
             def work(sock=sock, data=data) -> None:  # type: ignore[no-untyped-def]
                 sock.sendall(data)
                 client.read_answer(sock)
 
-            found[count] = seconds_each(work)
+            seconds_by_count[count] = seconds_each(work)
         client.delete_topic(address, topic.name)
-    return found
+    return seconds_by_count
 
 
 def by_connections(address: str, counts: list[int]) -> Points:
-    """Seconds of a round trip on one connection while so many others are open, and idle."""
-    found, others = {}, []
+    """Return the seconds of a round trip on one connection, by the number of open connections. The other connections are idle."""
+    seconds_by_count, connections = {}, []
     data = client.frame(1, MetadataRequest([]))
     try:
         for count in counts:
-            while len(others) < count:
-                others.append(client.connect(address))
-                others[-1].sendall(data)
-                client.read_answer(others[-1])
+            while len(connections) < count:
+                connections.append(client.connect(address))
+                connections[-1].sendall(data)
+                client.read_answer(connections[-1])
 
-            def work(sock=others[0]) -> None:  # type: ignore[no-untyped-def]
+            def work(sock=connections[0]) -> None:  # type: ignore[no-untyped-def]
                 sock.sendall(data)
                 client.read_answer(sock)
 
-            found[count] = seconds_each(work, least=500)
+            seconds_by_count[count] = seconds_each(work, least=500)
     finally:
-        for sock in others:
+        for sock in connections:
             sock.close()
-    return found
+    return seconds_by_count
 
 
 def by_log_length(address: str, megabytes: list[int]) -> Points:
-    """Seconds of a fetch of one 16 KB batch at any offset of a log of so many MB."""
+    """Return the seconds of a fetch of one 16 KB batch at a random offset, by the size of the log in MB."""
     topic = client.new_topic(address)
     batch = client.batch_of(16, 1000)
-    chance = random.Random(1)
-    found, written = {}, 0
+    generator = random.Random(1)
+    seconds_by_size, written = {}, 0
     with client.connect(topic.leader) as sock:
         for size in megabytes:
             count = size * MB // len(batch) - written
@@ -90,15 +89,15 @@ def by_log_length(address: str, megabytes: list[int]) -> Points:
             written += count
 
             def work(records: int = written * 16) -> None:
-                asked = [FetchPartition(0, -1, chance.randrange(records), -1, -1, 1)]
-                request = FetchRequest(max_bytes=1, topics=[FetchTopic(topic.name, partitions=asked)])
+                partitions = [FetchPartition(0, -1, generator.randrange(records), -1, -1, 1)]
+                request = FetchRequest(max_bytes=1, topics=[FetchTopic(topic.name, partitions=partitions)])
                 sock.sendall(client.frame(11, request))
                 assert len(client.read_answer(sock)) > len(batch)
 
-            found[size] = seconds_each(work, least=500)
+            seconds_by_size[size] = seconds_each(work, least=500)
             print(f"log of {size} MB done", file=sys.stderr, flush=True)
     client.delete_topic(address, topic.name)
-    return found
+    return seconds_by_size
 
 
 def multiples(points: Points) -> Points:
@@ -114,8 +113,8 @@ def draw(panels: list[tuple[str, str, Points]]) -> None:
 
     figure, axes = pyplot.subplots(1, len(panels), figsize=(12, 3.6), layout="constrained")
     for axis, (title, unit, points) in zip(axes, panels, strict=True):
-        found = multiples(points)
-        xs, ys = list(found), list(found.values())
+        ratios = multiples(points)
+        xs, ys = list(ratios), list(ratios.values())
         axis.loglog(xs, ys, marker="o", label="measured")
         axis.loglog(xs, [x / xs[0] for x in xs], linestyle=":", color="grey", label="linear")
         axis.set(title=title, xlabel=unit, ylabel="time of a request, multiple of the first", ylim=(0.3, None))
@@ -124,9 +123,13 @@ def draw(panels: list[tuple[str, str, Points]]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.growth", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--quick", action="store_true", help="small numbers, no picture and no BENCHMARKS.md: to see that it works"
+        "--quick",
+        action="store_true",
+        help="a short trial run with small numbers; writes no chart and no docs/benchmarks.md",
     )
     options = parser.parse_args()
     partitions, connections, megabytes = [1, 10, 100, 1000, 10_000], [1, 10, 100, 1000], [1, 10, 100, 1000, 5000]
@@ -152,10 +155,9 @@ def main() -> int:
             "growth",
             "How cost grows",
             "python -m benchmarks.growth",
-            "The time of a request as a multiple of the first one's of its row: flat where the work is the same, linear where there is "
-            "more of it.\n\n"
-            f"![time of a request against partitions, connections and log length](benchmarks/{PICTURE.name})",
-            ("what", "multiples"),
+            "The time of a request as a multiple of the first number of its row: constant where the work is the same, linear where it grows.\n\n"
+            f"![time of a request against partitions, connections and log length](images/{PICTURE.name})",
+            ("measurement", "multiples"),
             rows,
         )
     )

@@ -1,8 +1,6 @@
-"""Rows a second that Spark reads with kafka_py and with its own Kafka connector: one session, one broker, by turns. Writes BENCHMARKS.md.
+"""Rows per second that Spark reads with kafka_py and with its own Kafka connector, alternating in one session. Writes docs/benchmarks.md.
 
-Values of 100 bytes; all of them are read, counted and their CRCs added up, and both sources must come to the same sum.
-
-usage: python -m benchmarks.kafka_py [--rounds 5] [--records 1000000] [--check]
+Values have 100 bytes. Each read counts all records and sums their CRCs; both sources must return the same sum.
 """
 
 from __future__ import annotations
@@ -28,12 +26,12 @@ if TYPE_CHECKING:
 
 VALUE_BYTES = 100
 TOPICS = 2
-WANTED = 1 / 3
+REQUIRED_RATIO = 1 / 3
 CONNECTOR, OURS = "kafka", "kafka_py"
 
 
 class Cell(NamedTuple):
-    """A kind of topic: records in each batch, and options of the read."""
+    """A benchmark row: the number of records per batch in the topic, and the options of the read."""
 
     name: str
     batch_records: int
@@ -48,17 +46,20 @@ CELLS = [
 
 
 def batch_of(records: int) -> bytes:
-    """Keys of several lengths, values that do not repeat, times that go on: nothing that is easier than what producers send."""
-    chance = random.Random(records)
-    made = [
-        NewRecord(chance.randbytes(VALUE_BYTES), b"key-%d" % chance.randrange(10**6), 1_700_000_000_000 + i // 3)
+    """Return a batch like that of a real producer: keys of several lengths, values that do not repeat, increasing timestamps."""
+    generator = random.Random(records)
+    records_made = [
+        NewRecord(generator.randbytes(VALUE_BYTES), b"key-%d" % generator.randrange(10**6), 1_700_000_000_000 + i // 3)
         for i in range(records)
     ]
-    return build_batch(made)
+    return build_batch(records_made)
 
 
 def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
-    """Topics of one partition each with the records of a cell, as a list for `subscribe`, and how many records those are."""
+    """Create topics of one partition with the records of a benchmark row.
+
+    Returns (names of the topics, comma-separated as for the option `subscribe`; number of records in all of them).
+    """
     batch = batch_of(cell.batch_records)
     batches = max(1, records // TOPICS // cell.batch_records)
     names = []
@@ -69,39 +70,46 @@ def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
 
 
 def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell) -> tuple[float, Any]:
-    """Seconds of one read, and what it came to."""
+    """Read all records once. Returns (seconds, [(count, sum of CRCs, sum of offsets)])."""
     from pyspark.sql import functions as f
 
     reader = spark.read.format(source).option("kafka.bootstrap.servers", address).option("subscribe", topics)
     for name, value in cell.options.items():
         reader = reader.option(name, value)
-    begun = time.perf_counter()
-    found = reader.load().agg(f.count("*"), f.sum(f.crc32("value")), f.sum("offset")).collect()
-    return time.perf_counter() - begun, found
+    start = time.perf_counter()
+    rows = reader.load().agg(f.count("*"), f.sum(f.crc32("value")), f.sum("offset")).collect()
+    return time.perf_counter() - start, rows
 
 
 def measured(spark: SparkSession, address: str, cell: Cell, records: int, rounds: int) -> dict[str, float]:
-    """Rows a second of both sources, medians; the first round warms up and does not count. RuntimeError if they disagree."""
+    """Return the median rows per second of each source, by name of the source.
+
+    The first round warms up and does not count. Raises RuntimeError if the sources return different records, or not all records.
+    """
     topics, written = filled(address, cell, records)
     seconds: dict[str, list[float]] = {CONNECTOR: [], OURS: []}
     for turn in range(rounds + 1):
-        answers = {}
+        results = {}
         for source in seconds if turn % 2 else reversed(seconds):
-            took, answers[source] = read(spark, source, address, topics, cell)
+            took, results[source] = read(spark, source, address, topics, cell)
             if turn:
                 seconds[source].append(took)
-        if answers[CONNECTOR] != answers[OURS] or answers[OURS][0][0] != written:
-            raise RuntimeError(f"{cell.name}: {written} rows written, the sources say {answers}")
+        if results[CONNECTOR] != results[OURS] or results[OURS][0][0] != written:
+            raise RuntimeError(f"{cell.name}: {written} rows written, but the sources return {results}")
     for topic in topics.split(","):
         client.delete_topic(address, topic)
     return {source: written / statistics.median(took) for source, took in seconds.items()}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--check", action="store_true", help="fail when kafka_py is slower than what is wanted")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.kafka_py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of each row (default: 5)")
+    parser.add_argument(
+        "--records", type=int, default=1_000_000, metavar="N", help="records to read (default: 1000000)"
+    )
+    parser.add_argument("--check", action="store_true", help="fail if kafka_py is slower than the limit")
     options = parser.parse_args()
     rows, missed = [], []
     broker = ours()
@@ -113,16 +121,17 @@ def main() -> int:
                 rates = measured(spark, broker.address, cell, options.records, options.rounds)
                 ratio = rates[OURS] / rates[CONNECTOR]
                 rows.append((cell.name, *(f"{rates[name] / 1e3:.0f}" for name in (CONNECTOR, OURS)), f"{ratio:.2f}"))
-                if ratio < WANTED:
-                    missed.append(f"{cell.name}: {ratio:.2f}, wanted {WANTED:.2f}")
+                if ratio < REQUIRED_RATIO:
+                    missed.append(f"{cell.name}: {ratio:.2f}, required {REQUIRED_RATIO:.2f}")
         finally:
             spark.stop()
     text = (
-        f"Thousands of rows a second, of {VALUE_BYTES}-byte values, that Spark {session.CONNECTOR.rsplit(':', 1)[1]} reads with its own "
-        f"connector and with kafka_py: two tasks on two cores that the broker shares, by turns in one session; medians of {options.rounds}. "
-        f"Wanted is a third of the connector's."
+        f"Thousands of rows per second, with {VALUE_BYTES}-byte values, that Spark {session.installed_connector().rsplit(':', 1)[1]} reads with its "
+        f"own connector and with kafka_py: two tasks on two cores, shared with the broker, alternating in one session; medians of {options.rounds} "
+        f"rounds. "
+        f"The goal is at least a third of the connector's speed."
     )
-    head = ("work", "connector", "kafka_py", "kafka_py, of the connector")
+    head = ("work", "connector", "kafka_py", "kafka_py / connector")
     print(write_section("kafka-py", "Reading with kafka_py", "python -m benchmarks.kafka_py", text, head, rows))
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The race as an application sees it: confluent-kafka writes values of one size to a topic and reads them back. Used by all racers alike."""
+"""The race with a real client: confluent-kafka writes values of one size to a topic and reads them back, on every broker in the same way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 PARTITIONS = 2
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 _PRODUCER = {
     "enable.metrics.push": False,
@@ -31,11 +31,11 @@ _CONSUMER = {
 
 
 def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
-    """MB/s of `count` values with acks=1 to a topic that is there. Raises RuntimeError unless each of them was acknowledged."""
+    """Return MB/s of writing `count` values with acks=1 to an existing topic. Raises RuntimeError unless all are acknowledged."""
     producer = Producer({"bootstrap.servers": address, **_PRODUCER})
     acknowledged, failed = 0, ""
 
-    def told(error: KafkaError | None, _: Any) -> None:
+    def on_delivery(error: KafkaError | None, _: Any) -> None:
         nonlocal acknowledged, failed
         if error is None:
             acknowledged += 1
@@ -43,32 +43,34 @@ def produce(address: str, topic: str, value_bytes: int, count: int) -> float:
             failed = error.str()
 
     value = b"x" * value_bytes
-    begun = time.perf_counter()
+    start = time.perf_counter()
     for number in range(count):
         while True:
             try:
-                producer.produce(topic, value, partition=number % PARTITIONS, on_delivery=told)
+                producer.produce(topic, value, partition=number % PARTITIONS, on_delivery=on_delivery)
                 break
             except BufferError:
                 producer.poll(0.01)
         if number % 1000 == 0:
             producer.poll(0)
-    producer.flush(PATIENCE_S)
-    seconds = time.perf_counter() - begun
+    producer.flush(TIMEOUT_S)
+    seconds = time.perf_counter() - start
     if acknowledged != count:
-        raise RuntimeError(f"{acknowledged} of {count} values were acknowledged: {failed or 'the time is over'}")
+        raise RuntimeError(f"{acknowledged} of {count} values were acknowledged: {failed or 'timeout'}")
     return count * value_bytes / seconds / 1e6
 
 
 def consume(address: str, topic: str, value_bytes: int, count: int) -> float:
-    """MB/s of reading `count` values from the beginning. Raises RuntimeError when they do not all come."""
+    """Return MB/s of reading `count` values from the beginning. Raises RuntimeError if they do not all arrive."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": uuid.uuid4().hex, **_CONSUMER})
     consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
-    got, begun = 0, time.perf_counter()
-    while got < count and time.perf_counter() - begun < PATIENCE_S:
-        got += sum(1 for message in consumer.consume(min(10_000, count - got), 1.0) if message.error() is None)
-    seconds = time.perf_counter() - begun
+    received, start = 0, time.perf_counter()
+    while received < count and time.perf_counter() - start < TIMEOUT_S:
+        received += sum(
+            1 for message in consumer.consume(min(10_000, count - received), 1.0) if message.error() is None
+        )
+    seconds = time.perf_counter() - start
     consumer.close()
-    if got < count:
-        raise RuntimeError(f"{got} of {count} values came in {seconds:.0f} s")
+    if received < count:
+        raise RuntimeError(f"{received} of {count} values arrived within {seconds:.0f} s")
     return count * value_bytes / seconds / 1e6

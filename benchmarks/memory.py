@@ -1,6 +1,6 @@
-"""How much memory the broker takes: much data, many partitions, many connections. `python -m benchmarks.memory [WHAT...]`.
+"""Memory of the broker with much data, many partitions and many connections. Writes docs/benchmarks.md.
 
-Each is a broker process of its own, looked at from outside. WHAT: records, replicas, partitions, partitions-on-disk, connections.
+Each measurement observes a broker process of its own from outside.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.programs import choice_of
 from benchmarks.raw_client import batch_of, connect, fetch_buffer, frame, read_answer, records_from
 from benchmarks.report import write_section
 from kafkaproto.api import ApiKey
@@ -33,7 +34,7 @@ Row = tuple[str, str, str]
 
 
 class Broker:
-    """A running process. `resident` is in bytes."""
+    """A running broker process. `resident()` returns its resident memory in bytes, `descriptors()` the number of its open file descriptors."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.process = process
@@ -74,27 +75,27 @@ def create(sock: socket.socket, name: str, partitions: int, replicas: int = 1) -
 
 
 def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count: int = 1) -> None:
-    """`count` times the same batch, many requests in flight; every answer is looked at."""
+    """Send the same batch `count` times, with many requests in flight, and check every response."""
     request = ProduceRequest(
         None, 1, 30_000, [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
     )
     data = frame(7, request)
     sent = answered = 0
     while answered < count:
-        more = min(IN_FLIGHT, count - sent) if sent - answered < IN_FLIGHT else 0
-        sock.sendall(data * more)
-        sent += more
+        new_requests = min(IN_FLIGHT, count - sent) if sent - answered < IN_FLIGHT else 0
+        sock.sendall(data * new_requests)
+        sent += new_requests
         for _ in range(min(IN_FLIGHT, sent - answered)):
-            answer = read_answer(sock)
-            # behind the correlation id: one topic, its name, one partition, its index, and then the error
+            response = read_answer(sock)
+            # After the correlation id: one topic, its name, one partition, its index, and then the error code.
             at = 4 + 4 + 2 + len(topic) + 4 + 4
-            if answer[at : at + 2] != bytes(2):
-                raise RuntimeError(f"produce answered error {int.from_bytes(answer[at : at + 2], 'big')}")
+            if response[at : at + 2] != bytes(2):
+                raise RuntimeError(f"produce returned error {int.from_bytes(response[at : at + 2], 'big')}")
             answered += 1
 
 
 def read_all(sock: socket.socket, topic: str, batch_bytes: int, count: int) -> None:
-    """Fetch `count` batches of one record and `batch_bytes` each from the beginning on."""
+    """Fetch `count` batches of one record and `batch_bytes` each, from the beginning."""
     buffer = fetch_buffer()
     offset = 0
     while offset < count:
@@ -106,15 +107,15 @@ def much_data(total_bytes: int, replicas: int, reads: int = 3) -> list[Row]:
     count = total_bytes // len(batch)
     with broker("--brokers", str(replicas)) as running, connect(running.address) as sock:
         create(sock, "t", 1, replicas)
-        most = 0
+        largest = 0
         for _ in range(10):
             produce(sock, "t", 0, batch, count // 10)
-            most = max(most, running.resident())
+            largest = max(largest, running.resident())
         for _ in range(reads):
             read_all(sock, "t", len(batch), count // 10 * 10)
-            most = max(most, running.resident())
+            largest = max(largest, running.resident())
     what = f"{total_bytes / 1e9:g} GB in batches of 1 KB, read {reads} times, {replicas} replica{'s' if replicas > 1 else ''}"
-    return [(what + ": resident, MB", f"{most / MB:.0f}", "< 200")]
+    return [(what + ": resident, MB", f"{largest / MB:.0f}", "< 200")]
 
 
 def many_partitions(partitions: int, *options: str, records: int = 100) -> list[Row]:
@@ -142,7 +143,10 @@ def many_partitions_kept() -> list[Row]:
 
 
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
-    """Each connection is parked in a long poll of a partition of its own; another process appends to them in turn."""
+    """Measure memory and latency while each connection waits in a long poll for its own partition.
+
+    Another process appends to the partitions in turn, `per_second` times per second.
+    """
     with broker() as running, connect(running.address) as control:
         create(control, "t", connections)
         before = running.resident()
@@ -183,7 +187,7 @@ def many_connections(connections: int, seconds: float, per_second: int = 300) ->
             f"{(after - before) / connections / 1000:.1f}",
             "< 40",
         ),
-        (f"from {per_second} appends a second to the answer, p99, ms", f"{p99_ms:.1f}", "< 50"),
+        (f"p99 response time at {per_second} appends a second, ms", f"{p99_ms:.1f}", "< 50"),
     ]
 
 
@@ -194,7 +198,7 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
 
 
 def read_answer_of_metadata(sock: socket.socket) -> None:
-    """A round trip: what was sent before on other connections has been read by then, or nearly."""
+    """Make 100 round trips on this connection. They give the broker time to read the requests already sent on other connections."""
     from kafkaproto.messages.metadata import MetadataRequest
 
     for _ in range(100):
@@ -215,10 +219,10 @@ def _append_in_turn(
     appended = []
     with connect(address) as sock:
         start.wait()
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         for number in range(int(per_second * seconds)):
             index = number % connections
-            time.sleep(max(0.0, begun + number / per_second - time.perf_counter()))
+            time.sleep(max(0.0, start_s + number / per_second - time.perf_counter()))
             appended.append((index, offsets[index], time.perf_counter()))
             produce(sock, "t", index, batch)
             offsets[index] += 1
@@ -236,22 +240,30 @@ WORKS: dict[str, Callable[[], list[Row]]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", choices=[*WORKS, []], help="all without any")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.memory", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "what",
+        nargs="*",
+        type=choice_of(WORKS),
+        metavar="WORK",
+        help=f"measurements to run: {', '.join(WORKS)} (default: all)",
+    )
     chosen = parser.parse_args(arguments).what or list(WORKS)
     rows: list[Row] = []
     for what in chosen:
-        made = WORKS[what]()
-        rows += made
-        for row in made:
+        work_rows = WORKS[what]()
+        rows += work_rows
+        for row in work_rows:
             print("  ".join(row), flush=True)
     if chosen == list(WORKS):
         write_section(
             "memory",
             "Memory",
             "python -m benchmarks.memory",
-            "The broker's process, seen from outside. Memory files (`--memory`, 256M) are not part of what is resident.",
-            ("what", "seen", "wanted"),
+            "The resident memory of the broker's process, measured from outside. It does not include memory files (`--memory`, 256M).",
+            ("measurement", "value", "goal"),
             rows,
         )
 

@@ -1,17 +1,34 @@
-"""A program that takes part in a race: started, pinned, measured, stopped. Must never know what is raced."""
+"""A program that takes part in a race: starts it, pins it to cores, measures its memory, stops it.
+
+This module does not know what the race measures.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 
-class Program:
-    """A process that serves the address which it prints first. A subclass may start something else.
+def choice_of(names: Collection[str]) -> Callable[[str], str]:
+    """Return an argparse type that accepts only `names`. Unlike `choices`, it permits an empty list of arguments."""
 
-    seen: cell to its numbers. idle_mb, after_mb: resident before and after the race.
+    def checked(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(f'unknown name "{text}"; known are {", ".join(names)}')
+        return text
+
+    return checked
+
+
+class Program:
+    """A process that prints its address as its first line. A subclass may start something else.
+
+    seen: maps the name of a row of the race to its measured numbers, one per round. idle_mb, after_mb: resident memory in MiB before and after the
+    race.
     """
 
     def __init__(
@@ -21,7 +38,7 @@ class Program:
         folder: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        """Prepare a program that runs in `folder` with exactly this environment; by default in those of this process."""
+        """Prepare a program. folder: its working directory. environment: its environment variables. None: those of this process."""
         self.name = name
         self.command = command
         self.folder = folder
@@ -59,18 +76,18 @@ class Program:
         return self._process.pid
 
     def resident_mb(self) -> float:
-        """VmRSS."""
+        """Return the resident memory (VmRSS) in MiB."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
-        raise RuntimeError("VmRSS is not told here; the race runs on Linux")
+        raise RuntimeError("/proc/PID/status has no VmRSS; the race runs on Linux only")
 
     def note_memory(self) -> None:
-        """Remember the most memory files that it ever held."""
+        """Measure the memory files of the process. `most_memory_file_bytes` keeps the largest size measured so far."""
         self.most_memory_file_bytes = max(self.most_memory_file_bytes, self.memory_file_bytes())
 
     def memory_file_bytes(self) -> int:
-        """Blocks of all memory files that the process holds open."""
+        """Return the allocated bytes of all memory files that the process has open."""
         total = 0
         for entry in Path(f"/proc/{self.pid}/fd").iterdir():
             try:
@@ -81,6 +98,6 @@ class Program:
         return total
 
     def pin(self, cores: set[int]) -> None:
-        """Let all its threads run on these cores only."""
+        """Restrict all threads of the process to these cores."""
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             os.sched_setaffinity(int(task.name), cores)

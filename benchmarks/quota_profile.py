@@ -1,13 +1,12 @@
-"""Where the time of a produce request goes when quotas are in force and never reached: the same requests with and without them, profiled.
+"""Profile of the time that quotas add to a produce request: the same requests with quotas that are never reached, and without.
 
-The broker runs under cProfile with the clock of its process, so that other processes do not count. A profiler makes short functions look
-longer than they are; the calls are exact. Writes BENCHMARKS.md.
-
-usage: python -m benchmarks.quota_profile
+The broker runs under cProfile with the CPU clock of its process, so other processes do not count. A profiler makes short functions look
+slower than they are; the numbers of calls are exact. Writes docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import pstats
 import re
 import sys
@@ -23,7 +22,7 @@ from benchmarks.report import write_section
 
 REQUESTS = 20_000
 LEAST_SHARE = 0.003
-"""Of a request without quotas: functions that add less are summed up."""
+"""Least added time for which a function gets a row of its own, as a share of the time of a request without quotas."""
 RUN = """
 import cProfile, sys, time
 from kafkaproto.broker.server.main import main
@@ -37,14 +36,14 @@ OPTIONS = ("--port", "0", "--memory", MEMORY, "--log-level", "error")
 
 
 class Spent(NamedTuple):
-    """What one function takes: calls, and microseconds without those of what it calls."""
+    """The cost of one function: the number of its calls, and its time in microseconds without the functions that it calls."""
 
     calls: float
     own_us: float
 
 
 def per_request(with_quotas: bool) -> dict[str, Spent]:
-    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, so that start and set-up do not count."""
+    """Return the cost of each function for one produce request of 1 KB: a long run minus a short one, so that the start does not count."""
     short, long = profiled(with_quotas, REQUESTS // 5), profiled(with_quotas, REQUESTS // 5 + REQUESTS)
     nothing = Spent(0.0, 0.0)
     return {
@@ -57,7 +56,7 @@ def per_request(with_quotas: bool) -> dict[str, Spent]:
 
 
 def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
-    """Return what each function of a broker took from its start to its end."""
+    """Return the cost of each function of a broker, from its start to its end, if it handles this number of produce requests."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "stats")
         broker = Program("profiled", [sys.executable, "-c", RUN, str(path), *OPTIONS])
@@ -75,13 +74,16 @@ def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
 
 
 def _module(file: str) -> str:
-    """Return a short name of a module: its file below the package, nothing for what is built in."""
+    """Return a short name of a module: its file below the package, empty for a built-in."""
     path = Path(file)
     return f"{path.parent.name}/{path.stem}." if path.suffix == ".py" else ""
 
 
 def rows(without: dict[str, Spent], with_: dict[str, Spent]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each function that takes more with quotas, the largest first."""
+    """Yield a table row for each function to which quotas add at least `LEAST_SHARE`, then one row for all others.
+
+    The function to which quotas add most time comes first. without, with_: the costs for one request, by function, without and with quotas.
+    """
     whole_us = sum(spent.own_us for spent in without.values())
     nothing = Spent(0.0, 0.0)
     more_us = {name: spent.own_us - without.get(name, nothing).own_us for name, spent in with_.items()}
@@ -96,15 +98,20 @@ def rows(without: dict[str, Spent], with_: dict[str, Spent]) -> Iterator[tuple[s
 
 
 def main() -> int:
-    """Profile both, and write the section."""
+    """Profile both brokers and write the section."""
+    argparse.ArgumentParser(
+        prog="python -m benchmarks.quota_profile",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     without, with_ = per_request(with_quotas=False), per_request(with_quotas=True)
     section = write_section(
         "quota-profile",
         "Where the time with quotas goes",
         "python -m benchmarks.quota_profile",
-        f"{REQUESTS} produce requests of 1 KB on a broker whose 1000 client-ids and 1000 users have quotas that are never reached, against one"
-        " without: what each function takes more by itself, as a share of a whole request without quotas. Under cProfile, which makes short"
-        " functions look longer.",
+        f"{REQUESTS} produce requests of 1 KB to a broker whose 1000 client ids and 1000 users have quotas that are never reached, against one"
+        " without quotas: the additional time of each function itself, as a share of a whole request without quotas. Under cProfile, which makes"
+        " short functions look slower.",
         ("function", "calls without", "with", "more time"),
         list(rows(without, with_)),
     )

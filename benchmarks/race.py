@@ -1,8 +1,9 @@
-"""The race: the same raw work against the broker, kfake, a real Kafka and the floor of bare asyncio, in turn, in one run. Writes BENCHMARKS.md.
+"""The race: the same requests to the broker, kfake, a real Kafka and a minimal asyncio server, in alternation. Writes docs/benchmarks.md.
 
-Only ratios count: all run on the same machine in the same minutes, rounds interleaved, medians. Topics are deleted after each cell.
+Only ratios count: all racers run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are deleted after
+each row. The minimal asyncio server is `benchmarks.floor`.
 
-usage: python -m benchmarks.race [--check] [--rounds 3] [--alone]      (make race; --alone: against the floor only)
+`make race` runs this program.
 """
 
 from __future__ import annotations
@@ -34,33 +35,34 @@ AHEAD = 1.0
 
 
 class Cell(NamedTuple):
-    """One row. wanted: of whom we want to have how much of theirs; who is not named there and not OURS runs for comparison only.
+    """One row of the race.
 
-    run: (address) -> the number, larger is better. apart: client and broker on different cores, for a single round trip is bistable
-    otherwise.
+    run: takes an address and returns a speed, of which larger is better. required: maps the name of a racer to the least ratio of the broker's speed
+    to the racer's; racers that are not in it skip the row. apart: client and broker run on different cores, because the time of a single round trip
+    is bistable otherwise.
     """
 
     name: str
     run: Callable[[str], float]
-    wanted: dict[str, float]
+    required: dict[str, float]
     apart: bool = False
 
 
 @contextmanager
 def topic(address: str, partitions: int = 1, replication: int = 1) -> Iterator[client.NewTopic]:
-    made = client.new_topic(address, partitions, replication)
+    new_topic = client.new_topic(address, partitions, replication)
     try:
-        yield made
+        yield new_topic
     finally:
-        client.delete_topic(address, made.name)
+        client.delete_topic(address, new_topic.name)
 
 
 def produced(records: int, count: int) -> Callable[[str], float]:
     batch = client.batch_of(records, 1000)
 
     def run(address: str) -> float:
-        with topic(address) as made:
-            return client.produce(made.leader, made.name, batch, count)
+        with topic(address) as new_topic:
+            return client.produce(new_topic.leader, new_topic.name, batch, count)
 
     return run
 
@@ -69,55 +71,55 @@ def fetched(records: int, count: int) -> Callable[[str], float]:
     batch = client.batch_of(records, 1000)
 
     def run(address: str) -> float:
-        with topic(address) as made:
-            client.produce(made.leader, made.name, batch, count)
-            return client.fetch(made.leader, made.name, len(batch) * count)
+        with topic(address) as new_topic:
+            client.produce(new_topic.leader, new_topic.name, batch, count)
+            return client.fetch(new_topic.leader, new_topic.name, len(batch) * count)
 
     return run
 
 
 def produced_by_many(address: str) -> float:
     batch = client.batch_of(16, 1000)
-    with topic(address) as made:
-        return client.produce_from_many(made.leader, made.name, batch, 6000)
+    with topic(address) as new_topic:
+        return client.produce_from_many(new_topic.leader, new_topic.name, batch, 6000)
 
 
 def produced_to_three(address: str) -> float:
     batch = client.batch_of(16, 1000)
-    with topic(address, replication=3) as made:
-        return client.produce(made.leader, made.name, batch, 3000, acks=-1)
+    with topic(address, replication=3) as new_topic:
+        return client.produce(new_topic.leader, new_topic.name, batch, 3000, acks=-1)
 
 
 def librdkafka_produced(value_bytes: int, count: int) -> Callable[[str], float]:
     def run(address: str) -> float:
-        with topic(address, librdkafka_client.PARTITIONS) as made:
-            return librdkafka_client.produce(address, made.name, value_bytes, count)
+        with topic(address, librdkafka_client.PARTITIONS) as new_topic:
+            return librdkafka_client.produce(address, new_topic.name, value_bytes, count)
 
     return run
 
 
 def librdkafka_consumed(value_bytes: int, count: int) -> Callable[[str], float]:
     def run(address: str) -> float:
-        with topic(address, librdkafka_client.PARTITIONS) as made:
-            librdkafka_client.produce(address, made.name, value_bytes, count)
-            return librdkafka_client.consume(address, made.name, value_bytes, count)
+        with topic(address, librdkafka_client.PARTITIONS) as new_topic:
+            librdkafka_client.produce(address, new_topic.name, value_bytes, count)
+            return librdkafka_client.consume(address, new_topic.name, value_bytes, count)
 
     return run
 
 
 def fetched_of_many(incremental: bool) -> Callable[[str], float]:
     def run(address: str) -> float:
-        made = client.new_topic_on_one_broker(address, MANY_PARTITIONS)
+        new_topic = client.new_topic_on_one_broker(address, MANY_PARTITIONS)
         try:
-            return client.fetch_many_partitions(address, made.name, MANY_PARTITIONS, incremental)
+            return client.fetch_many_partitions(address, new_topic.name, MANY_PARTITIONS, incremental)
         finally:
-            client.delete_topic(address, made.name)
+            client.delete_topic(address, new_topic.name)
 
     return run
 
 
 def cells() -> list[Cell]:
-    """Every row, in the order in which it is raced."""
+    """Return every row, in the order of the race."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35, KAFKA: AHEAD, KFAKE: 0.5}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5, KAFKA: AHEAD, KFAKE: 0.5}),
@@ -147,7 +149,7 @@ def cells() -> list[Cell]:
 
 
 def cells_on_disk() -> list[Cell]:
-    """The shorter run, against a floor that writes files: `--memory 0`."""
+    """Return the rows of the shorter run with `--memory 0`, against a floor that writes files."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
@@ -158,38 +160,41 @@ def cells_on_disk() -> list[Cell]:
 
 
 THREE = [Cell("produce, 16 KB batches, three replicas, acks=all", produced_to_three, {KAFKA: AHEAD})]
-"""What wants three brokers."""
+"""Rows of the race that need three brokers."""
 
 
 def seconds_to_first_line(command: list[str]) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     process.stdout.readline()
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     process.terminate()
     process.wait()
     return seconds
 
 
 def start_ratio() -> float:
-    """Start to the first line of stdout, against an interpreter that imports what any such broker must. Both compiled, as installed."""
+    """Return the broker's start time, relative to an interpreter that only imports what any such broker needs.
+
+    The start ends with the first line of stdout. The modules are compiled first, as in an installation.
+    """
     subprocess.run([sys.executable, "-m", "compileall", "-q", "kafkaproto", "broker"], check=True)
     baseline, ours = [], []
     for _ in range(STARTS):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         subprocess.run([sys.executable, "-c", BASELINE], check=True)
-        baseline.append(time.perf_counter() - begun)
+        baseline.append(time.perf_counter() - start)
         ours.append(seconds_to_first_line([sys.executable, "-m", "kafkaproto.broker", "--port", "0"]))
     return statistics.median(ours) / statistics.median(baseline)
 
 
 def run_cells(racers: Sequence[Program], todo: Sequence[Cell], rounds: int) -> None:
-    """Each round has them in the other order: what one leaves behind is in the way of the next."""
+    """Run all rows for each racer. The order of the racers alternates, because one racer can slow down the next."""
     for number in range(rounds):
         for cell in todo:
             for racer in racers if number % 2 == 0 else reversed(racers):
-                if racer.name not in cell.wanted and racer.name != OURS:
+                if racer.name not in cell.required and racer.name != OURS:
                     continue
                 with pinned_apart(racer) if cell.apart else everywhere():
                     racer.seen.setdefault(cell.name, []).append(cell.run(racer.address))
@@ -235,7 +240,7 @@ def running(racers: Sequence[Program]) -> Iterator[None]:
 
 
 def race(rounds: int, alone: bool) -> list[Program]:
-    """All racers with what they did; ours first."""
+    """Run the race and return all racers with their results; the broker is the first. alone: without Kafka and kfake."""
     racers = [ours(), floor()]
     if not alone:
         from benchmarks.rivals.racers import Kafka, kfake
@@ -255,7 +260,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
 
 
 def race_on_disk(rounds: int) -> list[Program]:
-    """Ours without memory for records, and the floor with files."""
+    """Run the race with all records on disk, against the floor with files."""
     racers = [ours(memory="0"), floor("--files")]
     with running(racers):
         run_cells(racers, cells_on_disk(), rounds)
@@ -263,8 +268,12 @@ def race_on_disk(rounds: int) -> list[Program]:
 
 
 def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """(rows of ratios, one column a rival; what was missed)"""
-    mine, rivals = racers[0], racers[1:]
+    """Return (table rows, descriptions of the ratios below their limit).
+
+    racers: the broker first, then its rivals. A table row has the name of a row in `todo`, then the ratio of the broker's speed to that of each
+    rival.
+    """
+    broker, rivals = racers[0], racers[1:]
     rows, missed = [], []
     for cell in todo:
         columns = []
@@ -272,20 +281,22 @@ def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tu
             if cell.name not in rival.seen:
                 columns.append("")
                 continue
-            ratio = statistics.median(mine.seen[cell.name]) / statistics.median(rival.seen[cell.name])
-            wanted = cell.wanted.get(rival.name, 0.0)
-            columns.append(f"{ratio:.2f} (≥ {wanted:g})" + (" **missed**" if ratio < wanted else ""))
-            if ratio < wanted:
-                missed.append(f"{cell.name}: {ratio:.2f} of {rival.name}, wanted {wanted:g}")
+            ratio = statistics.median(broker.seen[cell.name]) / statistics.median(rival.seen[cell.name])
+            required = cell.required.get(rival.name, 0.0)
+            columns.append(f"{ratio:.2f} (≥ {required:g})" + (" **missed**" if ratio < required else ""))
+            if ratio < required:
+                missed.append(f"{cell.name}: {ratio:.2f} of {rival.name}, required {required:g}")
         rows.append((cell.name, *columns))
     return rows, missed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--check", action="store_true", help="fail when a ratio is below what is wanted")
-    parser.add_argument("--alone", action="store_true", help="against the floor only: no JDK and no Go is needed")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.race", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of each row (default: 3)")
+    parser.add_argument("--check", action="store_true", help="fail if a ratio is below its limit")
+    parser.add_argument("--alone", action="store_true", help="race against the floor only; needs neither a JDK nor Go")
     options = parser.parse_args()
     if platform.system() != "Linux":
         print("the race reads /proc and pins cores: it runs on Linux only", file=sys.stderr)
@@ -293,30 +304,30 @@ def main() -> int:
     start = start_ratio()
     racers = race(options.rounds, options.alone)
     rows, missed = ratio_rows(racers, cells() if options.alone else [*cells(), *THREE])
-    mine, rivals = racers[0], racers[1:]
+    broker, rivals = racers[0], racers[1:]
     limits = [
         ("start to the first line of stdout, against `import asyncio, ssl, construct`", start, START_LIMIT, "{:.2f}"),
-        ("resident when idle, MB", mine.idle_mb, IDLE_LIMIT_MB, "{:.0f}"),
-        ("resident after the race, MB", mine.after_mb, AFTER_LIMIT_MB, "{:.0f}"),
+        ("resident when idle, MB", broker.idle_mb, IDLE_LIMIT_MB, "{:.0f}"),
+        ("resident after the race, MB", broker.after_mb, AFTER_LIMIT_MB, "{:.0f}"),
         (
-            "memory files still held after a cell, share of --memory 4G",
-            mine.most_memory_file_bytes / BUDGET_BYTES,
+            "memory files still held after a row, share of --memory 4G",
+            broker.most_memory_file_bytes / BUDGET_BYTES,
             1.0,
             "{:.2f}",
         ),
     ]
     for row, value, limit, _ in limits:
         if value > limit:
-            missed.append(f"{row}: {value:.2f}, at most {limit:g}")
-    told = "; ".join(f"{row} {form.format(value)} (≤ {limit:g})" for row, value, limit, form in limits)
+            missed.append(f"{row}: {value:.2f}, limit {limit:g}")
+    limit_texts = "; ".join(f"{row} {form.format(value)} (≤ {limit:g})" for row, value, limit, form in limits)
     memory = ", ".join(f"{r.name} {r.idle_mb:.0f} and {r.after_mb:.0f}" for r in rivals)
     text = write_section(
         "race",
         "The race",
         "make race",
-        f"How many times as much as each rival the broker (`--memory {MEMORY}`) did, and in brackets what is wanted; interleaved in one "
-        f"run, medians of {options.rounds}. More than 1: we are ahead. The floor (`benchmarks/floor.py`) is bare asyncio that checks "
-        f"next to nothing. Also: {told}. Resident MB of the others when idle and after the race (kfake keeps records in it): {memory}.",
+        f"The speed of the broker (`--memory {MEMORY}`) relative to each rival, with the required ratio in brackets; interleaved in one run, "
+        f"medians of {options.rounds} rounds. More than 1: the broker is faster. The floor (`benchmarks/floor.py`) is bare asyncio with almost no "
+        f"checks. Also: {limit_texts}. Resident MB of the others when idle and after the race (kfake keeps records in memory): {memory}.",
         ("work", *(rival.name for rival in rivals)),
         rows,
     )
@@ -328,8 +339,8 @@ def main() -> int:
             "race-files",
             "The race without memory for records",
             "make race",
-            "The same with `--memory 0`, where records go to temporary files, against the floor with files of its own "
-            f"(`python -m benchmarks.floor 0 --files`), in the same run; medians of {max(1, options.rounds - 1)}.",
+            "The race with `--memory 0`, where records go to temporary files, against the floor with files of its own "
+            f"(`python -m benchmarks.floor 0 --files`), in the same run; medians of {max(1, options.rounds - 1)} rounds.",
             ("work", "floor"),
             rows,
         )

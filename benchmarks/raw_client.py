@@ -1,4 +1,4 @@
-"""The client side of the race: one raw socket, frames built beforehand, answers read and thrown away. Shared by all racers alike."""
+"""The client of the race: a raw socket that sends frames built beforehand, and reads and drops the responses. It is the same for all racers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ CONNECTIONS = 64
 
 def connect(address: str) -> socket.socket:
     host, port = address.rsplit(":", 1)
-    made = socket.create_connection((host, int(port)))
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
+    sock = socket.create_connection((host, int(port)))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 def frame(version: int, request: object) -> bytes:
-    """Return the bytes of a request, length first."""
+    """Return the frame of a request, which begins with its length. version: API version."""
     return request_frame(request, version, 7, "race")
 
 
@@ -61,57 +61,57 @@ class NewTopic(NamedTuple):
 def new_topic(
     address: str, partitions: int = 1, replication: int = 1, assignments: list[CreatableReplicaAssignment] | None = None
 ) -> NewTopic:
-    """A topic made with CreateTopics; for the floor, which knows no such thing, one by asking for it."""
+    """Create a topic with CreateTopics and wait for its leaders. On the floor, which has no CreateTopics, a Metadata request creates it."""
     name = f"race-{uuid.uuid4().hex[:8]}"
     metadata = MetadataRequest([MetadataRequestTopic(name=name)])
-    wanted = CreatableTopic(name, partitions, replication)
+    new = CreatableTopic(name, partitions, replication)
     if assignments is not None:
-        wanted = CreatableTopic(name, -1, -1, assignments)
+        new = CreatableTopic(name, -1, -1, assignments)
     try:
-        created = ask(address, ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([wanted]))
+        created = ask(address, ApiKey.CREATE_TOPICS, 4, CreateTopicsRequest([new]))
     except EOFError:
         with connect(address) as sock:
             sock.sendall(frame(4, metadata))
             read_answer(sock)
         return NewTopic(name, address)
     if created.topics[0].error_code:
-        raise RuntimeError(f"CreateTopics answered {created.topics[0]}")
+        raise RuntimeError(f"CreateTopics returned {created.topics[0]}")
     for _ in range(100):
-        told = ask(address, ApiKey.METADATA, 4, metadata)
-        found = told.topics[0].partitions if told.topics else []
-        if len(found) == partitions and all(not p.error_code and p.leader_id >= 0 for p in found):
-            time.sleep(0.2)  # a broker knows of a topic before it opens its log
-            leader = next(p.leader_id for p in found if p.partition_index == 0)
-            return NewTopic(name, next(f"{b.host}:{b.port}" for b in told.brokers if b.node_id == leader))
+        metadata_response = ask(address, ApiKey.METADATA, 4, metadata)
+        partition_states = metadata_response.topics[0].partitions if metadata_response.topics else []
+        if len(partition_states) == partitions and all(not p.error_code and p.leader_id >= 0 for p in partition_states):
+            time.sleep(0.2)  # a broker reports a topic before it opens the log
+            leader = next(p.leader_id for p in partition_states if p.partition_index == 0)
+            return NewTopic(name, next(f"{b.host}:{b.port}" for b in metadata_response.brokers if b.node_id == leader))
         time.sleep(0.05)
-    raise RuntimeError(f"{name} got no leaders")
+    raise RuntimeError(f"{name} has no leaders")
 
 
 def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
-    """A topic all of whose partitions are led by the broker at this address, which may be one of several."""
-    told = ask(address, ApiKey.METADATA, 4, MetadataRequest([]))
-    if len(told.brokers) == 1:
+    """Create a topic whose partitions are all led by the broker at this address."""
+    metadata_response = ask(address, ApiKey.METADATA, 4, MetadataRequest([]))
+    if len(metadata_response.brokers) == 1:
         return new_topic(address, partitions)
-    here = next(b.node_id for b in told.brokers if f"{b.host}:{b.port}" == address)
-    assignments = [CreatableReplicaAssignment(index, [here]) for index in range(partitions)]
+    broker_id = next(b.node_id for b in metadata_response.brokers if f"{b.host}:{b.port}" == address)
+    assignments = [CreatableReplicaAssignment(index, [broker_id]) for index in range(partitions)]
     return new_topic(address, partitions, assignments=assignments)
 
 
 def delete_topic(address: str, name: str) -> None:
-    """So that nobody drags the records of one cell into the next. The floor keeps what it has."""
+    """Delete a topic, so that its records do not slow down later rows. The floor has no DeleteTopics and keeps it."""
     with suppress(EOFError):
         ask(address, ApiKey.DELETE_TOPICS, 3, DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000))
 
 
 def ask(address: str, key: int, version: int, request: object) -> Any:
-    """One request on a connection of its own. EOFError where the other side does not know it."""
+    """Send one request on a connection of its own and return the response. Raises EOFError if the other side does not support it."""
     with connect(address) as sock:
         sock.sendall(frame(version, request))
         try:
-            answer = read_answer(sock)
+            response = read_answer(sock)
         except ConnectionError as error:
             raise EOFError(str(error)) from None
-    return read_response(key, version, answer).message
+    return read_response(key, version, response).message
 
 
 def batch_of(records: int, value_bytes: int) -> bytes:
@@ -120,20 +120,20 @@ def batch_of(records: int, value_bytes: int) -> bytes:
 
 
 def produce(address: str, topic: str, batch: bytes, count: int, acks: int = 1) -> float:
-    """MB/s of Produce v7, five in flight on one connection to the leader."""
+    """Return MB/s of Produce v7, with five requests in flight on one connection to the leader."""
     data = _produce_frame(topic, batch, acks)
     sent = answered = 0
     with connect(address) as sock:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         while answered < count:
             while sent < count and sent - answered < IN_FLIGHT:
                 sock.sendall(data)
                 sent += 1
-            answer = read_answer(sock)
+            response = read_answer(sock)
             answered += 1
             if answered == 1:
-                _check_produced(answer)
-        seconds = time.perf_counter() - begun
+                _check_produced(response)
+        seconds = time.perf_counter() - start
     return count * len(batch) / seconds / 1e6
 
 
@@ -143,96 +143,98 @@ def _produce_frame(topic: str, batch: bytes, acks: int) -> bytes:
 
 
 def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> float:
-    """MB/s of Produce v7 with acks=1 from 64 connections, one in flight on each."""
+    """Return MB/s of Produce v7 with acks=1 from 64 connections, with one request in flight on each."""
     data = _produce_frame(topic, batch, acks=1)
-    begun = time.perf_counter()
-    answers = _on_many_connections(address, data, lambda done, _: done < count)
-    return answers * len(batch) / (time.perf_counter() - begun) / 1e6
+    start = time.perf_counter()
+    answers = _on_many_connections(address, data, lambda answered, _: answered < count)
+    return answers * len(batch) / (time.perf_counter() - start) / 1e6
 
 
-def _check_produced(answer: bytes) -> None:
-    error = read_response(ApiKey.PRODUCE, 7, answer).message.responses[0].partition_responses[0].error_code
+def _check_produced(response: bytes) -> None:
+    error = read_response(ApiKey.PRODUCE, 7, response).message.responses[0].partition_responses[0].error_code
     if error:
-        raise RuntimeError(f"produce answered error {error}")
+        raise RuntimeError(f"produce returned error {error}")
 
 
 def fetch(address: str, topic: str, total_bytes: int) -> float:
-    """MB/s of Fetch v11 of 10 MiB each, one after the other, until everything was read."""
+    """Return MB/s of Fetch v11 when fetches of 10 MiB read `total_bytes`, one after the other."""
     buffer = fetch_buffer()
-    offset = done = 0
+    offset = read_bytes = 0
     with connect(address) as sock:
-        begun = time.perf_counter()
-        while done < total_bytes:
+        start = time.perf_counter()
+        while read_bytes < total_bytes:
             records = records_from(sock, buffer, topic, offset)
             whole = complete_bytes(records)
             last = None
-            for last in batches(records[:whole]):  # noqa: B007 - walked to its end
+            for last in batches(records[:whole]):  # noqa: B007 - only the last batch is needed
                 pass
             assert last is not None
             offset = last.header.next_offset
-            done += whole
-        seconds = time.perf_counter() - begun
-    return done / seconds / 1e6
+            read_bytes += whole
+        seconds = time.perf_counter() - start
+    return read_bytes / seconds / 1e6
 
 
 def fetch_buffer() -> memoryview:
-    """Room for the answer to any fetch of `records_from`."""
+    """Return a buffer that is large enough for any response in `records_from`."""
     return memoryview(bytearray(FETCH_BYTES + (1 << 20)))
 
 
 def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: int) -> memoryview:
-    """What a Fetch v11 of 10 MiB from an offset of partition 0 answers, a slice of the buffer."""
-    wanted = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
+    """Fetch 10 MiB from an offset of partition 0 with Fetch v11; return the records as a slice of the buffer."""
+    partition = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
     request = FetchRequest(
-        max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[wanted])]
+        max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[partition])]
     )
     sock.sendall(frame(11, request))
     response = read_response(ApiKey.FETCH, 11, read_frame(sock.recv_into, buffer))
     data = response.message.responses[0].partitions[0]
     if data.error_code or not data.records:
-        raise RuntimeError(f"fetch at {offset} answered error {data.error_code}, {len(data.records or b'')} bytes")
+        raise RuntimeError(
+            f"fetch at offset {offset} returned error {data.error_code} and {len(data.records or b'')} bytes"
+        )
     records: memoryview = data.records
     return records
 
 
 def round_trips(address: str, seconds: float = 1.0) -> float:
-    """Metadata v1 without topics, one at a time, a second."""
+    """Return round trips per second of Metadata v1 without topics, one at a time."""
     ask = frame(1, MetadataRequest([]))
     with connect(address) as sock:
-        count, begun = 0, time.perf_counter()
-        while time.perf_counter() - begun < seconds:
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
             sock.sendall(ask)
             read_answer(sock)
             count += 1
-        return count / (time.perf_counter() - begun)
+        return count / (time.perf_counter() - start)
 
 
 def pipelined(address: str, seconds: float = 1.0) -> float:
-    """ApiVersions v0, 64 sent at once, answers a second."""
+    """Return responses per second to ApiVersions v0, when 64 requests are sent at once."""
     ask = frame(0, ApiVersionsRequest())
     with connect(address) as sock:
         sock.sendall(ask)
         answers = memoryview(bytearray((4 + len(read_answer(sock))) * PIPELINE_DEPTH))
-        count, begun = 0, time.perf_counter()
-        while time.perf_counter() - begun < seconds:
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
             sock.sendall(ask * PIPELINE_DEPTH)
             read_exactly(sock, answers)
             count += PIPELINE_DEPTH
-        return count / (time.perf_counter() - begun)
+        return count / (time.perf_counter() - start)
 
 
 def many_connections(address: str, seconds: float = 1.5) -> float:
-    """Metadata v1 round trips on 64 connections at once, a second."""
+    """Return round trips per second of Metadata v1 on 64 connections at once."""
     data = frame(1, MetadataRequest([]))
-    begun = time.perf_counter()
+    start = time.perf_counter()
     count = _on_many_connections(address, data, lambda _, elapsed: elapsed < seconds)
-    return count / (time.perf_counter() - begun)
+    return count / (time.perf_counter() - start)
 
 
 def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float], bool]) -> int:
-    """Send the same frame on 64 connections, on each again when it was answered; how many answers came.
+    """Send the same frame on 64 connections, and again on each when its response arrives. Returns the number of responses.
 
-    go_on: (answers, seconds) -> whether to.
+    go_on: takes (number of responses so far, seconds since the start) and returns whether to continue.
     """
     selector = selectors.DefaultSelector()
     parts: dict[socket.socket, bytearray] = {}
@@ -241,8 +243,8 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
         parts[sock] = bytearray()
         selector.register(sock, selectors.EVENT_READ)
         sock.sendall(data)
-    count, begun = 0, time.perf_counter()
-    while go_on(count, time.perf_counter() - begun):
+    count, start = 0, time.perf_counter()
+    while go_on(count, time.perf_counter() - start):
         for key, _ in selector.select(0.2):
             sock = key.fileobj  # type: ignore[assignment]
             part = parts[sock]
@@ -257,23 +259,26 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
 
 
 def fetch_many_partitions(address: str, topic: str, partitions: int, incremental: bool, seconds: float = 1.0) -> float:
-    """Fetches a second over many partitions without records: each a full one, or each an incremental one of a session."""
-    asked = [FetchPartition(i, -1, 0, -1, -1, FETCH_BYTES) for i in range(partitions)]
-    full = FetchRequest(max_bytes=FETCH_BYTES, session_epoch=0, topics=[FetchTopic(topic, partitions=asked)])
+    """Return fetches per second of a topic whose partitions have no records.
+
+    incremental: send incremental fetches of one fetch session instead of full fetches.
+    """
+    requested = [FetchPartition(i, -1, 0, -1, -1, FETCH_BYTES) for i in range(partitions)]
+    full = FetchRequest(max_bytes=FETCH_BYTES, session_epoch=0, topics=[FetchTopic(topic, partitions=requested)])
     with connect(address) as sock:
 
-        def told(request: FetchRequest) -> Any:
+        def exchange(request: FetchRequest) -> Any:
             sock.sendall(frame(11, request))
             return read_response(ApiKey.FETCH, 11, read_answer(sock)).message
 
-        session = told(full)
+        session = exchange(full)
         if session.error_code or sum(len(t.partitions) for t in session.responses) != partitions:
-            raise RuntimeError(f"a full fetch answered error {session.error_code} and too few partitions")
+            raise RuntimeError(f"a full fetch returned error {session.error_code} or too few partitions")
         if not incremental:
             full.session_epoch = -1
             data = frame(11, full)
-        count, begun = 0, time.perf_counter()
-        while time.perf_counter() - begun < seconds:
+        count, start = 0, time.perf_counter()
+        while time.perf_counter() - start < seconds:
             if incremental:
                 data = frame(
                     11,
@@ -282,4 +287,4 @@ def fetch_many_partitions(address: str, topic: str, partitions: int, incremental
             sock.sendall(data)
             read_answer(sock)
             count += 1
-        return count / (time.perf_counter() - begun)
+        return count / (time.perf_counter() - start)

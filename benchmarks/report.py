@@ -1,4 +1,4 @@
-"""Writes one section of BENCHMARKS.md between its markers: a table, the command that made it, and the day."""
+"""The sections of docs/benchmarks.md: each has a table, the command that made it, and the date, between two marker lines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "BENCHMARKS.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
 
 def write_section(
     key: str, title: str, command: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """Replace the section `key`, or add it. Returns what was written."""
+    """Replace the section `key` of docs/benchmarks.md, or add it at the end. Returns the text of the section.
+
+    command: the command line that makes the section. text: the paragraph before the table. head: titles of the columns.
+    """
     section = section_text(key, title, command, text, head, rows)
     begin, end = markers(key)
     page = PAGE.read_text() if PAGE.exists() else "# Benchmarks\n"
@@ -29,15 +32,15 @@ def write_section(
 def section_text(
     key: str, title: str, command: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """The section as it stands in the page, its markers included."""
+    """Return the text of a section with its markers and a line with the command, the date and the machine."""
     begin, end = markers(key)
     table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     table += ["| " + " | ".join(row) + " |" for row in rows]
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.system()}"
-    made = f"Made by `{command}` on {datetime.date.today().isoformat()} ({machine})."
-    return "\n".join([begin, f"## {title}\n\n{text}\n\n{made}\n", *table, end])
+    created = f"Made by `{command}` on {datetime.date.today().isoformat()} ({machine})."
+    return "\n".join([begin, f"## {title}\n\n{text}\n\n{created}\n", *table, end])
 
 
 def markers(key: str) -> tuple[str, str]:
-    """What stands around a section."""
+    """Return the two marker lines that enclose the section `key`."""
     return f"<!-- {key} -->", f"<!-- /{key} -->"

@@ -1,8 +1,6 @@
-"""How the pipeline grows: synthetic traces from trace to page, against what Spark needs to turn the same trace into Parquet once.
+"""How the pipeline scales: the time from a synthetic trace to the report page, against the time to turn the trace into Parquet once.
 
-Each size is a process of its own with 4 GB for the driver. The whole report makes the tables itself, so its ratio cannot be below 1.
-
-usage: python -m benchmarks.scale [--sizes 1000000,10000000] [--check]
+Each size runs in a process of its own with 4 GB for the driver. The report also makes the tables, so the ratio cannot be below 1.
 """
 
 from __future__ import annotations
@@ -20,34 +18,37 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from benchmarks.report import write_section
+from benchmarks.report import PAGE, write_section
 from benchmarks.synthetic import write
 
-WANTED = 4.0
+MAX_RATIO = 4.0
 DRIVER_MEMORY = "4g"
 SIZES = (1_000_000, 10_000_000)
-LOOK_S = 5.0
-PICTURE = Path(__file__).with_name("scale.svg")
+POLL_S = 5.0
+PICTURE = PAGE.parent / "images" / "scale.svg"
 
 
-def measured(size: int, folder: Path) -> dict[str, float]:
-    """Seconds for Parquet once and for the whole, in a process of its own."""
+def measure_size(size: int, folder: Path) -> dict[str, float]:
+    """Measure one size of trace in a separate process.
+
+    Returns the seconds to write Parquet once, the seconds for the whole report, and the memory in MB of the largest Spark worker.
+    """
     environment = os.environ | {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {DRIVER_MEMORY} pyspark-shell"}
     command = [sys.executable, "-m", "benchmarks.scale", "--one", str(folder)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        most_mb = 0.0
+        peak_mb = 0.0
         while process.poll() is None:
-            most_mb = max([most_mb, *_peaks_mb(process.pid)])
-            time.sleep(LOOK_S)
-        told = process.stdout.read()
+            peak_mb = max([peak_mb, *_peaks_mb(process.pid)])
+            time.sleep(POLL_S)
+        output = process.stdout.read()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return {"requests": size, **json.loads(told.splitlines()[-1]), "worker_mb": most_mb}
+    return {"requests": size, **json.loads(output.splitlines()[-1]), "worker_mb": peak_mb}
 
 
 def _peaks_mb(pid: int) -> Iterator[float]:
-    """The most memory that each Python process below `pid` ever had: Spark's workers."""
+    """Yield the peak memory in MB of each Python process that descends from `pid`; these are Spark's workers."""
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
             children = (task / "children").read_text().split()
@@ -61,58 +62,61 @@ def _peaks_mb(pid: int) -> Iterator[float]:
                     yield int(status["VmHWM"].split()[0]) / 1000
 
 
-def one(folder: Path) -> dict[str, float]:
-    """In this process: Parquet of the trace, then everything from the trace on, into another folder."""
+def measure_here(folder: Path) -> dict[str, float]:
+    """Measure in this process the time from trace to Parquet, then the time from trace to report page in another folder.
+
+    Returns `parquet_s` and `whole_s`, both in seconds, and `broken`, the number of broken rules.
+    """
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.progress import Progress
-    from kafkaproto.pipeline.trace.report.making import Wanted, make
+    from kafkaproto.pipeline.trace.report.making import ReportOptions, make
     from kafkaproto.pipeline.trace.tables import build, with_spark
 
     trace = folder / "trace"
     with local_session("kafkaproto scale") as spark:
         spark.range(10).count()
-        begun = time.perf_counter()
+        start = time.perf_counter()
         build(trace, folder / "once", partial(with_spark, spark))
-        parquet = time.perf_counter() - begun
+        parquet = time.perf_counter() - start
         shutil.rmtree(folder / "once")
-        begun = time.perf_counter()
-        outcomes = make(spark, Wanted(folder / "whole", trace), Progress()).outcomes
-        whole = time.perf_counter() - begun
+        start = time.perf_counter()
+        outcomes = make(spark, ReportOptions(folder / "whole", trace), Progress()).outcomes
+        whole = time.perf_counter() - start
     broken = sum(bool(outcome.broken) for outcome in outcomes)
     return {"parquet_s": parquet, "whole_s": whole, "broken": broken}
 
 
-def draw(found: list[dict[str, float]]) -> None:
+def draw(results: list[dict[str, float]]) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "scale"  # names within the picture are the same each time
+    mpl.rcParams["svg.hashsalt"] = "scale"  # makes the ids within the SVG reproducible
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
-    sizes = [each["requests"] / 1e6 for each in found]
+    sizes = [each["requests"] / 1e6 for each in results]
     for key, label in (("whole_s", "from trace to page"), ("parquet_s", "Parquet once")):
-        axes.plot(sizes, [each[key] for each in found], marker="o", label=label)
+        axes.plot(sizes, [each[key] for each in results], marker="o", label=label)
     axes.set(xlabel="million requests", ylabel="seconds", xlim=(0, None), ylim=(0, None))
     axes.legend()
     figure.savefig(PICTURE, metadata={"Date": None})
 
 
-def tell(found: list[dict[str, float]], sizes: str) -> None:
-    """The picture, and the section of BENCHMARKS.md."""
-    found = sorted(found, key=lambda each: each["requests"])
-    draw(found)
+def write_report(results: list[dict[str, float]], sizes: str) -> None:
+    """Draw the chart and write the section of docs/benchmarks.md."""
+    results = sorted(results, key=lambda each: each["requests"])
+    draw(results)
     rows = [
         [
             f"{each['requests']:,.0f}", f"{each['parquet_s']:.0f}", f"{each['whole_s']:.0f}",
             f"{each['whole_s'] / each['parquet_s']:.2f}", f"{1e6 * each['whole_s'] / each['requests']:.0f}",
             f"{each['worker_mb']:.0f}",
         ]
-        for each in found
+        for each in results
     ]  # fmt: skip
     text = (
         f"Synthetic traces (`benchmarks/synthetic.py`), half of the traffic on one connection; {DRIVER_MEMORY} for the driver, two cores. "
-        f"Asked: at most {WANTED:g} times what Parquet once takes, and growth in a straight line.\n\n![seconds by size](benchmarks/scale.svg)"
+        f"Limit: {MAX_RATIO:g} times the time of Parquet once, with linear growth.\n\n![seconds by size](images/scale.svg)"
     )
     head = ["requests", "Parquet once, s", "trace to page, s", "ratio", "µs per request", "largest Python worker, MB"]
     command = f"python -m benchmarks.scale --sizes {sizes}"
@@ -120,24 +124,32 @@ def tell(found: list[dict[str, float]], sizes: str) -> None:
 
 
 def main() -> int:
-    """Exit status 1 with --check when the whole takes more than is allowed, or a rule does not hold."""
-    parser = argparse.ArgumentParser(description="The pipeline on large traces.")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="requests, with commas between")
-    parser.add_argument("--check", action="store_true")
+    """Run the command. Exit status 1 with --check if the ratio exceeds its limit or a rule is broken."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.scale",
+        description="Measure the pipeline on large traces. Writes docs/benchmarks.md.",
+    )
+    parser.add_argument(
+        "--sizes",
+        default=",".join(map(str, SIZES)),
+        metavar="N,...",
+        help="numbers of requests, separated by commas (default: %(default)s)",
+    )
+    parser.add_argument("--check", action="store_true", help="fail if a limit is exceeded or a rule is broken")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one is not None:
-        print(json.dumps(one(options.one)))
+        print(json.dumps(measure_here(options.one)))
         return 0
-    found = []
+    results = []
     for size in map(int, options.sizes.split(",")):
         with tempfile.TemporaryDirectory(prefix="kafkaproto-scale-") as scratch:
             trace_bytes = write(Path(scratch) / "trace", size)
             print(f"{size:,} requests, {trace_bytes / 1e6:,.0f} MB of trace", flush=True)
-            found.append(measured(size, Path(scratch)))
-            print(found[-1], flush=True)
-    tell(found, options.sizes)
-    bad = [each for each in found if each["whole_s"] > WANTED * each["parquet_s"] or each["broken"]]
+            results.append(measure_size(size, Path(scratch)))
+            print(results[-1], flush=True)
+    write_report(results, options.sizes)
+    bad = [each for each in results if each["whole_s"] > MAX_RATIO * each["parquet_s"] or each["broken"]]
     return int(options.check and bool(bad))
 
 

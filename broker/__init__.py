@@ -1,4 +1,4 @@
-"""A Kafka broker to test against: exact byte limits, quotas, throttles and closest-replica reads. `ls` this folder: it is the glossary."""
+"""A Kafka broker to test against: exact byte limits, quotas, throttling and closest-replica fetching."""
 
 if __name__ == "broker":
     from kafkaproto.checkout import redirect

@@ -1,7 +1,4 @@
-"""The assembly of a cluster: builds its parts from its settings, and gives each part what it needs. Knows no `Cluster`.
-
-Must never decide anything while a cluster runs.
-"""
+"""Functions that build and connect the parts of a cluster from its settings. Knows no `Cluster`, and decides nothing while it runs."""
 
 from __future__ import annotations
 
@@ -10,11 +7,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.release import is_release_4, is_release_4_2, stores_topic_ids_of_offsets
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.commits import GroupKeeper
-from kafkaproto.broker.group.coordinator import GroupCoordinator
-from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from kafkaproto.broker.group.settings import ASSIGNOR_NAMES, ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
@@ -29,10 +27,13 @@ from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
+    from kafkaproto.broker.group.coordinator import GroupCoordinator
     from kafkaproto.broker.observe.journal_topic import JournalTopic, Publishing
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence, PersistedState
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
+KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
+GROUP_LOAD_MS = "kafkaproto.group.load.ms"
 SEMANTICS = ("kip", "kafka")
 PROFILES = ("test", "kafka")
 STATIC_QUOTAS = (
@@ -47,26 +48,25 @@ STATIC_QUOTAS = (
 
 
 def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
-    """Raise ValueError for options of a cluster that are out of range, in one line that says what is allowed."""
+    """Raise ValueError for cluster options that are out of range, with the allowed values in the message."""
     if not isinstance(brokers, int) or brokers < 1:
-        raise ValueError(f"brokers={brokers!r}: allowed is 1 or more, for example 3")
+        raise ValueError(f"brokers must be at least 1 (got {brokers!r}); for example 3")
     if not isinstance(memory_bytes, int) or memory_bytes < 0:
-        raise ValueError(f"memory_bytes={memory_bytes!r}: allowed is 0 or more, for example {DEFAULT_MEMORY_BYTES}")
+        raise ValueError(f"memory_bytes must be at least 0 (got {memory_bytes!r}); for example {DEFAULT_MEMORY_BYTES}")
     if semantics not in SEMANTICS:
-        raise ValueError(f"semantics {semantics!r} is not known; allowed: {', '.join(SEMANTICS)}; for example kip")
+        raise ValueError(f'unknown semantics "{semantics}"; known are {", ".join(SEMANTICS)}')
 
 
 def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
-    """Return the defaults that differ from Kafka's: `test` keeps internal topics small and groups quick; `kafka` changes nothing."""
+    """Return the defaults that differ from Kafka's: the profile `test` has small internal topics and short group delays, `kafka` changes nothing."""
     if profile not in PROFILES:
-        raise ValueError(
-            f"profile {profile!r} is not known; allowed: {', '.join(PROFILES)}; for example --profile test"
-        )
+        raise ValueError(f'unknown profile "{profile}"; known are {", ".join(PROFILES)}')
     if profile == "kafka":
         return {}
     return {
         "offsets.topic.replication.factor": min(3, brokers),
         "offsets.topic.num.partitions": 4,
+        "offsets.topic.segment.bytes": 1024 * 1024,
         "transaction.state.log.replication.factor": min(3, brokers),
         "transaction.state.log.num.partitions": 4,
         "transaction.state.log.min.isr": 1,
@@ -74,14 +74,16 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
     }
 
 
-def new_config(brokers: int, config: Mapping[str, object] | None, profile: str, strict_kip: bool) -> ClusterConfig:
-    """Return the settings of a cluster. Raises ConfigError, also for a setting of a broker that does not exist."""
-    made = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip)
-    nobody = sorted(i for i in made.static_broker if i >= brokers)
-    if nobody:
-        name = next(iter(made.static_broker[nobody[0]]))
+def new_config(
+    brokers: int, config: Mapping[str, object] | None, profile: str, strict_kip: bool, release: str
+) -> ClusterConfig:
+    """Return the settings of a cluster. Raises ConfigError if a setting is invalid or names a broker that does not exist."""
+    made = ClusterConfig(config, profile_defaults(profile, brokers), strict_kip, release)
+    unknown_ids = sorted(i for i in made.static_broker if i >= brokers)
+    if unknown_ids:
+        name = next(iter(made.static_broker[unknown_ids[0]]))
         raise ConfigError(
-            f"{nobody[0]}.{name}: there is no broker {nobody[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
+            f"{unknown_ids[0]}.{name}: there is no broker {unknown_ids[0]}; ids are 0 to {brokers - 1}, for example 0.{name}=..."
         )
     return made
 
@@ -89,11 +91,13 @@ def new_config(brokers: int, config: Mapping[str, object] | None, profile: str, 
 # ---- parts that all brokers share --------------------------------------------------------------------------------------------
 
 
-def new_groups(
-    config: ClusterConfig, timers: Timers, rng: Random, keeper: GroupKeeper | None, events: Events
-) -> GroupCoordinator:
-    """Return a coordinator without groups."""
-    get = config.for_broker(-1)
+def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
+    """Return a function that makes the group coordinator of one broker, without groups. It writes to the offsets topic through `replicas`.
+
+    The settings are read and checked now, and the modules of the coordinator are imported when the function is called.
+    Raises ConfigError for an assignor that this broker does not have.
+    """
+    get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
         group_min_session_timeout_ms=get["group.min.session.timeout.ms"],
         group_max_session_timeout_ms=get["group.max.session.timeout.ms"],
@@ -103,13 +107,74 @@ def new_groups(
         offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
         offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
     )
-    return GroupCoordinator(settings, timers, Random(rng.getrandbits(64)), keeper, events)
+    consumers, commit_timeout_ms = new_consumer_settings(shared, replicas.broker_id), get["offsets.commit.timeout.ms"]
+
+    def new_groups() -> GroupCoordinator:
+        from kafkaproto.broker.group.coordinator import GroupCoordinator
+        from kafkaproto.broker.group.records import KAFKA_3_9, KAFKA_4_1
+        from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
+
+        return GroupCoordinator(
+            settings,
+            shared.timers,
+            rng,
+            shared.events,
+            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms),
+            KAFKA_4_1 if stores_topic_ids_of_offsets(shared.release_name) else KAFKA_3_9,
+            lambda: int(get[GROUP_LOAD_MS]),
+            consumers,
+            lambda: shared.controller.image.topics,
+        )
+
+    return new_groups
+
+
+def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
+    """Return the settings of the new group protocol (KIP-848). Before 3.7 no release has it."""
+    get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
+    if "group.consumer.assignors" not in known:
+        return ConsumerGroupSettings()
+
+    def of_group(name: str) -> Callable[[str], int]:
+        has_own = name in shared.config.definitions.group
+
+        def value(group_id: str) -> int:
+            own = shared.config.groups.get(group_id, {}) if has_own else {}
+            return int(shared.config.group_value(broker_id, own, name) if own else get[f"group.{name}"])
+
+        return value
+
+    return ConsumerGroupSettings(
+        is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
+        is_release_4=is_release_4(shared.release_name),
+        is_release_4_2=is_release_4_2(shared.release_name),
+        max_size=get["group.consumer.max.size"],
+        assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),
+        session_timeout_ms=of_group("consumer.session.timeout.ms"),
+        heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
+    )
+
+
+def items(text: str) -> list[str]:
+    """Return the items of a list setting, without blanks around them."""
+    return [item.strip() for item in text.split(",")]
+
+
+def assignor_name(given: str) -> str:
+    """Return the name of an assignor that `group.consumer.assignors` gives by name or by Kafka's class (GN-36).
+
+    Raises ConfigError for an assignor that this broker does not have.
+    """
+    name = given.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
+    if name not in ASSIGNOR_NAMES:
+        raise ConfigError(f"group.consumer.assignors must be a list of {', '.join(ASSIGNOR_NAMES)} (got {given})")
+    return name
 
 
 def new_mutations(
     config: ClusterConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> MutationQuotas:
-    """Return the controller mutation quotas, of which nothing is used."""
+    """Return the controller mutation quotas of a new cluster, with nothing charged yet (KIP-599)."""
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
 
@@ -120,7 +185,7 @@ def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
 
 
 def new_balance(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> LeaderBalance:
-    """Return the balance of leaders, which reads both of its settings at each look."""
+    """Return the component that moves leaderships back to preferred replicas. It reads both of its settings each time it runs."""
     return LeaderBalance(
         controller,
         timers,
@@ -139,11 +204,15 @@ def new_node(
     stores: Stores,
     log_manager: LogManager,
     rng: Random,
+    group_seed: int,
     *,
     change_isr: IsrChange,
     peers: Callable[[int], ReplicaManager | None],
 ) -> Node:
-    """Return a broker with its replica manager. change_isr, peers: see `ReplicaManager`."""
+    """Return a broker with its replica manager and its group coordinator, which generates member ids with `group_seed`.
+
+    `change_isr` and `peers` are passed to `ReplicaManager`.
+    """
     config = shared.config.for_broker(broker_id)
     replicas = ReplicaManager(
         broker_id,
@@ -156,16 +225,18 @@ def new_node(
         change_isr=change_isr,
         peers=peers,
     )
-    return Node(broker_id, shared, config, replicas, Random(rng.getrandbits(64)))
+    node_rng = Random(rng.getrandbits(64))
+    new_groups = groups_factory(shared, replicas, Random(group_seed + broker_id))
+    return Node(broker_id, shared, config, replicas, new_groups, node_rng)
 
 
-# ---- what most clusters do not have, and start without importing -------------------------------------------------------------
+# ---- optional parts, imported only for clusters that use them ----------------------------------------------------------------
 
 
 def open_persistence(
     cluster: PersistedState, data_dir: str | os.PathLike[str], new_cluster_id: str
 ) -> ClusterPersistence:
-    """Open the data directory of a cluster. Raises ConfigError if it cannot be used."""
+    """Open the data directory of a cluster. Raises ConfigError if it cannot be used. new_cluster_id: the cluster id if it is new."""
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 
     return ClusterPersistence(cluster, data_dir, new_cluster_id)
@@ -178,6 +249,6 @@ def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTo
     try:
         journal_topic = JournalTopic(cluster, name)
     except KafkaError as error:
-        raise ConfigError(f"the journal cannot be topic {name!r}: {error.message}") from None
+        raise ConfigError(f"topic {name!r} cannot hold the journal: {error.message}") from None
     events.attach(journal_topic)
     return journal_topic

@@ -1,7 +1,7 @@
-"""N brokers in one process with one clock, one seed and one journal: a state machine that bytes and times go into.
+"""The cluster: N brokers in one process with one clock, one seed and one journal. A state machine whose inputs are bytes and times.
 
-No socket and no loop: whoever drives it calls `actions.run(now_ms)` after each thing that came in, and `run_due(now_ms)` when
-`timers.next_deadline_ms()` is there. Must never know asyncio or wire messages.
+It has no socket and no event loop. The code that drives it calls `actions.run(now_ms)` after each input, and `run_due(now_ms)` when the
+time `timers.next_deadline_ms()` is reached. Must never know asyncio or wire messages.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kafkaproto.broker.assembly import (
     enter_static_quotas,
     new_balance,
     new_config,
-    new_groups,
     new_mutations,
     new_node,
     open_persistence,
     publish_journal,
 )
 from kafkaproto.broker.config import release
-from kafkaproto.broker.group.placement import coordinator_of
+from kafkaproto.broker.group.all_groups import AllGroups
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.controller import Controller
@@ -36,9 +36,13 @@ from kafkaproto.broker.metadata.differences import report_topics
 from kafkaproto.broker.metadata.image import BrokerState, Image
 from kafkaproto.broker.metadata.isr_changes import IsrChanges
 from kafkaproto.broker.node import Node
-from kafkaproto.broker.observe.journal import Journal
+from kafkaproto.broker.observe.diagnostics import Diagnostics
+from kafkaproto.broker.observe.journal import DetailedJournal, Journal
 from kafkaproto.broker.observe.metrics import ThrottleQueues
+from kafkaproto.broker.observe.request_log import RequestLog
+from kafkaproto.broker.observe.sasl_attempts import SaslAttempts
 from kafkaproto.broker.observe.throttle_log import ThrottleLog
+from kafkaproto.broker.observe.undeliverable_log import UndeliverableLog
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
 from kafkaproto.broker.quota.mutations import MutationCharge
@@ -61,12 +65,16 @@ if TYPE_CHECKING:
 
 
 class Cluster:
-    """brokers: ids are 0 to brokers-1. config: "name" or "<id>.name" to text, as on the command line.
+    """A Kafka cluster without sockets.
 
-    data_dir: a folder from which the cluster goes on where the last process with it ended; None keeps nothing. journal_topic: the
-    name of a topic that tells what the journal notes; None: there is none.
+    brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "name" or "<id>.name" to a value, as on the command line.
+    semantics: "kip" or "kafka", which of them to follow where the KIPs and Kafka's code differ. profile: "test" for small internal topics and
+    short group delays, "kafka" for Kafka's defaults. memory_bytes: the limit of records in memory; the rest is in temporary files. clock:
+    None for the system clock. data_dir: the folder to restore data from and to keep data in; None keeps nothing. journal_topic: the topic
+    in which to publish the journal; None for no such topic. detailed_journal: whether the journal keeps topics, partitions, errors and
+    offsets of requests.
 
-    Raises ConfigError or ValueError for what cannot be, in one line that says what can.
+    Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """
 
     def __init__(
@@ -82,6 +90,7 @@ class Cluster:
         clock: Clock | None = None,
         data_dir: str | os.PathLike[str] | None = None,
         journal_topic: str | None = None,
+        detailed_journal: bool = False,
     ) -> None:
         check_options(brokers, memory_bytes, semantics)
         self.semantics: Semantics = semantics
@@ -93,26 +102,29 @@ class Cluster:
         self.timers = Timers()
         self.actions = ActionQueue(self.clock.now_ms())
         self.events = Events()
-        self.journal = Journal()
+        self.journal = (DetailedJournal if detailed_journal else Journal)(self.clock.now_ms())
         self.journal_topic: JournalTopic | None = None
         self._recorder: Recorder | None = None
         self.throttle_queues = ThrottleQueues()
-        for observer in (self.journal, ThrottleLog(), self.throttle_queues):
+        refusals = Diagnostics(release_name, self.timers, self.journal), SaslAttempts(self.timers, self.journal)
+        for observer in (self.journal, ThrottleLog(), UndeliverableLog(), *refusals, self.throttle_queues):
             self.events.attach(observer)
+        if detailed_journal:
+            self.events.attach(RequestLog(self.journal))
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
         self.throttling = throttling.strategy(release.delays_responses(release_name))
-        self.config = new_config(brokers, config, profile, self.strict_kip)
+        self.config = new_config(brokers, config, profile, self.strict_kip, release_name)
         self.budget = MemoryBudget(memory_bytes)
         cluster_id = base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
         self.persistence: ClusterPersistence | None = None
-        """What outlives the process; None: nothing does."""
+        """The data directory; None if the cluster keeps nothing."""
         if data_dir is None:
             self._begin(brokers, cluster_id, self.rng, journal_topic)
             return
         self.persistence = open_persistence(self, data_dir, cluster_id)
         try:
-            # A process that goes on with a folder draws other ids than the one before.
+            # A process that continues with a data directory must not generate the same ids as the previous process.
             rng = Random(f"{seed} {self.persistence.life}")
             self._begin(brokers, self.persistence.cluster_id, rng, journal_topic)
         except BaseException:
@@ -120,7 +132,7 @@ class Cluster:
             raise
 
     def _begin(self, brokers: int, cluster_id: str, rng: Random, journal_topic: str | None) -> None:
-        """Build all parts, as at the first start, and restore what the process before has left."""
+        """Build all parts of the cluster in their initial state, and restore the data of the previous process."""
         self.rng = rng
         kept = self.persistence
         self.quota_store = ClientQuotaStore(self._quota_changed, None if kept is None else kept.remember_quotas)
@@ -134,13 +146,14 @@ class Cluster:
             None if kept is None else kept.remember_if_possible,
         )
         self._balance = new_balance(self.controller, self.config, self.timers, self.actions)
-        self.groups = new_groups(self.config, self.timers, self.rng, kept, self.events)
+        group_seed = self.rng.getrandbits(64)
+        self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
         self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
         self._next_producer_id = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
-        """What handling one request of an API costs, by name ("Metadata"), where time is not real."""
+        """Maps API names such as "Metadata" to the milliseconds that handling one request takes on a manual clock."""
         self._ranges = release.ranges_of(self.release_name)
         self.nodes = [
             new_node(
@@ -149,6 +162,7 @@ class Cluster:
                 self.stores,
                 self.log_manager,
                 self.rng,
+                group_seed,
                 change_isr=self.isr_changes.propose,
                 peers=self._running_replicas,
             )
@@ -165,7 +179,7 @@ class Cluster:
 
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
-        """What every broker offers, by api key."""
+        """Return the APIs that every broker offers, by API key."""
         return advertised(self._ranges)
 
     # ---- time ----------------------------------------------------------------------------------------------------------------
@@ -174,7 +188,7 @@ class Cluster:
         return self.clock.now_ms()
 
     def run_due(self, now_ms: int) -> None:
-        """Fire what is due, each consequence in its own turn."""
+        """Fire all due timers, then run their consequences, and repeat this while more timers are due."""
         while True:
             deadline = self.timers.next_deadline_ms()
             if deadline is None or deadline > now_ms:
@@ -196,23 +210,24 @@ class Cluster:
                 yield from node.replicas.partitions.values()
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
-        """Where clients of each listener reach this broker."""
+        """Set the addresses under which clients reach this broker, by listener name."""
         node = self.nodes[broker_id]
         self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
 
     def stop_broker(self, broker_id: int) -> None:
-        """Like a process that ends: connections closed, leaderships handed on, its replicas keep what they have."""
+        """Stop a broker like a process that ends: its connections close, other replicas become leaders, its own replicas keep their data."""
         node = self.nodes[broker_id]
         if not node.running:
             return
         node.running = False
         node.close_connections()
         node.replicas.stop_following()
+        node.stop_coordinating()
         self.controller.broker_stopped(broker_id)
         self._broker_changed(node, "stopped")
 
     def start_broker(self, broker_id: int) -> None:
-        """It comes back with its logs and follows whoever leads now. What clients have used of their quotas was in its memory."""
+        """Start a stopped broker with its logs. It follows the current leaders. Its fetch sessions and quota measurements are empty."""
         node = self.nodes[broker_id]
         if node.running:
             return
@@ -246,7 +261,7 @@ class Cluster:
         report_topics(self.events, old, new, changed, self.actions.now_ms)
         for name in changed:
             if name not in new.topics:
-                self.groups.commits.forget_topic(name)
+                self.groups.forget_topic(name, self.actions.now_ms)
                 for state in old.topics[name].partitions:
                     self.stores.forget(old.topics[name].topic_id, state.index)
         self._balance.image_changed(new, changed)
@@ -255,6 +270,8 @@ class Cluster:
         for node in self.nodes:
             if node.running:
                 node.replicas.apply_following(topics)
+                if OFFSETS_TOPIC in topics:
+                    node.coordinate_groups()
 
     def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         self.mutations.quota_changed(entity, key, value)
@@ -267,7 +284,7 @@ class Cluster:
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
     def next_producer_id(self) -> int:
-        """A producer id that nobody has had in this cluster (P-22). Raises KafkaError 56."""
+        """Return a producer id that this cluster has never used (P-22). Raises KafkaError 56 (KAFKA_STORAGE_ERROR)."""
         producer_id = self._next_producer_id
         if self.persistence is not None:
             self.persistence.remember_producer_id(producer_id)
@@ -275,25 +292,25 @@ class Cluster:
         return producer_id
 
     def coordinator_of(self, group_id: str) -> int:
-        """The broker that coordinates a group: the leader of its partition of __consumer_offsets (M-8).
+        """Return the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
-        Raises KafkaError 15 while there is none; the internal topic is created on first use.
+        Creates the internal topic on first use. Raises KafkaError 15 (COORDINATOR_NOT_AVAILABLE) if that fails, or while the partition has no
+        leader.
         """
         return coordinator_of(group_id, self.controller)
 
-    def topics_left(self) -> frozenset[str]:
-        """The topics that another process has left in the data directory."""
-        return frozenset() if self.persistence is None else self.persistence.topics_left
+    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
+        """Persist settings before they change. Raises KafkaError 56 (KAFKA_STORAGE_ERROR).
 
-    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
-        """The settings of a broker (-1: of all) are about to be changed to these. Raises KafkaError 56."""
+        owner: a broker id, -1 for all brokers, or a group id. layer: all settings of that owner after the change.
+        """
         if self.persistence is not None:
-            self.persistence.remember_config(broker_id, layer)
+            self.persistence.remember_config(owner, layer)
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """A client asked for a topic that is not there, and may have it (M-3). Raises KafkaError 17, 38, 89, …
+        """Create a topic on behalf of a client that named a missing topic (M-3). Raises KafkaError 17, 38, 89 and others.
 
-        mutations: the client's, which it is paid from.
+        mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing.
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
@@ -306,7 +323,7 @@ class Cluster:
         Raises ValueError if `recorder` has already ended.
         """
         if recorder is not None and recorder.ended:
-            raise ValueError("this recorder has ended with its trace: make another")
+            raise ValueError("this recorder was stopped, which ended its trace; create a new recorder")
         before, self._recorder = self._recorder, recorder
         if before is not None:
             self.events.detach(before)
@@ -317,21 +334,24 @@ class Cluster:
             before.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
-        """What handling one request of `api` ("Metadata") costs where time is not real. Raises ValueError."""
+        """Set how long handling one request of `api` (for example "Metadata") takes on a manual clock.
+
+        Raises ValueError for an invalid argument.
+        """
         api_key(api)
         if not isinstance(cost_ms, int | float) or not 0 <= cost_ms < math.inf:
-            raise ValueError(f"cost_ms={cost_ms!r}: allowed is 0 or more milliseconds, for example 4")
+            raise ValueError(f"cost_ms must be at least 0 milliseconds (got {cost_ms!r}); for example 4")
         self.request_cost_ms[api] = cost_ms
 
     def setting_changed(self) -> None:
-        """A broker setting was changed while running: whoever keeps a copy takes the new value."""
+        """Pass a changed broker setting to the components that keep a copy of it."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()
         self.log_manager.wake(self.actions.now_ms)
 
     def close(self) -> None:
-        """The end: what records lie in is given back now, not when the collector comes. What is asked afterwards finds nothing."""
+        """Close the data directory, and release the records in memory at once instead of by garbage collection. The journal stays readable."""
         if self.persistence is not None:
             if self.journal_topic is not None:
                 self.journal_topic.flush(self.now_ms())
@@ -339,11 +359,16 @@ class Cluster:
         self.stores.close()
 
     def reset(self) -> None:
-        """Back to how it began: topics, groups, quotas, settings and journal gone, stopped brokers up, connections closed.
+        """Return to the initial state: delete topics, groups, quotas, changed settings and journal, start stopped brokers, close connections.
 
-        Ports, the data directory and attached observers stay.
+        Ports and attached observers stay. The data directory stays in use, without its topics.
         """
         _reset(self)
+
+
+def topics_left(cluster: Cluster) -> frozenset[str]:
+    """Return the names of the topics that a previous process left in the data directory, including topics deleted since the start."""
+    return frozenset() if cluster.persistence is None else cluster.persistence.topics_left
 
 
 def _reset(cluster: Cluster) -> None:
@@ -359,9 +384,6 @@ def _reset(cluster: Cluster) -> None:
         node.replicas.following.clear_overrides()
     cluster.request_cost_ms.clear()
     cluster.forced_throttles.clear()
-    now_ms = cluster.actions.now_ms
-    cluster.groups.close(now_ms)
-    cluster.groups = new_groups(cluster.config, cluster.timers, cluster.rng, cluster.persistence, cluster.events)
     cluster.quota_store.clear()
     cluster.config.reset()
     for node in cluster.nodes:
@@ -369,9 +391,9 @@ def _reset(cluster: Cluster) -> None:
     cluster.mutations.close()
     cluster.mutations = new_mutations(cluster.config, cluster.quota_store, cluster.semantics, cluster.timers)
     enter_static_quotas(cluster.config, cluster.quota_store)
-    cluster.actions.run(now_ms)
+    cluster.actions.run(cluster.actions.now_ms)
     cluster.log_manager.rest()
     if cluster.events.cleared is not None:
-        cluster.events.cleared(now_ms)
+        cluster.events.cleared(cluster.actions.now_ms)
     if cluster.persistence is not None:
         cluster.persistence.metadata_log.refresh()

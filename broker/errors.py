@@ -1,16 +1,18 @@
-"""`KafkaError`: a refusal that an answer carries as an error code. Bytes that do not parse are kafkaproto's DecodeError instead."""
+"""`KafkaError`: an error that a response carries as a code. Bytes that cannot be decoded raise kafkaproto's DecodeError instead."""
 
 from __future__ import annotations
 
 from kafkaproto.error_codes import ErrorCode
 
 LONGEST_MESSAGE = 1000
-"""In characters. Messages quote what clients said, which may be as long as a string on the wire can be: with more around it, it is too long."""
+"""The maximum length of an error message, in characters. Messages quote text of clients, which may be as long as a wire string allows."""
 
 
 class KafkaError(Exception):
-    """error_code: a number of `kafkaproto.error_codes.ErrorCode`. message: for people, sent where the answer has room for it;
-    cut to LONGEST_MESSAGE.
+    """An error with a code of Kafka.
+
+    error_code: a number of `kafkaproto.error_codes.ErrorCode`. message: text for people, sent where the response has a field for it, at most
+    LONGEST_MESSAGE characters.
     """
 
     def __init__(self, error_code: int, message: str | None = None) -> None:

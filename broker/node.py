@@ -1,21 +1,23 @@
-"""One broker of the cluster: its replicas, quotas, sessions and connections, under one id. State and nothing that acts by itself.
+"""One broker of the cluster: its replicas, quotas, fetch sessions and connections under one id. It holds state and starts nothing itself.
 
-Handlers find everything here. Must never know wire messages or sockets.
+Request handlers access the state of the broker through this class. Must never know wire messages or sockets.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from random import Random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.config.values import BrokerConfig, ClusterConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig, ClusterConfig
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import SessionCache
-from kafkaproto.broker.group.coordinator import GroupCoordinator
+from kafkaproto.broker.group.all_groups import AllGroups
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.network.acceptor import Acceptor
@@ -33,13 +35,16 @@ from kafkaproto.broker.runtime.clock import Clock
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 
+if TYPE_CHECKING:
+    from kafkaproto.broker.group.coordinator import GroupCoordinator
+
 logger = logging.getLogger("kafkaproto.node")
 
 COMPLAIN_EVERY_MS = 60_000
 
 
 class OpenConnection(Protocol):
-    """A connection as its broker knows it. active_ms: when it last read or wrote."""
+    """An open connection of a broker. active_ms: when bytes were last received, or a response was last sent, in ms of the broker's clock."""
 
     @property
     def connection_id(self) -> int: ...
@@ -60,7 +65,7 @@ class OpenConnection(Protocol):
 
 
 class SharedState(Protocol):
-    """What the brokers of a cluster share."""
+    """The state that the brokers of a cluster share."""
 
     @property
     def clock(self) -> Clock: ...
@@ -76,6 +81,12 @@ class SharedState(Protocol):
 
     @property
     def config(self) -> ClusterConfig: ...
+
+    @property
+    def profile(self) -> str: ...
+
+    @property
+    def release_name(self) -> str: ...
 
     @property
     def semantics(self) -> Semantics: ...
@@ -105,29 +116,35 @@ class SharedState(Protocol):
     def mutations(self) -> MutationQuotas: ...
 
     @property
-    def groups(self) -> GroupCoordinator: ...
+    def groups(self) -> AllGroups: ...
 
     @property
     def controller(self) -> Controller: ...
 
     def coordinator_of(self, group_id: str) -> int:
-        """Return the broker that coordinates a group. Raises KafkaError 15 while there is none."""
+        """Return the broker that coordinates a group. Raises KafkaError 15 while the group has no coordinator."""
 
     def next_producer_id(self) -> int:
-        """Return a producer id that no producer of this cluster has. Raises KafkaError 56."""
+        """Return a producer id that no producer of this cluster has. Raises KafkaError 56 if it cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a topic that a client asked for, and charge the client for it. Raises KafkaError."""
+        """Create a topic on behalf of a client that named it, and charge the client for it. Raises KafkaError."""
 
-    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
-        """Persist the settings of a broker (-1: of all) before they change. Raises KafkaError 56."""
+    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
+        """Persist settings before they change. Raises KafkaError 56 if they cannot be persisted.
+
+        owner: a broker id, -1 for all brokers, or a group id.
+        """
 
     def setting_changed(self) -> None:
-        """Have everything that keeps a copy of a broker setting take over the new value."""
+        """Pass a changed broker setting to the components that keep a copy of it."""
 
 
 class Node:
-    """One broker. cluster: the state that it shares with the others."""
+    """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: for fetch session ids.
+
+    new_groups: makes the group coordinator when it is first used, because most clusters have no groups, and start faster without it.
+    """
 
     def __init__(
         self,
@@ -135,12 +152,14 @@ class Node:
         cluster: SharedState,
         config: BrokerConfig,
         replicas: ReplicaManager,
+        new_groups: Callable[[], GroupCoordinator],
         rng: Random,
     ) -> None:
         self.broker_id = broker_id
         self.cluster = cluster
         self.config = config
         self.replicas = replicas
+        self._new_groups = new_groups
         self.timers: Timers = cluster.timers
         self.actions: ActionQueue = cluster.actions
         self.events: Events = cluster.events
@@ -151,7 +170,7 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """Handler time that was counted for anybody, so that none of it is counted twice."""
+        """Handler time in ms that was charged to requests so far, so that no time is charged to two requests."""
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
         self.connection_quotas = ConnectionQuotas(config, cluster.quota_store)
@@ -162,19 +181,29 @@ class Node:
         self.socket_request_max_bytes: int = config["socket.request.max.bytes"]
         self.connections_max_idle_ms: int = config["connections.max.idle.ms"]
 
+    @cached_property
+    def groups(self) -> GroupCoordinator:
+        """The group coordinator of this broker."""
+        return self._new_groups()
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether this broker has coordinated groups since the cluster started."""
+        return "groups" in self.__dict__
+
     @property
     def image(self) -> Image:
         return self.cluster.controller.image
 
     @property
     def log_dir(self) -> str:
-        """The one directory that this broker tells of, be there one or not."""
-        given = self.config["log.dirs"] or self.config["log.dir"]
+        """The path that this broker reports as its log directory; it need not exist."""
+        given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
         return str(given).split(",")[0].strip() or f"/kafkaproto/broker-{self.broker_id}"
 
     @cached_property
     def apis(self) -> Mapping[int, Registration]:
-        """What this broker offers, by api key."""
+        """Return the APIs that this broker offers, by API key."""
         return self.cluster.apis
 
     def _new_quotas(self) -> ClientQuotas:
@@ -189,23 +218,47 @@ class Node:
     def _new_sessions(self) -> SessionCache:
         return SessionCache(self._rng, self.config["max.incremental.fetch.session.cache.slots"])
 
+    def coordinate_groups(self) -> None:
+        """Coordinate the groups of the offsets topic's partitions that this broker leads, and no others (GO-12)."""
+        topic = self.image.topics.get(OFFSETS_TOPIC)
+        partitions = () if topic is None else topic.partitions
+        led = [state.index for state in partitions if state.leader == self.broker_id]
+        self.groups.ownership.change(led, len(partitions), self.actions.now_ms)
+
+    def stop_coordinating(self) -> None:
+        """Drop all groups from memory, because this broker stops."""
+        if self.has_groups:
+            self.groups.stop(self.actions.now_ms)
+
+    def refuses_group(self, group_id: str) -> int:
+        """Return 0 if this broker coordinates a group, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
+
+        With profile `test` the first request for any group creates the offsets topic; with `kafka` only FindCoordinator does.
+        """
+        if OFFSETS_TOPIC not in self.image.topics and self.cluster.profile == "test":
+            try:
+                self.cluster.coordinator_of(group_id)
+            except KafkaError as error:
+                return error.error_code
+        return self.groups.ownership.refusal(group_id)
+
     def forget_sessions(self) -> None:
-        """No fetch session is known any more, as after a restart."""
+        """Drop all fetch sessions, as a restart does."""
         self.sessions = self._new_sessions()
 
     def reset_quotas(self) -> None:
-        """Fresh sensors, as after a start."""
+        """Reset all quota measurements, as a restart does."""
         self.quotas.close()
         self.quotas = self._new_quotas()
         self.connection_quotas.forget_rates()
         self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
-        """What a test said that handling a request of this API costs, where time is not real."""
+        """Return how many milliseconds a request of this API takes on a manual clock, as set by a test."""
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:
-        """Say at ERROR what hinders this broker, once a minute for each thing it is about: not once per request."""
+        """Log `message` at ERROR, at most once a minute for each value of `about`."""
         if now_ms >= self._silent_until_ms.get(about, now_ms):
             self._silent_until_ms[about] = now_ms + COMPLAIN_EVERY_MS
             logger.error("broker %d: %s: %s", self.broker_id, about, message)
@@ -213,12 +266,12 @@ class Node:
     # ---- connections ---------------------------------------------------------------------------------------------------------
 
     def acceptor(self, listener: str) -> Acceptor:
-        """Who lets connections in through a listener."""
-        found = self.acceptors.get(listener)
-        if found is None:
-            found = Acceptor(listener, self.connection_quotas, self.timers, self._note_caller)
-            self.acceptors[listener] = found
-        return found
+        """Return the acceptor of the listener named `listener`, created on first use."""
+        acceptor = self.acceptors.get(listener)
+        if acceptor is None:
+            acceptor = Acceptor(listener, self.connection_quotas, self.timers, self._note_caller)
+            self.acceptors[listener] = acceptor
+        return acceptor
 
     def _note_caller(self, kind: str, now_ms: int, facts: dict[str, Any]) -> None:
         if self.events.noted is not None:
@@ -244,7 +297,10 @@ class Node:
         self._let_in_soon()
 
     def _drop_surplus(self) -> None:
-        """Close the least recently used connections beyond max.connections, whatever they wait for; no broker's (W-12)."""
+        """Close the least recently used client connections beyond max.connections, even busy ones (W-12).
+
+        Connections of a separate listener between brokers stay.
+        """
         quotas = self.connection_quotas
         while quotas.surplus:
             clients = [c for c in self.connections.values() if not quotas.is_protected(c.listener_name)]

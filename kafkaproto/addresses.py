@@ -1,6 +1,6 @@
-"""The addresses of brokers in answers: which messages have them, and the same frames with others in their places.
+"""Broker addresses in responses: find them, and rewrite a response frame with different addresses.
 
-For whoever stands between clients and brokers. Must never know sockets, nor why an address is to be another one.
+Proxies use this module to direct clients to themselves. It does not depend on sockets, nor on the reason for replacing an address.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.header import decode_response_header, response_version
 
 Replace = Callable[[int, str, int], tuple[str, int]]
-"""(broker id, host, port) to what is to be told instead."""
+"""Function from (broker id, host, port) in a response to the (host, port) that replaces them."""
 
 
 Places = Iterable[tuple[int, Any]]
-"""(broker id, what has its `host` and `port`)."""
+"""Pairs (broker id, object with attributes `host` and `port`)."""
 
 
 def _of_nodes(nodes: Iterable[Any]) -> Places:
@@ -24,12 +24,12 @@ def _of_nodes(nodes: Iterable[Any]) -> Places:
 
 
 def _coordinators(message: Any) -> Places:
-    """Of FindCoordinator: one in itself, since version 4 a list (KIP-699)."""
+    """Return the coordinators in a FindCoordinator response: one before version 4, any number from version 4 on (KIP-699)."""
     return _of_nodes(message.coordinators or [message])
 
 
 def _endpoints(message: Any) -> Places:
-    """Since KIP-951 answers to who asked the wrong broker name the right one."""
+    """Return the addresses of new leaders in a response. A broker adds them for partitions that it does not lead any more (KIP-951)."""
     return _of_nodes(message.node_endpoints)
 
 
@@ -38,7 +38,7 @@ def _of_cluster(message: Any) -> Places:
 
 
 def _of_quorum(message: Any) -> Places:
-    """Of DescribeQuorum: the listeners of controllers, which who administers a cluster may go to (KIP-853)."""
+    """Return the controllers' listeners in a DescribeQuorum response, which admin clients may connect to (KIP-853)."""
     return ((node.node_id, listener) for node in message.nodes for listener in node.listeners)
 
 
@@ -55,42 +55,46 @@ _PLACES: dict[int, Callable[[Any], Places]] = {
 
 
 def names_brokers(api_key: int) -> bool:
-    """Whether answers of this API can have addresses."""
+    """Return whether responses of this API can contain broker addresses."""
     return api_key in _PLACES
 
 
 def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace) -> bytes | None:
-    """An answer, without its length, with other addresses; None where it has none. Raises ProtocolError when it cannot be read."""
+    """Return a response frame with its addresses replaced, or None if it contains none.
+
+    frame: the response without its length prefix; so is the returned frame. Raises ProtocolError if the frame cannot be decoded.
+    """
     if api_key not in _PLACES:
         return None
     _, at = decode_response_header(api_key, api_version, frame, 0, len(frame))
-    api = codec(api_key, api_version)
-    message, _ = api.decode_response(frame, at, len(frame))
-    found = [(node, place) for node, place in _PLACES[api_key](message) if place.host]
-    for node, place in found:
-        place.host, place.port = replace(node, place.host, place.port)
-    if not found:
+    message_codec = codec(api_key, api_version)
+    message, _ = message_codec.decode_response(frame, at, len(frame))
+    endpoints = [(node, endpoint) for node, endpoint in _PLACES[api_key](message) if endpoint.host]
+    for node, endpoint in endpoints:
+        endpoint.host, endpoint.port = replace(node, endpoint.host, endpoint.port)
+    if not endpoints:
         return None
     out = bytearray(frame[:at])
-    api.encode_response(message, out, None)
+    message_codec.encode_response(message, out, None)
     return bytes(out)
 
 
 def capped(api_version: int, frame: memoryview) -> bytes | None:
-    """An answer to ApiVersions in which APIs that name brokers end where `replaced` can read them; None where nothing has to change.
+    """Return an ApiVersions response whose versions are limited to those that `replaced` can decode.
 
-    Raises ProtocolError when it cannot be read.
+    Only APIs whose responses contain broker addresses are limited. frame: the response without its length prefix; so is the returned frame.
+    Returns None if nothing has to change. Raises ProtocolError if the frame cannot be decoded.
     """
     _, at = decode_response_header(ApiKey.API_VERSIONS, api_version, frame, 0, len(frame))
-    api = codec(ApiKey.API_VERSIONS, response_version(ApiKey.API_VERSIONS, api_version, frame))
-    message, _ = api.decode_response(frame, at, len(frame))
+    message_codec = codec(ApiKey.API_VERSIONS, response_version(ApiKey.API_VERSIONS, api_version, frame))
+    message, _ = message_codec.decode_response(frame, at, len(frame))
     above = [
-        one for one in message.api_keys if one.api_key in _PLACES and one.max_version > APIS[one.api_key].max_version
+        api for api in message.api_keys if api.api_key in _PLACES and api.max_version > APIS[api.api_key].max_version
     ]
-    for one in above:
-        one.max_version = APIS[one.api_key].max_version
+    for api in above:
+        api.max_version = APIS[api.api_key].max_version
     if not above:
         return None
     out = bytearray(frame[:at])
-    api.encode_response(message, out, None)
+    message_codec.encode_response(message, out, None)
     return bytes(out)

@@ -1,7 +1,7 @@
-"""From an API key and a version to the codec of its messages.
+"""Lookup from an API key and version to the codec of its messages.
 
-Message modules are imported when they are first asked for, and flat code is made when it is first used, so a process
-pays for the APIs that it speaks. This module must never know what a message means.
+A message module is imported when its API is first looked up, and flat code is compiled when it is first used, so a process
+pays only for the APIs that it uses. This module does not depend on the meaning of any message.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Encode = Callable[[Any, bytearray, Splices | None], None]
 
 
 class Codec:
-    """One version of one API, in both directions.
+    """The codec of requests and responses of one version of one API.
 
-    The four functions are flat code: ``decode_*(view, pos, end)`` returns the object and the position behind it and
-    reads nothing at or behind ``end``; records come out as slices of ``view``. ``encode_*(obj, out, splices)`` appends
-    to ``out``; a records value that is neither None nor bytes leaves ``(position in out, value)`` in ``splices``.
-    They raise DecodeError and EncodeError, nothing else.
+    The four functions are flat code: ``decode_*(view, pos, end)`` returns the object and the position after it, and
+    reads nothing at or after ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends
+    to ``out``; a records value that is neither None nor bytes-like is appended to ``splices`` as ``(position in out, value)``.
+    They raise only DecodeError and EncodeError.
     """
 
     def __init__(self, info: ApiInfo, version: int) -> None:
@@ -47,28 +47,28 @@ class Codec:
 
     @cached_property
     def decode_request(self) -> Decode:
-        """``(view, pos, end) -> (request, position behind it)``"""
+        """Return the function ``(view, pos, end) -> (request, position after it)``."""
         return self.request.decode_flat
 
     @cached_property
     def encode_request(self) -> Encode:
-        """``(request, out, splices) -> None``"""
+        """Return the function ``(request, out, splices) -> None``."""
         return self.request.encode_flat
 
     @cached_property
     def decode_response(self) -> Decode:
-        """``(view, pos, end) -> (response, position behind it)``"""
+        """Return the function ``(view, pos, end) -> (response, position after it)``."""
         return self.response.decode_flat
 
     @cached_property
     def encode_response(self) -> Encode:
-        """``(response, out, splices) -> None``"""
+        """Return the function ``(response, out, splices) -> None``."""
         return self.response.encode_flat
 
 
 @cache
 def codec(api_key: int, version: int) -> Codec:
-    """The codec of one version of an API, the same object every time. Raises UnsupportedVersion."""
+    """Return the codec of one version of an API, the same object every time. Raises UnsupportedVersion."""
     info = api_info(api_key)
     if not info.min_version <= version <= info.max_version:
         raise UnsupportedVersion(api_key, version, f"{info.name} v{info.min_version} to v{info.max_version}")
@@ -76,7 +76,7 @@ def codec(api_key: int, version: int) -> Codec:
 
 
 def api_info(api_key: int) -> ApiInfo:
-    """Name and versions of an API. Raises UnsupportedVersion for a key that there are no messages for."""
+    """Return name and versions of an API. Raises UnsupportedVersion if the package has no messages for the key."""
     info = APIS.get(api_key)
     if info is None:
         raise UnsupportedVersion(api_key)
@@ -84,24 +84,34 @@ def api_info(api_key: int) -> ApiInfo:
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """2 if the version is flexible, else 1. (0 was for ControlledShutdown v0 only.) Raises UnsupportedVersion."""
+    """Return the version of the request header: 2 if the API version is flexible, else 1.
+
+    Version 0 was used only by ControlledShutdown v0. Raises UnsupportedVersion for an unknown key.
+    """
     return 2 if is_flexible(api_key, version) else 1
 
 
 def response_header_version(api_key: int, version: int) -> int:
-    """1 if the version is flexible, else 0; always 0 for ApiVersions, whose asker knows no versions yet (KIP-511)."""
+    """Return the version of the response header: 1 if the API version is flexible, else 0.
+
+    It is always 0 for ApiVersions, because the client does not know the broker's versions yet (KIP-511). Raises UnsupportedVersion for an
+    unknown key.
+    """
     return 1 if is_flexible(api_key, version) and api_key != ApiKey.API_VERSIONS else 0
 
 
 NEVER = 0x8000
-"""Above every version."""
+"""Stands for the first flexible version of an API that has no flexible version: a number above every version."""
 _FIRST_FLEXIBLE = {
     int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
 }
 
 
 def is_flexible(api_key: int, version: int) -> bool:
-    """Whether a version has compact types and tag sections (KIP-482), also for versions that are not known yet."""
+    """Return whether a version has compact types and tag sections (KIP-482).
+
+    Versions above the newest known one count as flexible if the newest one is. Raises UnsupportedVersion for an unknown key.
+    """
     try:
         return version >= _FIRST_FLEXIBLE[api_key]
     except KeyError:

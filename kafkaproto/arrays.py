@@ -1,6 +1,7 @@
-"""Arrays: a count, then values of one type. What the type is, is not known here.
+"""Wire type of arrays: a count, then values of one type.
 
-A count is never believed beyond the bytes that are left, and numbers are read and written all at once.
+A decoder rejects a count above the number of bytes left, so a false count allocates nothing. Arrays of numbers are read and written with one
+`struct` call. This module does not depend on the type of the items.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kafkaproto.wire_type import WireType
 
 
 class ArrayType(LengthPrefixed):
-    """A list of values of one type, its count in front. The count is never above the number of bytes left."""
+    """A list of values of one type, preceded by their count. A decoded count never exceeds the number of bytes left."""
 
     def __init__(self, item: WireType, *, compact: bool, nullable: bool) -> None:
         super().__init__(width="i", compact=compact, nullable=nullable)
@@ -36,7 +37,7 @@ class ArrayType(LengthPrefixed):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and type(obj) not in (list, tuple):
-            raise EncodeError(path, f"{shown(obj)} is no list")
+            raise EncodeError(path, f"expected a list (got {shown(obj)})")
         self.build_length(None if obj is None else len(obj), stream, path)
         for i, item in enumerate(obj or ()):
             self.item._build(item, stream, context, f"{path}[{i}]")
@@ -53,7 +54,7 @@ class ArrayType(LengthPrefixed):
                 code.line(f"{count} -= 1")
             code.line(f"if {count} > n - p: raise Malformed")
             code.spend(count, self.item_weight)
-            # a list of its own: the target may belong to the loop around this one
+            # use a separate variable: the target may belong to the loop around this one
             items = code.local("items")
             self.item.emit_items_decode(code, items, count)
             code.line(f"{target} = {items}")
@@ -62,18 +63,21 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_heavy(self) -> bool:
-        """Whether some item takes more memory than its bytes allow (`kafkaproto.memory`)."""
+        """Return whether an item can take more memory, once decoded, than the limit allows for its encoded bytes (`kafkaproto.memory`)."""
         return self._weight_of_item(memory.HEAVY) > 0
 
     @cached_property
     def item_weight(self) -> int:
-        """The most that an item takes beyond `memory.FREE` for each byte; the items of arrays in it pay for themselves."""
+        """Return by how many bytes at most the memory of a decoded item exceeds `memory.FREE` bytes for each of its encoded bytes.
+
+        The items of an array inside the item are not included: the decoder counts them when it decodes that array.
+        """
         return max(0, self._weight_of_item(memory.FREE))
 
     def _weight_of_item(self, per_byte: int) -> int:
         if self.item is Int8:
             return memory.ITEM - per_byte
-        # numbers are a tuple before they are a list
+        # numbers are decoded into a tuple, then into a list
         return memory.ITEM + self.item.weight(per_byte) + (memory.POINTER if self.is_numeric else 0)
 
     def weight(self, per_byte: int) -> int:
@@ -81,13 +85,13 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether one struct format reads all items at once."""
+        """Return whether the items are numbers, which one call of `struct` decodes together."""
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:
         number = f"{count} - 1" if self.compact else count
         if self.item is Int8:
-            # Python keeps few negative numbers ready, and one for each byte would be forty times the byte
+            # Python caches few negative numbers; an object for each byte would take forty times its size
             code.constant("SIGNED_BYTES", flat.SIGNED_BYTES)
             code.line(f"{target} = [SIGNED_BYTES[byte] for byte in b[p : p + {number}]]", f"p += {number}")
             return
@@ -129,21 +133,21 @@ class ArrayType(LengthPrefixed):
         )
 
 
-def Array(item: WireType) -> ArrayType:  # reads as a type in a layout
-    """A list: int32 count, then the items."""
+def Array(item: WireType) -> ArrayType:  # capitalised, because layouts use it like a type
+    """Return the type of a list: int32 count, then the items."""
     return ArrayType(item, compact=False, nullable=False)
 
 
 def NullableArray(item: WireType) -> ArrayType:
-    """A list or None: int32 count, -1 for None."""
+    """Return the type of a list or None: int32 count, -1 for None."""
     return ArrayType(item, compact=False, nullable=True)
 
 
 def CompactArray(item: WireType) -> ArrayType:
-    """A list: uvarint count + 1, then the items."""
+    """Return the type of a list: uvarint count + 1, then the items."""
     return ArrayType(item, compact=True, nullable=False)
 
 
 def CompactNullableArray(item: WireType) -> ArrayType:
-    """A list or None: uvarint count + 1, 0 for None."""
+    """Return the type of a list or None: uvarint count + 1, 0 for None."""
     return ArrayType(item, compact=True, nullable=True)

@@ -1,7 +1,7 @@
-"""The folders `broker/` and `pipeline/` of a checkout, met under their own names instead of `kafkaproto.broker` and `kafkaproto.pipeline`.
+"""Redirection of the top-level packages `broker` and `pipeline` of a checkout to `kafkaproto.broker` and `kafkaproto.pipeline`.
 
-With a checkout on the path, Python finds them as top-level packages too. A module loaded under both names would exist twice, so
-their `__init__` calls `redirect`, which never returns: `python -m broker` continues as `python -m kafkaproto.broker`, an import fails.
+With a checkout on the path, Python finds both folders as top-level packages too. A module loaded under both names would exist twice, so
+their `__init__` calls `redirect`: `python -m broker` continues as `python -m kafkaproto.broker`, and `import broker` raises ImportError.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import NoReturn
 
 
 def redirect(package: str) -> NoReturn:
-    """Run the module that `python -m` asks for under its installed name, or refuse to import `package`.
+    """Run the module that `python -m` names under its installed name and exit, or raise ImportError.
 
-    Raises ImportError, naming the module to import instead, unless the interpreter is looking for the module of `-m`.
+    package: `broker` or `pipeline`. Raises ImportError if the package is imported in any other way than by `-m`; the message names the module
+    to import instead.
     """
-    if sys.argv[:1] == ["-m"]:  # runpy puts the path of the module there once it has found it
+    if sys.argv[:1] == ["-m"]:  # once runpy has found the module, it replaces "-m" by the module's path
         module = _module_of_command_line()
         if module == package or module.startswith(f"{package}."):
             runpy.run_module(f"kafkaproto.{module}", run_name="__main__", alter_sys=True)

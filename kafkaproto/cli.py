@@ -1,42 +1,72 @@
-"""The script `kafkaproto`: finds the command and imports what it needs, and only that."""
+"""The script `kafkaproto`: runs a command, and imports only what the command needs."""
 
 import gc
 import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
-USAGE = """usage: kafkaproto broker [options]     a Kafka broker to test against; `kafkaproto broker --help` shows the options
-       kafkaproto proxy [options]      record the traffic between clients and any cluster
-       kafkaproto decode [options]     bytes to JSON, with the offset of every field
-       kafkaproto encode [options]     JSON to bytes
-       kafkaproto show API VERSION     the layout of a version, and the code made from it
-       kafkaproto apis [--release R]   API keys and versions, of this codec or of a Kafka release
-       kafkaproto trace show DIR       the requests that `kafkaproto broker --trace DIR` has recorded, one per line
-       kafkaproto trace cut DIR        a part of them as a capture file, for Wireshark
-With the extra "conformance" (pip install 'kafkaproto[conformance]'):
-       kafkaproto conformance [options]  black-box tests of a running cluster, as a card: rule, test, outcome
-With the extra "spark" (pip install 'kafkaproto[spark]'):
-       kafkaproto tables TRACE OUT     a trace or a capture as Parquet tables
-       kafkaproto stream TRACE OUT     the same tables while the trace is being written
-       kafkaproto audit OUT            the rules of Kafka over such tables, as text or JSON
-       kafkaproto report TRACE         tables, rules and statistics of a trace, as one page
-       kafkaproto live BOOTSTRAP       throttled and lagging clients, from the journal topic of a broker
-       kafkaproto pack OUT.zip         this package as an archive, for spark-submit --py-files
+USAGE = """usage: kafkaproto broker [options]       start a Kafka broker to test against
+       kafkaproto settings [PATTERN]     list the settings of Kafka, and what each does in this broker
+       kafkaproto health [HOST:PORT]     exit with status 0 if a broker responds
+       kafkaproto proxy [options]        record the traffic between clients and any Kafka cluster
+       kafkaproto decode [options]       decode bytes to JSON, with the offset of every field
+       kafkaproto encode [options]       encode JSON to bytes
+       kafkaproto show API VERSION       print the layout of an API version and the code generated from it
+       kafkaproto apis [options]         list API keys and versions of this codec or of a Kafka release
+       kafkaproto trace show PATH        print a recorded trace, one request per line
+       kafkaproto trace cut PATH         write requests of a trace to a capture file for Wireshark
+With the extra "conformance" (in a checkout: pip install '.[conformance]'):
+       kafkaproto conformance [options]  test a running cluster and print the outcome of each rule
+With the extra "spark" (in a checkout: pip install '.[spark]'):
+       kafkaproto tables TRACE OUT       write a trace or a capture as Parquet tables
+       kafkaproto stream TRACE OUT       write the same tables while the trace is recorded
+       kafkaproto audit OUT              check the tables against the rules of Kafka
+       kafkaproto report TRACE           write one page with the tables, rules and statistics of a trace
+       kafkaproto live BOOTSTRAP         watch throttled and lagging clients of a running broker
+       kafkaproto pack OUT               write this package as an archive for spark-submit --py-files
+
+`kafkaproto COMMAND --help` explains the options of a command. `kafkaproto --version` prints the version.
+
+Examples:
+  # one broker on 127.0.0.1:9092 with a topic of six partitions
+  kafkaproto broker --topic orders:6
+  # decode a request that was captured with its length, header and body
+  kafkaproto decode --file request.bin
 """
 
-COMMANDS_OF_EXTRAS = {
-    "conformance": ("conformance", "kafkaproto.conformance.command_line"),
-    "tables": ("spark", "kafkaproto.pipeline.trace.tables"),
-    "stream": ("spark", "kafkaproto.pipeline.trace.streaming"),
-    "audit": ("spark", "kafkaproto.pipeline.trace.audit.__main__"),
-    "report": ("spark", "kafkaproto.pipeline.trace.report.__main__"),
-    "live": ("spark", "kafkaproto.pipeline.live.__main__"),
-    "pack": ("spark", "kafkaproto.pipeline.pack"),
+CODEC_COMMANDS = ("decode", "encode", "show", "apis")
+
+
+class OfExtra(NamedTuple):
+    """A command that needs an extra, an optional group of packages.
+
+    extra: name of the extra. module: module that runs the command. options: module of the command's options, which needs no extra.
+    """
+
+    extra: str
+    module: str
+    options: str
+
+
+_PIPELINE = "kafkaproto.pipeline"
+_SPARK_MODULES = {
+    "tables": f"{_PIPELINE}.trace.tables",
+    "stream": f"{_PIPELINE}.trace.streaming",
+    "audit": f"{_PIPELINE}.trace.audit.__main__",
+    "report": f"{_PIPELINE}.trace.report.__main__",
+    "live": f"{_PIPELINE}.live.__main__",
+    "pack": f"{_PIPELINE}.pack",
 }
-"""Command to (the extra whose packages it needs, its module)."""
+COMMANDS_OF_EXTRAS = {
+    "conformance": OfExtra("conformance", "kafkaproto.conformance.command_line", "kafkaproto.conformance.options"),
+    **{command: OfExtra("spark", module, f"{_PIPELINE}.options") for command, module in _SPARK_MODULES.items()},
+}
 MISSING_EXTRA = 3
 """Exit status when a command needs packages of an extra that is not installed."""
+COMMANDS = ("broker", "settings", "health", "proxy", *CODEC_COMMANDS, "trace", *COMMANDS_OF_EXTRAS)
+HELP = ("-h", "--help")
 
 
 def main() -> int:
@@ -44,47 +74,94 @@ def main() -> int:
         sys.stderr.write("kafkaproto runs on Linux and macOS; on Windows use it inside WSL\n")
         return 2
     command, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    if command == "help" and arguments:
+        command, arguments = arguments[0], ["--help"]
     if command == "broker":
         return broker(arguments)
     if command == "proxy":
         return proxy(arguments)
-    if command in ("decode", "encode", "show", "apis"):
+    if command == "settings":
+        from kafkaproto.broker.server.settings_command import main as settings_command
+
+        return settings_command(arguments)
+    if command == "health":
+        from kafkaproto.broker.server.health import main as health_command
+
+        return health_command(arguments)
+    if command in CODEC_COMMANDS:
         from kafkaproto.command_line import main as codec_command
 
-        return codec_command(command, arguments)
+        return codec_command(command, arguments, served_apis)
     if command == "trace":
         from kafkaproto.trace.command_line import main as trace_command
 
         return trace_command(arguments)
     if command in COMMANDS_OF_EXTRAS:
         return with_extra(command, arguments)
-    wanted_help = command in ("-h", "--help", "help")
-    (sys.stdout if wanted_help else sys.stderr).write(USAGE)
-    return 0 if wanted_help else 2
+    return without_command(command)
+
+
+def without_command(command: str) -> int:
+    """Print the help, the version or the error for an unknown command. Returns the exit status."""
+    if command in ("--version", "-V", "version"):
+        from kafkaproto import __version__
+
+        sys.stdout.write(f"kafkaproto {__version__}\n")
+        return 0
+    if command in ("help", *HELP):
+        sys.stdout.write(USAGE)
+        return 0
+    if not command:
+        sys.stderr.write(USAGE)
+        return 2
+    from kafkaproto.arguments import did_you_mean
+
+    what = "option" if command.startswith("-") else "command"
+    hint = did_you_mean(command, ("--help", "--version") if what == "option" else COMMANDS)
+    sys.stderr.write(f'kafkaproto: unknown {what} "{command}"{hint or "; kafkaproto --help lists the commands"}\n')
+    return 2
+
+
+def served_apis(release: str) -> dict[int, tuple[int, int]]:
+    """Return the APIs and versions that `kafkaproto broker --release` serves: key to the lowest and highest version."""
+    from kafkaproto import releases
+    from kafkaproto.broker.requests.registry import advertised
+
+    return {key: (api.min_version, api.max_version) for key, api in advertised(releases.versions(release)).items()}
 
 
 def with_extra(command: str, arguments: list[str]) -> int:
-    """Run a command that needs an extra; without its packages, say how to install them and return MISSING_EXTRA."""
-    extra, module = COMMANDS_OF_EXTRAS[command]
+    """Run a command that needs an extra. If packages are missing, say how to install them and return MISSING_EXTRA.
+
+    The help of the command needs no extra.
+    """
+    extra, module, options = COMMANDS_OF_EXTRAS[command]
+    if not {*HELP}.isdisjoint(arguments):
+        import_module(options).parser(command).print_help()
+        return 0
     try:
         run: Callable[[list[str]], int] = import_module(module).main
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] == "kafkaproto":
             raise
-        sys.stderr.write(f"kafkaproto {command}: {error.name} is missing: pip install 'kafkaproto[{extra}]'\n")
+        sys.stderr.write(
+            f"kafkaproto {command}: {error.name} is missing: install it in a checkout with pip install '.[{extra}]'\n"
+        )
         return MISSING_EXTRA
     return run(arguments)
 
 
 def broker(arguments: list[str]) -> int:
     """Run `kafkaproto broker`. An interrupt during the imports ends it without a traceback."""
-    gc.disable()  # nothing that imports leave is garbage; the broker turns it on again
+    gc.disable()  # imports leave no garbage; the broker enables it again once it serves
     try:
         from kafkaproto.broker.server.main import main as run
 
         return run(arguments)
     except KeyboardInterrupt:
         return 0
+    finally:
+        gc.enable()
 
 
 def proxy(arguments: list[str]) -> int:
@@ -98,7 +175,7 @@ def proxy(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Run as a file (spark-submit does), its own folder stands first on the path and would hide modules of the standard library.
+    # If it is run as a file, as by spark-submit, its own folder is first on the path and would hide modules of the standard library.
     if Path(sys.path[0]) == Path(__file__).parent:
         sys.path[0] = str(Path(__file__).parents[1])
     sys.exit(main())

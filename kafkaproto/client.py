@@ -1,12 +1,12 @@
-"""A small Kafka client without a socket: requests become frames, frames become responses, versions are agreed on.
+"""A small Kafka client without a socket: encodes requests, decodes responses and negotiates versions.
 
 Two functions for single frames:
 
     data = request_frame(MetadataRequest([]), 4, correlation_id=1, client_id="me")      # send these bytes
     response = read_response(ApiKey.METADATA, 4, frame)                                  # the frame without its length
 
-and `Client` for a connection, which counts correlation ids and knows which response belongs to which request. Its user owns the socket,
-the timeouts and the retries.
+and `Client` for a connection, which counts correlation ids and matches responses to requests. The program that uses `Client` provides the
+socket, the timeouts and the retries.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from kafkaproto.versions import NO_VERSIONS, VersionRange
 
 FIRST_ASKED_VERSION = 3
-"""Of ApiVersions: the first that names the client's software (KIP-511)."""
+"""The version of the first ApiVersions request: the lowest one that contains name and version of the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
-"""Of ApiVersions: a broker responds in this version if it does not support the version of the request."""
+"""The version of the ApiVersions response from a broker that does not support the version of the request."""
 SOFTWARE = "kafkaproto", "1"
 CORRELATION_ID_BYTES = 4
 MAX_CORRELATION_ID = 2**31 - 1
 
 
 class Response(NamedTuple):
-    """One response. version: in which it is written, that of its request but for KIP-511. data: its frame without the length."""
+    """A decoded response.
+
+    version: the version in which the response is encoded: that of the request, or 0 if a broker does not support the version of an
+    ApiVersions request (KIP-511). data: the response frame without its length prefix.
+    """
 
     correlation_id: int
     api_key: int
@@ -48,11 +52,11 @@ class Response(NamedTuple):
 
 
 class UnexpectedResponse(ProtocolError):
-    """A response to no request, or to another request than the one whose turn it is."""
+    """Raised for a response whose correlation id belongs to no pending request, or not to the oldest one."""
 
 
 class NoCommonVersion(UnsupportedVersion):
-    """An API that the broker does not offer in a version that the client speaks, as far as they have agreed on versions."""
+    """Raised if the broker offers an API in no version that the client speaks, or if versions are not negotiated yet."""
 
     def __init__(self, api_key: int, spoken: VersionRange) -> None:
         super().__init__(api_key)
@@ -71,7 +75,7 @@ _KEYS = {f"{info.name}Request": int(key) for key, info in APIS.items()}
 
 
 def key_of(request: Any) -> int:
-    """Return the API key of a request object, by its class. Raises UnsupportedVersion if it is not a request."""
+    """Return the API key of a request object, found by its class. Raises UnsupportedVersion if the object is not a request."""
     name = type(request).__name__
     key = _KEYS.get(name)
     if key is None:
@@ -101,31 +105,31 @@ def response_frame(response: Any, api_key: int, version: int, correlation_id: in
 def correlation_id_of(frame: bytes | memoryview) -> int:
     """Return the correlation id of a response frame, given without its length. Raises DecodeError if it is too short."""
     if len(frame) < CORRELATION_ID_BYTES:
-        raise DecodeError("ResponseHeader", 0, f"a frame of {len(frame)} bytes holds no response header")
+        raise DecodeError("ResponseHeader", 0, f"a frame of {len(frame)} bytes is too short for a response header")
     return int.from_bytes(frame[:CORRELATION_ID_BYTES], "big", signed=True)
 
 
 def read_response(api_key: int, version: int, frame: bytes | memoryview) -> Response:
-    """Read a whole response frame, given without its length, to a request of this key and version.
+    """Decode a whole response frame, given without its length. `api_key` and `version` are those of the request.
 
-    Records stay slices of the frame. Raises DecodeError, also for bytes that are left behind the message, and UnsupportedVersion.
+    Records stay slices of the frame. Raises UnsupportedVersion, and DecodeError, also if bytes are left after the message.
     """
     view = memoryview(frame)
     version = response_version(api_key, version, view)
     header, position = decode_response_header(api_key, version, view, 0, len(view))
     message, end = codec(api_key, version).decode_response(view, position, len(view))
     if end != len(view):
-        raise DecodeError(type(message).__name__, end, f"{len(view) - end} bytes are left behind the response")
+        raise DecodeError(type(message).__name__, end, f"{len(view) - end} bytes are left after the response")
     return Response(header.correlation_id, api_key, version, message, frame)
 
 
 class Client:
-    """The client's side of one connection: `send` gives the bytes of a request, `receive` takes bytes and gives responses.
+    """The client's side of one connection: `send` returns the bytes of a request, `receive` takes bytes and yields responses.
 
-    spoken: the versions that the user of the client understands, by API key; together with what the broker offers (`agree`) they decide in
-    which version `send` sends. Without it each `send` names its version.
+    spoken: the versions that the program supports, by API key. Together with the versions that the broker offers (`agree`) they decide which
+    version `send` uses. Without `spoken`, each call of `send` names its version.
 
-    in_order: whether a response to any but the oldest request is refused. A test that judges the order itself turns it off.
+    in_order: whether to reject a response to any request but the oldest. Tests that check the order themselves set it to False.
     """
 
     def __init__(
@@ -142,19 +146,24 @@ class Client:
         self.next_id = 1
         """The correlation id of the next request."""
         self.sent: dict[int, tuple[int, int]] = {}
-        """The requests that have no response yet: correlation id to (API key, version), the oldest first."""
+        """The requests without a response yet, oldest first: correlation id to (API key, version)."""
         self._received = bytearray()
-        self._asked_again = False
+        self._is_second_request_sent = False
 
     @property
     def pending(self) -> int:
-        """How many requests have no response yet."""
+        """Return the number of requests without a response yet."""
         return len(self.sent)
 
-    def send(self, request: Any, version: int | None = None) -> bytes:
-        """Return the frame of the next request. version: the highest that both sides speak if it is None.
+    @property
+    def unread_bytes(self) -> int:
+        """Return the number of received bytes that belong to an incomplete response."""
+        return len(self._received)
 
-        A Produce with acks=0 awaits no response. Raises UnsupportedVersion if the two sides have no version in common, EncodeError.
+    def send(self, request: Any, version: int | None = None) -> bytes:
+        """Return the frame of the next request. version: None for the highest version that both sides support.
+
+        A Produce request with acks=0 expects no response. Raises EncodeError, and UnsupportedVersion if the two sides have no version in common.
         """
         key = key_of(request)
         if version is None:
@@ -167,43 +176,44 @@ class Client:
         return data
 
     def version(self, api_key: int) -> int:
-        """Return the version in which requests of this API are sent. Raises UnsupportedVersion if there is none."""
+        """Return the version in which requests of this API are sent. Raises UnsupportedVersion if the two sides have none in common."""
         agreed = self._agreed.get(api_key)
         if not agreed:
             raise NoCommonVersion(api_key, self._spoken.get(api_key, NO_VERSIONS))
         return agreed.highest
 
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Response]:
-        """Take bytes as they come and yield the responses that are whole. Raises DecodeError, UnexpectedResponse."""
+        """Add received bytes and yield the responses that are complete. Raises DecodeError, UnexpectedResponse."""
         self._received += data
         while (frame := take_frame(self._received)) is not None:
             yield self.read(frame)
 
     def read(self, frame: bytes | memoryview) -> Response:
-        """Read one whole frame, given without its length. Responses come in the order of their requests, as Kafka promises.
+        """Decode one whole response frame, given without its length. Kafka sends responses in the order of the requests.
 
-        Raises DecodeError, and UnexpectedResponse for one that belongs to no request or, with `in_order`, to another one.
+        Raises DecodeError. Raises UnexpectedResponse if the correlation id belongs to no pending request or, with `in_order`, not to the oldest.
         """
         correlation_id = correlation_id_of(frame)
         expected = next(iter(self.sent), None)
         if correlation_id not in self.sent or (self._in_order and correlation_id != expected):
-            instead = "where no request waits for one" if expected is None else f"instead of {expected}"
-            raise UnexpectedResponse(f"a response to request {correlation_id} {instead}")
+            pending = "no request is pending" if expected is None else f"the oldest pending request is {expected}"
+            raise UnexpectedResponse(f"received a response with correlation id {correlation_id}, but {pending}")
         return read_response(*self.sent.pop(correlation_id), frame)
 
-    # ---- versions ------------------------------------------------------------------------------------------------------------------
+    # Version negotiation
 
     def ask_versions(self) -> bytes:
-        """Return the frame of an ApiVersions request, whose response goes to `agree`."""
+        """Return the frame of an ApiVersions request. Pass its response to `agree`."""
         return self.send(ApiVersionsRequest(*SOFTWARE), FIRST_ASKED_VERSION)
 
     def agree(self, offered: ApiVersionsResponse) -> bytes | None:
-        """Take what a broker answers to ApiVersions. Returns the next frame to send if it must be asked again (KIP-511), else None.
+        """Negotiate versions from an ApiVersions response.
 
-        Its error code is for the caller to look at; with an error nothing is agreed on.
+        Returns the next frame to send if the broker did not support the version of the request (KIP-511), else None. Other errors are not
+        checked: check `offered.error_code` first.
         """
-        if offered.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._asked_again:
-            self._asked_again = True
+        if offered.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._is_second_request_sent:
+            self._is_second_request_sent = True
             return self.send(ApiVersionsRequest(), ALWAYS_KNOWN_VERSION)
         ranges = {api.api_key: VersionRange(api.min_version, api.max_version) for api in offered.api_keys}
         self._agreed = {key: spoken.intersect(ranges[key]) for key, spoken in self._spoken.items() if key in ranges}

@@ -1,44 +1,81 @@
-"""`kafkaproto decode`, `encode`, `show` and `apis`: messages as people read them. This module must never know a broker."""
+"""`kafkaproto decode`, `encode`, `show` and `apis`: commands that print messages in readable form. They do not depend on the broker."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kafkaproto import primitives, releases
-from kafkaproto.api import APIS, Codec, codec
+from kafkaproto.api import APIS
+from kafkaproto.arguments import Parser
 from kafkaproto.arrays import ArrayType
-from kafkaproto.coordinator_records import data_class
 from kafkaproto.data import DATA, RECORDS
+from kafkaproto.decode_command import decode
 from kafkaproto.errors import ProtocolError
-from kafkaproto.json_form import from_json, to_json, wire_name
+from kafkaproto.json_form import from_json, wire_name
+from kafkaproto.lookup import RECORD_BATCH, CommandError, find, find_data, find_data_name, find_key, is_data, read_input
 from kafkaproto.message import Message, NullableStruct
-from kafkaproto.messages.request_header import LAYOUTS as REQUEST_HEADERS
-from kafkaproto.messages.response_header import LAYOUTS as RESPONSE_HEADERS
-from kafkaproto.places import places
 from kafkaproto.wire_type import WireType
 
 COMMANDS = {
-    "decode": "bytes to JSON, with the offset of every field",
-    "encode": "JSON to bytes",
-    "show": "the layout of a version, and the code made from it",
-    "apis": "API keys and versions, of this codec or of a Kafka release",
+    "decode": "Decode bytes to JSON, with the offset of every field.",
+    "encode": "Encode JSON to bytes. The JSON may be the output of `kafkaproto decode`.",
+    "show": "Print the layout of an API version and the code generated from it.",
+    "apis": "List API keys and versions of this codec or of a Kafka release.",
+}
+EXAMPLES = {
+    "decode": [
+        ("a whole request: length, header and body, or header and body", "kafkaproto decode --file request.bin"),
+        ("the same as hex digits", "kafkaproto decode --hex 0000000c001200000000000700026d65"),
+        (
+            "a whole response, to a Fetch request of version 11",
+            "kafkaproto decode --api fetch --version 11 --response --frame --file response.bin",
+        ),
+        ("a request body without header", "kafkaproto decode --api metadata --version 1 --hex 00000000"),
+        (
+            "the value of a record in __consumer_offsets",
+            "kafkaproto decode --data offset-commit-value --version 3 --file value.bin",
+        ),
+        ("the records of a log segment", "kafkaproto decode --data record-batch --file 00000000000000000000.log"),
+    ],
+    "encode": [
+        ("a request body as hex digits", "kafkaproto encode --api metadata --version 1 --hex --file request.json"),
+        (
+            "change a message",
+            "kafkaproto encode --api fetch --version 11 --response --file changed.json > response.bin",
+        ),
+    ],
+    "show": [
+        ("layout and code", "kafkaproto show fetch 12"),
+        ("only the layout", "kafkaproto show offset-commit-value 3 --layout"),
+    ],
+    "apis": [
+        ("what this codec knows", "kafkaproto apis"),
+        (
+            "what Kafka 4.2 offers, and what `kafkaproto broker --release 4.2` serves of it",
+            "kafkaproto apis --release 4.2",
+        ),
+        ("data inside messages and records", "kafkaproto apis --data"),
+    ],
 }
 
 
-class CommandError(ValueError):
-    """What was asked for cannot be done; the message is all that is printed."""
+Served = Callable[[str], Mapping[int, tuple[int, int]]]
+"""A function that maps a release to the APIs that the broker serves when it emulates it: API key to (lowest version, highest version)."""
 
 
-def main(command: str, arguments: Sequence[str]) -> int:
-    """Run one command. Exit status 0, or 2 with one line on stderr."""
+def main(command: str, arguments: Sequence[str], served: Served | None = None) -> int:
+    """Run one command. Returns exit status 0, or 2 after an error, which is printed in one line on stderr.
+
+    served: used by `apis --release` for its column of versions that the broker serves; None omits the column.
+    """
     options = parser(command).parse_args(arguments)
+    options.served = served
     try:
         sys.stdout.writelines(f"{line}\n" for line in RUN[command](options))
         sys.stdout.flush()
@@ -46,9 +83,9 @@ def main(command: str, arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         sys.stderr.write(f"kafkaproto {command}: {error}\n")
         return 2
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         forget_output()
-    except OSError as error:  # reading says it itself
+    except OSError as error:  # errors of reading are reported elsewhere
         forget_output()
         sys.stderr.write(f"kafkaproto {command}: cannot write: {error.strerror}\n")
         return 2
@@ -56,133 +93,74 @@ def main(command: str, arguments: Sequence[str]) -> int:
 
 
 def forget_output() -> None:
-    """What is still to be written goes nowhere, or Python would complain when it ends."""
+    """Discard the output that is still buffered, because Python would report a broken pipe when it writes this output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser(command: str) -> argparse.ArgumentParser:
-    """The options of one command."""
-    made = argparse.ArgumentParser(prog=f"kafkaproto {command}", description=COMMANDS[command], allow_abbrev=False)
+    """Return the command-line parser of one command."""
+    made = Parser(
+        prog=f"kafkaproto {command}", description=COMMANDS[command], allow_abbrev=False, examples=EXAMPLES[command]
+    )
     if command == "apis":
-        made.add_argument("--release", help=f"a release of Kafka: {', '.join(releases.releases())}")
-        made.add_argument("--data", action="store_true", help="what travels inside messages and records instead")
-    if command == "show":
-        made.add_argument("api", help="name or key, for example fetch; or what travels inside: offset-commit-value")
-        made.add_argument("version", type=int)
-        made.add_argument("--layout", action="store_true", help="the layout only, without the code made from it")
-    if command in ("decode", "encode"):
-        which = made.add_mutually_exclusive_group(required=True)
-        which.add_argument("--api", help="name or key, for example fetch")
-        which.add_argument("--data", help="what travels inside messages and records, for example offset-commit-value")
-        made.add_argument("--version", required=True, type=int)
-        made.add_argument("--response", action="store_true", help="a response; else it is a request")
-        made.add_argument("--file", type=Path, help="where to read from; else standard input")
-    if command == "decode":
         made.add_argument(
-            "--hex", nargs="?", const="", help="the bytes as hex digits; without a value, the file holds hex digits"
+            "--release",
+            metavar="RELEASE",
+            help=f"list what this Kafka release offers: {', '.join(releases.releases())}",
         )
-        made.add_argument("--header", action="store_true", help="the header of the request or response is in front")
+        made.add_argument("--data", action="store_true", help="list the data inside messages and records instead")
+    if command == "show":
+        made.add_argument(
+            "api",
+            metavar="API",
+            help="name or key of an API, for example fetch, or of data, for example offset-commit-value",
+        )
+        made.add_argument("version", type=int, metavar="VERSION", help="version of the API or data")
+        made.add_argument("--layout", action="store_true", help="print only the layout, without the generated code")
     if command == "encode":
-        made.add_argument("--hex", action="store_true", help="print hex digits, not bytes")
+        _message_options(made, is_required=True)
+        made.add_argument("--hex", action="store_true", help="print hex digits instead of bytes")
+    if command == "decode":
+        _message_options(made, is_required=False)
+        made.add_argument(
+            "--hex",
+            nargs="?",
+            const="",
+            metavar="DIGITS",
+            help="the bytes as hex digits; without DIGITS, the file holds hex digits",
+        )
+        front = made.add_mutually_exclusive_group()
+        front.add_argument("--header", action="store_true", help="the bytes begin with the request or response header")
+        front.add_argument("--frame", action="store_true", help="the bytes begin with the length, then the header")
     return made
 
 
-def find(api: str, version: int) -> Codec:
-    """The codec of an API that a person named: ``fetch``, ``Fetch``, ``list-offsets``, ``1``. Raises CommandError."""
-    for key, info in APIS.items():
-        if _plain(api) in (info.name.lower(), str(int(key))):
-            return codec(key, version)
-    raise CommandError(f"no API is called {api!r}; `kafkaproto apis` lists them")
-
-
-def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
-    """Name and layout of what travels inside messages or records. Raises CommandError, UnsupportedVersion."""
-    for info in DATA.values():
-        if _plain(name) == info.name.lower():
-            return info.name, data_class(info.name).layout(version)
-    raise CommandError(f"nothing is called {name!r}; `kafkaproto apis --data` lists what there is")
-
-
-def _plain(name: str) -> str:
-    return re.sub("[-_ ]", "", name).lower()
-
-
-def _subject(options: argparse.Namespace) -> tuple[dict[str, Any], Message[Any]]:
-    """What is decoded or encoded, as JSON tells of it, and its layout."""
-    if options.data:
-        if options.response or getattr(options, "header", False):
-            raise CommandError(
-                "--response and --header belong to an API; what --data names is neither and has no header"
-            )
-        name, layout = find_data(options.data, options.version)
-        return {"data": name, "version": options.version}, layout
-    found = find(options.api, options.version)
-    kind = "response" if options.response else "request"
-    return {"api": found.name, "kind": kind, "version": found.version}, getattr(found, kind)
-
-
-def decode(options: argparse.Namespace) -> Iterator[str]:
-    """JSON: the message, and every piece of it with its offset and size."""
-    told, layout = _subject(options)
-    data = _bytes(options)
-    start = 0
-    pieces: list[Any] = []
-    if options.header:
-        header = _header(find(options.api, options.version), options.response)
-        told["header"], start = _read(header, data, 0)
-        pieces += places(header, data)
-    told["message"], end = _read(layout, data, start)
-    pieces += places(layout, data, start)
-    if end < len(data):
-        told["left"] = len(data) - end
-    yield json.dumps(told, indent=2)[:-2] + ',\n  "fields": ['
-    rows = [json.dumps({"offset": p.offset, "size": p.size, "path": p.path, "value": p.value}) for p in pieces]
-    yield from (f"    {row}{',' if i < len(rows) - 1 else ''}" for i, row in enumerate(rows))
-    yield "  ]\n}"
-
-
-def _read(layout: Message[Any], data: bytes, start: int) -> tuple[Any, int]:
-    obj, end = layout.decode_flat(memoryview(data), start, len(data))
-    return to_json(layout, obj), end
-
-
-def _header(found: Codec, response: bool) -> Message[Any]:
-    return (
-        RESPONSE_HEADERS[found.response_header_version] if response else REQUEST_HEADERS[found.request_header_version]
+def _message_options(made: Parser, is_required: bool) -> None:
+    what = made.add_mutually_exclusive_group(required=is_required)
+    itself = "" if is_required else " (default: the header of a request names it)"
+    what.add_argument("--api", metavar="API", help=f"name or key of an API, for example fetch{itself}")
+    required = " (required)" if is_required else ""
+    batch = "" if is_required else ", or record-batch"
+    what.add_argument(
+        "--data",
+        metavar="NAME",
+        help=f"name of data inside messages and records, for example offset-commit-value{batch}",
     )
-
-
-def _bytes(options: argparse.Namespace) -> bytes:
-    if options.hex:
-        return _unhex(options.hex)
-    data = _input(options.file)
-    return data if options.hex is None else _unhex(data.decode("ascii", "replace"))
-
-
-def _input(file: Path | None) -> bytes:
-    try:
-        return file.read_bytes() if file else sys.stdin.buffer.read()
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from None
-
-
-def _unhex(text: str) -> bytes:
-    try:
-        return bytes.fromhex(re.sub(r"\s|:|0x", "", text))
-    except ValueError:
-        raise CommandError("these are no hex digits, two for each byte") from None
+    made.add_argument("--version", type=int, metavar="N", help=f"version of the API or data that is named{required}")
+    made.add_argument("--response", action="store_true", help="the message is a response (default: a request)")
+    made.add_argument("--file", type=Path, metavar="FILE", help="file to read (default: standard input)")
 
 
 def encode(options: argparse.Namespace) -> Iterator[str]:
-    """The bytes of a message that is given as JSON; what `decode` printed will do too."""
-    _, layout = _subject(options)
-    text = _input(options.file)
+    """Encode a message given as JSON or as the output of `decode`. Writes the bytes to stdout, or with --hex yields them as hex digits."""
+    layout = _layout(options)
+    text = read_input(options.file)
     try:
         given = json.loads(text)
     except ValueError as error:
-        raise CommandError(f"this is no JSON: {error}") from None
+        raise CommandError(f"invalid JSON: {error}") from None
     except RecursionError:
-        raise CommandError("this JSON is nested deeper than any message") from None
+        raise CommandError("the JSON input is nested deeper than any Kafka message") from None
     if isinstance(given, dict) and {"version", "message", "fields"} <= given.keys():
         given = given["message"]
     data = layout.encode(from_json(layout, given))
@@ -193,17 +171,32 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
     sys.stdout.buffer.write(data)
 
 
+def _layout(options: argparse.Namespace) -> Message[Any]:
+    """Return the layout that `--api` or `--data` names. Raises CommandError, UnsupportedVersion."""
+    if options.version is None:
+        known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
+        raise CommandError(f"--version N is missing: the version of {known}")
+    if options.data is None:
+        api_codec = find(options.api, options.version)
+        return api_codec.response if options.response else api_codec.request
+    if options.response:
+        raise CommandError("--response cannot be combined with --data: only APIs have responses")
+    return find_data(options.data, options.version)[1]
+
+
 def show(options: argparse.Namespace) -> Iterator[str]:
-    """The layouts of request and response of one version, or of what travels inside."""
-    if _plain(options.api) in {name.lower() for name in DATA}:
+    """Yield the layouts of request and response of one version, or of data inside messages; without --layout, also the generated code."""
+    if is_data(options.api):
         name, layout = find_data(options.api, options.version)
         yield f"{name}, version {options.version}"
         shown = [("data", layout)]
     else:
-        found = find(options.api, options.version)
-        headers = f"request header {found.request_header_version}, response header {found.response_header_version}"
-        yield f"{found.name}, key {int(found.key)}, version {found.version}: {headers}"
-        shown = [("request", found.request), ("response", found.response)]
+        api_codec = find(options.api, options.version)
+        headers = (
+            f"request header {api_codec.request_header_version}, response header {api_codec.response_header_version}"
+        )
+        yield f"{api_codec.name}, key {int(api_codec.key)}, version {api_codec.version}: {headers}"
+        shown = [("request", api_codec.request), ("response", api_codec.response)]
     for kind, layout in shown:
         yield f"\n{kind}"
         yield from _layout_lines(layout, 1)
@@ -230,7 +223,7 @@ def _field_lines(name: str, kind: WireType, depth: int) -> Iterator[str]:
 
 
 def type_name(kind: WireType) -> str:
-    """A wire type as a layout in ``kafkaproto.messages`` writes it."""
+    """Return a wire type as a layout in ``kafkaproto.messages`` writes it."""
     match kind:
         case Message():
             return str(kind.cls.__name__)
@@ -243,35 +236,58 @@ def type_name(kind: WireType) -> str:
 
 
 def apis(options: argparse.Namespace) -> Iterator[str]:
-    """A table: key, name, versions, the first flexible one."""
+    """Yield the lines of a table of APIs.
+
+    Columns: key, name, versions, the versions that this project's broker serves when it emulates a release, first flexible version.
+    """
     if options.data:
         yield from data_names(options.release)
         return
+    if options.release is None:
+        yield from api_table({int(key): (info.min_version, info.max_version) for key, info in APIS.items()}, None)
+        return
     try:
-        offered = releases.versions(options.release) if options.release is not None else None
+        offered = releases.versions(options.release)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    if offered is None:
-        offered = {int(key): (info.min_version, info.max_version) for key, info in APIS.items()}
-    yield f"{'key':>3}  {'name':<32} {'versions':<8}  flexible from"
-    for key, (low, high) in sorted(offered.items()):
+    yield from api_table(offered, None if options.served is None else options.served(options.release))
+
+
+def api_table(offered: Mapping[int, tuple[int, int]], served: Mapping[int, tuple[int, int]] | None) -> Iterator[str]:
+    """Yield the lines of the table of APIs.
+
+    offered, served: API key to (lowest, highest version) of a release and of the broker that emulates it; None omits the column.
+    """
+    marked = "" if served is None else f"{'this broker':<13}"
+    yield f"{'key':>3}  {'name':<32} {'versions':<10}{marked}flexible from"
+    for key, versions in sorted(offered.items()):
         info = APIS.get(key)
-        flexible = (
-            "" if info is None or info.first_flexible is None or info.first_flexible > high else info.first_flexible
-        )
+        first = None if info is None else info.first_flexible
+        flexible = "" if first is None or first > versions[1] else first
         name = info.name if info else releases.NAMES[key]
-        yield f"{key:>3}  {name:<32} {f'{low}-{high}':<8}  {flexible}".rstrip()
+        if served is not None:
+            marked = f"{_range(served[key]) if key in served else 'no':<13}"
+        yield f"{key:>3}  {name:<32} {_range(versions):<10}{marked}{flexible}".rstrip()
+
+
+def _range(versions: tuple[int, int]) -> str:
+    low, high = versions
+    return f"{low}-{high}"
 
 
 def data_names(release: str | None) -> Iterator[str]:
-    """A table of what travels inside: name, versions; for keys of a coordinator's topic the version is the number in front."""
+    """Yield the lines of a table of the data inside messages and records: name, versions, and for record keys the coordinator's topic.
+
+    The version of a record's key in a coordinator's topic is the int16 that precedes the key. Raises CommandError if `release` is given.
+    """
     if release:
-        raise CommandError("--data is not known by release; leave one of the two away")
+        raise CommandError("--data and --release cannot be combined")
     topics = {key: topic for topic, records in RECORDS.items() for key, _ in records.values()}
     yield f"{'name':<42} {'versions':<8}  key in"
     for info in DATA.values():
         versions = f"{info.min_version}-{info.max_version}"
         yield f"{info.name:<42} {versions:<8}  {topics.get(info.name, '')}".rstrip()
+    yield f"{RECORD_BATCH:<42} 0-2       (decode only; the bytes name their version)"
 
 
 RUN: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {

@@ -1,8 +1,8 @@
-"""What the readable forms of wire types pass down while they read or write one message.
+"""Context that the readable forms of wire types pass down while they decode or encode one message.
 
-construct passes a context, a dictionary of the fields read so far, to every construct. A message inside somebody's own
-`construct.Struct` therefore receives one with fields of that person's choice. So the wire types look for nothing in a
-foreign context: `Message` replaces it by a `Reading` or a `Writing`. This module must never know a wire type.
+construct passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own
+`construct.Struct` therefore receives one with arbitrary fields. So the wire types ignore a foreign context: `Message` replaces it by a
+`Reading` or a `Writing`. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, BinaryIO
 
 
 class Reading:
-    """One message while it is read.
+    """State of one message while it is decoded.
 
-    room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`), infinite if the layout does
-    not count. skip: passes over the sound items of an array and returns their number; the objects of the message are
-    not kept then (`kafkaproto.explain`). follow: is called with ``(wire type, path, offset, size, value)`` for each
-    piece that was read, in the order of the bytes (`kafkaproto.places`). The wire type is None, and the value a text or
-    None, for pieces that are no value of a field: counts, markers and tags.
+    room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`), infinite if the layout does not count memory.
+    skip: if not None, a function that skips the valid items of an array and returns their number (`kafkaproto.explain`); no objects are built
+    for these items. follow: if not None, a function called with ``(wire type, path, offset, size, value)`` for each encoded part of the
+    message, in the order of the bytes (`kafkaproto.places`). For a count, a marker or a tag, which is no value of a field, the wire type is
+    None, and the value is a text or None.
     """
 
     __slots__ = ("follow", "room", "skip")
@@ -35,13 +35,13 @@ class Reading:
         self.follow = follow
 
     def passed(self, path: str, start: int, stream: BinaryIO, value: Any, kind: Any = None) -> None:
-        """Tell `follow` of the piece between ``start`` and the stream's position."""
+        """Call `follow`, if set, for the bytes from ``start`` up to the stream's position. kind: their wire type, None for no field's value."""
         if self.follow:
             self.follow(kind, path, start, stream.tell() - start, value)
 
 
 class Writing:
-    """One message while it is written. splices: receives the ranges that the caller splices, None if it cannot."""
+    """State of one message while it is encoded. splices: the list to append ranges of records to; None if only bytes can be encoded."""
 
     __slots__ = ("splices",)
 
@@ -50,9 +50,9 @@ class Writing:
 
 
 NO_MESSAGE = Reading()
-"""Stands for any other context: a wire type that is read alone, outside a message."""
+"""The `Reading` for a wire type that is decoded on its own, outside a message."""
 
 
 def reading(context: Any) -> Reading:
-    """Return the `Reading` that a context is, `NO_MESSAGE` for another one."""
+    """Return the context if it is a `Reading`, else `NO_MESSAGE`."""
     return context if type(context) is Reading else NO_MESSAGE

@@ -1,7 +1,7 @@
-"""Records of the topics that coordinators keep: ``__consumer_offsets``, ``__transaction_state``, ``__share_group_state``.
+"""Records of the coordinators' topics: ``__consumer_offsets``, ``__transaction_state``, ``__share_group_state``.
 
-A key begins with an int16 that says which kind of record it is, a value with an int16 that is its version. This module
-must never know groups, transactions or brokers. Twin: ``CoordinatorRecordSerde``.
+A key begins with an int16, the kind of the record; a value begins with an int16, its version. This module
+does not depend on groups, transactions or brokers. Kafka class: ``CoordinatorRecordSerde``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ Buffer = bytes | bytearray | memoryview
 
 
 def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, Whole | None]:
-    """Key and value of a record of a coordinator's topic; None for the value of a tombstone.
+    """Decode key and value of a record of a coordinator's topic. The returned value is None for a tombstone.
 
-    Raises DecodeError for damaged bytes, UnsupportedVersion for a kind or version that is not known (a newer Kafka's:
+    Raises DecodeError for damaged bytes, UnsupportedVersion for an unknown kind or version (written by a newer Kafka;
     brokers skip such records), ValueError for another topic.
     """
     if topic not in RECORDS:
-        raise ValueError(f"{topic!r} is no topic of a coordinator; those are {', '.join(RECORDS)}")
+        raise ValueError(
+            f"{topic!r} is not a topic of a coordinator; the topics of coordinators are {', '.join(RECORDS)}"
+        )
     kind = _number(key, "key")
     if kind not in RECORDS[topic]:
         known = ", ".join(map(str, RECORDS[topic]))
@@ -35,21 +37,21 @@ def read_record(topic: str, key: Buffer, value: Buffer | None) -> tuple[Whole, W
 
 
 def write_key(key: Whole, kind: int) -> bytes:
-    """The bytes of a key, its kind in front. Raises EncodeError, UnsupportedVersion."""
-    encoded = key.encode(kind)  # first, for it knows the kinds that there are
+    """Return the bytes of a key, preceded by its kind. Raises EncodeError, UnsupportedVersion."""
+    encoded = key.encode(kind)  # encode first: this rejects unknown kinds
     return _NUMBER.pack(kind) + encoded
 
 
 def write_value(value: Whole, version: int) -> bytes:
-    """The bytes of a value, its version in front. Raises EncodeError, UnsupportedVersion."""
+    """Return the bytes of a value, preceded by its version. Raises EncodeError, UnsupportedVersion."""
     encoded = value.encode(version)
     return _NUMBER.pack(version) + encoded
 
 
 def data_class(name: str) -> type[Whole]:
-    """The class of what travels inside messages and records, by its name. KeyError for names that `DATA` has not."""
-    found: type[Whole] = getattr(import_module(f"kafkaproto.data.{DATA[name].module}"), name)
-    return found
+    """Return the class with this name among the data inside messages and records. Raises KeyError for a name that is not in `DATA`."""
+    cls: type[Whole] = getattr(import_module(f"kafkaproto.data.{DATA[name].module}"), name)
+    return cls
 
 
 def _read(name: str, version: int, data: Buffer) -> Whole:
@@ -58,6 +60,8 @@ def _read(name: str, version: int, data: Buffer) -> Whole:
 
 def _number(data: Buffer, part: str) -> int:
     if len(data) < _NUMBER.size:
-        raise DecodeError(part, 0, f"needs 2 bytes for the number in front, {len(data)} are left")
+        raise DecodeError(
+            part, 0, f"the version at the start takes {_NUMBER.size} bytes, but there are only {len(data)}"
+        )
     number: int = _NUMBER.unpack_from(data)[0]
     return number

@@ -1,7 +1,7 @@
-"""The defaults of a message's objects, and the comparison of a value with its default.
+"""Default values of a message's fields, and the comparison of a value with its default.
 
-A field that differs from its default must be sent, or may not be lost; the comparison is here twice, for the readable
-form and as an expression of flat code. This module must never know wire types.
+If a field differs from its default and the layout lacks the field, encoding fails; a tagged field is sent only if it differs. The comparison
+exists twice: for the readable form, and as an expression in flat code. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from kafkaproto.flat import FlatCode
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
 Defaults = dict[str, Callable[[], Any]]
-"""Field name to what makes its default, in the order of the fields."""
+"""Maps a field name to the function that creates its default, in the order of the fields."""
 
 UNMADE = "..."
-"""What stands in the slot of a struct that is not made yet, as flat code writes it."""
+"""The placeholder that generated decoders write into the slot of a nested struct that is not created yet."""
 
 
 def unmade(name: str) -> str:
-    """The name of the slot of a field that is a struct and may not be made yet."""
+    """Return the name of the slot behind a field that holds a nested struct, which may not be created yet."""
     return f"_{name}"
 
 
 def defaults_of(cls: type) -> Defaults:
-    """What makes the defaults of a dataclass."""
+    """Return the functions that create the defaults of a dataclass."""
     return {field.name: _default_factory(field) for field in dataclasses.fields(cls)}
 
 
@@ -38,7 +38,7 @@ def _default_factory(field: dataclasses.Field[Any]) -> Callable[[], Any]:
 
 
 def differs(value: Any, default: Any) -> bool:
-    """Whether a value must be sent: kept unknown tags that are None or empty are the same."""
+    """Return whether a value differs from its default. For unknown tagged fields, None and an empty list are equal."""
     if dataclasses.is_dataclass(default) and type(value) is type(default):
         return any(
             bool(getattr(value, f.name))
@@ -52,13 +52,13 @@ def differs(value: Any, default: Any) -> bool:
 
 
 def emit_new(code: FlatCode, target: str, cls: type) -> None:
-    """Write the making of an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
+    """Emit the creation of an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
     new = code.constant("new", object.__new__)
     code.before(f"{target} = {new}({code.constant(cls.__name__, cls)})")
 
 
 def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
-    """Write the setting of fields to their defaults; those that share a constant share a line."""
+    """Emit the assignment of defaults to fields. Fields with the same constant share a line."""
     constants: dict[str, list[str]] = {}
     for name, make in defaults.items():
         default = make()
@@ -73,7 +73,7 @@ def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
 
 
 def emit_differs(code: FlatCode, source: str, default: Any) -> str:
-    """The expression that is true if the value must be sent. Structs that were made are compared field by field."""
+    """Return the source text of an expression that is true if the value of the expression ``source`` differs from ``default``."""
     if dataclasses.is_dataclass(default):
         owner, name = source.rsplit(".", 1)
         value = code.local(name)

@@ -1,6 +1,6 @@
 # Generated from schemas/errors.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""The error codes of responses."""
+"""Error codes in responses."""
 
 from enum import IntEnum
 
@@ -146,7 +146,7 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return self.value in RETRIABLE
 
 

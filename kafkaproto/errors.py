@@ -1,7 +1,7 @@
-"""What can go wrong between bytes and objects.
+"""Exceptions of the codec.
 
-`DecodeError` and `EncodeError` are the only exceptions that leave the codec for bad bytes and bad values. Kafka's
-error *codes*, the numbers in responses, are `kafkaproto.error_codes.ErrorCode`; this module must never know them.
+`DecodeError` and `EncodeError` are the only exceptions that the codec raises for invalid bytes and invalid values. Kafka's
+error *codes*, the numbers in responses, are in `kafkaproto.error_codes.ErrorCode`; this module does not depend on them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ LONGEST_SHOWN = 200
 
 
 def shown(value: object) -> str:
-    """A value as error texts show it: its beginning, or its type if Python has no text for it (an int of 5000 digits)."""
+    """Return a value as error texts show it: its beginning, or its type if `repr` fails (as for an int of 5000 digits)."""
     if isinstance(value, str | bytes | bytearray):
         value = value[:LONGEST_SHOWN]
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - anybody's value, anybody's text
+    except Exception:  # noqa: BLE001 - `repr` of a user's class may raise anything
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 class ProtocolError(ConstructError):  # type: ignore[misc]  # construct ships no annotations
-    """Base of everything that the codec raises; a ConstructError, so that code written for construct catches it."""
+    """Base of all exceptions of the codec. It is a ConstructError, so that code written for construct catches it."""
 
 
 class DecodeError(ProtocolError):
-    """Bytes that are no message.
+    """Raised for bytes that are not a valid message.
 
     ``path`` names the field (``FetchRequest.topics[0].partitions``), ``offset`` counts bytes from the start of the
-    buffer that was given, ``reason`` says what is wrong there.
+    buffer passed to the decoder, ``reason`` says what is wrong there.
     """
 
     def __init__(self, path: str, offset: int, reason: str) -> None:
@@ -41,11 +41,10 @@ class DecodeError(ProtocolError):
 
 
 class EncodeError(ProtocolError):
-    """A value that has no bytes.
+    """Raised for a value that cannot be encoded.
 
     ``path`` names the field (``FetchRequest.topics[0].topic``), ``reason`` says what is wrong with its value.
-    ``versions`` are those of the message that was to be written, ``"5-6"`` where two share a layout; empty where there
-    is no message.
+    ``versions`` are the versions of the message's layout, ``"5-6"`` if two share it; it is empty outside a message.
     """
 
     def __init__(self, path: str, reason: str, versions: str = "") -> None:
@@ -56,14 +55,14 @@ class EncodeError(ProtocolError):
 
 
 class UnsupportedVersion(ProtocolError):
-    """An API key or a version of it that there is no message for.
+    """Raised for an API key, or a version of an API, that the codec has no message for.
 
-    ``api_version`` is None when the key is unknown, ``api_key`` is None where a message was asked for by its class.
+    ``api_version`` is None if the key is unknown. ``api_key`` is None if the message was looked up by its class.
     """
 
     def __init__(self, api_key: int | None, api_version: int | None = None, known: str = "", name: str = "") -> None:
-        who = name or f"API key {api_key}"
-        what = f"{who} is unknown" if api_version is None else f"{who} has no v{api_version}"
-        super().__init__(f"{what}{f', only {known}' if known else ''}")
+        subject = name or f"API key {api_key}"
+        problem = f"{subject} is unknown" if api_version is None else f"{subject} has no v{api_version}"
+        super().__init__(f"{problem}{f', only {known}' if known else ''}")
         self.api_key = api_key
         self.api_version = api_version

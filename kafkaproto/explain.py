@@ -1,9 +1,9 @@
-"""Where a message breaks: one that flat code could not read is read again, to name the field and the byte.
+"""Explanation of a decoding failure: decodes the rejected message again, slowly, to find the invalid field and byte.
 
-The readable form is slow, and who sends damaged frames of 100 MB must not get minutes of our time for each. So the
-items of an array that are sound are passed over by flat code, and only the one that is not is read field by field; an
-array in it likewise. That is one pass of flat code for each level of nesting, whatever the size, and it keeps nothing
-of what it reads. This module must never know an API.
+Fast decoding uses compiled functions (flat code, `kafkaproto.flat`), which do not know where they failed. The slow decoder walks field by
+field. A client that sends damaged frames of 100 MB must not cost minutes of CPU time for each, so flat code skips the valid items of an
+array, and only the first invalid item is decoded slowly; nested arrays are handled in the same way. This costs one pass of flat code for
+each level of nesting, whatever the size, and keeps no decoded object. This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafkaproto.wire_type import WireType
 
 
 class Window:
-    """A stream over a buffer that copies nothing but what is read. The positions are the buffer's."""
+    """A stream over a buffer that copies only the bytes that are read. Its positions are those of the buffer."""
 
     def __init__(self, view: memoryview, position: int) -> None:
         self.view = view
@@ -45,22 +45,22 @@ class Window:
 
 
 def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
-    """What is wrong with the message between ``pos`` and ``end``; None if the readable form finds nothing."""
+    """Return the error in the message from ``pos`` up to ``end``, exclusive, or None if decoding it field by field finds no error."""
     context = Reading(room_for(end - pos) if layout.is_heavy else inf, skip_sound_items)
     try:
         layout._parse(Window(view[:end], pos), context, "(parsing)")  # type: ignore[arg-type]
-    except DecodeError as found:
-        return found
+    except DecodeError as error:
+        return error
     return None
 
 
 def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
-    """Return what is wrong with the message that flat code could not read. stopped: the position it had reached."""
+    """Return the error in a message, from ``pos`` up to ``end``, that flat code rejected. stopped: the position at which flat code failed."""
     return explain(layout, memoryview(view), pos, end) or DecodeError(layout.cls.__name__, stopped, "cannot be read")
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Go to the first item that cannot be read, behind the last if there is none; the number of items before it."""
+    """Advance the stream to the first item that cannot be decoded, or past the last. Returns the number of items skipped."""
     if array.is_numeric:
         size: int = array.item.size
         sound = min(count, (len(stream.view) - stream.position) // size)
@@ -73,12 +73,16 @@ def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Read
 
 @cache
 def skipper(item: WireType) -> Callable[..., tuple[int, int, float]]:
-    """``(view, position, end, count, room) -> (number of sound items, position behind them, room that is left)``"""
+    """Return the function that skips valid items of a type.
+
+    The function takes ``(view, position, end, count, room)``, and returns (number of valid items, position after them, room left).
+    room: bytes of memory that decoding may still use.
+    """
     code = FlatCode(decoding=True, weighed=True)
     with code.block("for i in range(count):"):
         code.line("sound = i, p, room")
         item.emit_decode(code, "item")
-        code.line("if p > n: return sound")  # fields look at nobody's end but the message's
+        code.line("if p > n: return sound")  # fields do not check the end of the message themselves
     code.line("return count, p, room")
     code.names["failures"] = flat.DECODE_FAILURES
     text = code.text("def skip(b, p, n, count, room):", [], ["    except failures:", "        return sound"])

@@ -1,7 +1,7 @@
-"""Straight-line functions, written line by line by the constructs of one layout.
+"""Flat code: straight-line Python functions that the wire types of a layout generate line by line.
 
-`FlatCode` is the page they write on: it joins neighbouring fixed-width fields into one `struct.Struct`, keeps names
-apart and collects the constants that the text refers to. It must never know a message, nor what a field means.
+`FlatCode` collects the generated lines: it joins neighbouring fixed-width fields into one `struct.Struct`, keeps names
+unique and collects the constants that the text refers to. It does not depend on messages or the meaning of fields.
 
 Inside a decoder ``b`` is the buffer, ``p`` the position and ``n`` its end; inside an encoder ``out`` is the caller's
 bytearray and ``splices`` the caller's list or None.
@@ -24,7 +24,7 @@ Buffer = bytes | memoryview
 
 
 class Malformed(Exception):
-    """Raised inside flat code only; what leaves is a DecodeError made by the readable form, with path and offset."""
+    """Raised by flat code only. The message is then decoded again field by field, and callers get a DecodeError with path and offset."""
 
 
 DECODE_FAILURES = (Malformed, IndexError, struct.error)
@@ -33,17 +33,17 @@ ENCODE_FAILURES = (struct.error, AttributeError, TypeError, ValueError, Overflow
 MAX_STRING_BYTES = 0x7FFF
 
 REPLACE = "kafkaproto.replace"
-"""The name of `replace_as_java_does` among the error handlers of codecs."""
+"""The name under which `replace_as_java_does` is registered as a codec error handler."""
 
 
 HALF_OF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def replace_as_java_does(error: UnicodeError) -> tuple[str, int]:
-    """Python's "replace", but that half of a surrogate pair becomes one U+FFFD, not one for each of its bytes."""
+    """Replace invalid UTF-8 as Python's "replace" does, except that an encoded surrogate becomes one U+FFFD, as in Java, not three."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    # the whole rest at once: a call for each bad byte would make such text a hundred times slower
+    # decode the whole rest at once: a call for each invalid byte would be a hundred times slower
     rest = HALF_OF_A_PAIR.sub(b"\xff", error.object[error.start :])
     return rest.decode("utf-8", "replace"), len(error.object)
 
@@ -52,30 +52,30 @@ codecs.register_error(REPLACE, replace_as_java_does)
 
 
 class FlatCode:
-    """The text of one flat function while it is being written."""
+    """The text of one flat function under construction."""
 
     def __init__(self, *, decoding: bool, copied: bool = False, weighed: bool = False) -> None:
         self.decoding = decoding
         self.copied = copied
         """Whether ``b`` is always `bytes`, a copy of the message, and never the caller's memoryview."""
         self.weighed = weighed
-        """Whether the decoder keeps count of the memory that it may still use, in ``room`` (`kafkaproto.memory`)."""
+        """Whether the decoder counts the memory that it may still use, in the variable ``room`` (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self.locals: list[str] = []
-        """All names that `local` handed out."""
+        """The variable names that `local` has returned."""
         self._lines: list[str] = []
         self._depth = 1
         self._run: list[tuple[str, str]] = []
 
     def local(self, hint: str) -> str:
-        """A variable name that nothing else in this function uses."""
+        """Return a variable name that is unique in this function."""
         name = f"{hint}_{len(self.locals) + 1}"
         self.locals.append(name)
         return name
 
     def constant(self, hint: str, value: object) -> str:
-        """A name under which the function finds ``value``; the same value keeps its name."""
+        """Return a name by which the function can refer to ``value``. The same value always gets the same name."""
         name = hint
         while name in self.names and self.names[name] is not value:
             name += "_"
@@ -83,27 +83,30 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Read into (or write from) ``item`` as the struct format ``fmt``, together with the fields before it."""
+        """Add code that decodes into the variable ``item``, or encodes the expression ``item``, with the struct format ``fmt``.
+
+        The code is pending until `line` is called or the text ends: consecutive calls of `fixed` become one call of `struct`.
+        """
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Lines that may stand in front of the waiting run: they touch neither the position nor the output."""
+        """Add lines before the code that is pending after `fixed`. The lines must change neither the position nor the output."""
         self._lines += ["    " * self._depth + line for line in lines]
 
     def line(self, *lines: str) -> None:
-        """Lines that come after everything that was asked for so far."""
+        """Add lines after everything added so far, including the code that is pending after `fixed`."""
         self._flush()
         self.before(*lines)
 
     def spend(self, count: str, each: int) -> None:
-        """Pay for ``count`` things of ``each`` bytes, if this decoder counts."""
+        """Add code that deducts ``count`` times ``each`` bytes from the memory left, if this decoder counts memory."""
         if self.weighed and each > 0:
             self.constant("Malformed", Malformed)
             self.line(f"room -= {count} * {each}", "if room < 0: raise Malformed")
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """An indented block under ``header``."""
+        """Add an indented block under the line ``header``."""
         self.line(header)
         self._depth += 1
         written = len(self._lines)
@@ -117,7 +120,7 @@ class FlatCode:
 
     @contextmanager
     def output(self, name: str) -> Iterator[None]:
-        """Write into another bytearray: the value of a tagged field, whose size must be known first."""
+        """Make generated code write into the bytearray ``name`` during the block, to know the size of a tagged field before it is written."""
         self._flush()
         outer, self.out = self.out, name
         try:
@@ -127,13 +130,13 @@ class FlatCode:
             self.out = outer
 
     def text(self, header: str, prologue: list[str], epilogue: list[str]) -> str:
-        """The finished function: the body inside a ``try`` whose handler is ``epilogue``."""
+        """Return the source text of the function: ``header``, ``prologue``, the added lines in a ``try``, and ``epilogue``, its handler."""
         self._flush()
         body = ["    " + line for line in self._lines or ["    pass"]]
         return "\n".join([header, *prologue, "    try:", *body, *epilogue, ""])
 
     def compile(self, text: str, name: str) -> Callable[..., Any]:
-        """Run the text and hand out the function that it defines."""
+        """Execute the text and return the function that it defines."""
         namespace = dict(self.names)
         exec(compile(text, f"<flat {name}>", "exec"), namespace)
         function: Callable[..., Any] = namespace[name]
@@ -163,44 +166,47 @@ class FlatCode:
 
 
 def identifier(fmt: str) -> str:
-    """A struct format as part of a name."""
+    """Return a text for a struct format that may be part of a Python identifier."""
     return fmt.replace("?", "t")
 
 
 @cache
 def layout(fmt: str) -> struct.Struct:
-    """The big-endian struct of a run of fields. One object per format, so that flat functions share them."""
+    """Return the big-endian `Struct` of a format, the same object every time."""
     return struct.Struct(">" + fmt)
 
 
 @cache
 def packer(fmt: str) -> Callable[..., bytes]:
-    """``pack`` of a format, one object per format."""
+    """Return the method ``pack`` of the `Struct` of a format, the same object every time."""
     return layout(fmt).pack
 
 
 @cache
 def unpacker(fmt: str) -> Callable[..., tuple[Any, ...]]:
-    """``unpack_from`` of a format, one object per format."""
+    """Return the method ``unpack_from`` of the `Struct` of a format, the same object every time."""
     return layout(fmt).unpack_from
 
 
 def read_uvarint(b: Buffer, p: int) -> tuple[int, int]:
-    """An unsigned varint of at most five bytes and 32 bits: ``(value, position behind it)``."""
+    """Decode an unsigned varint of at most five bytes and 32 bits. Returns ``(value, position after it)``."""
     value = b[p]
     p += 1
     return (value, p) if value < 0x80 else read_uvarint_tail(b, p, value)
 
 
 def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """The rest of a varint whose first byte, already read, says that more follow."""
+    """Decode the rest of an unsigned varint whose first byte, ``first``, has the continuation bit. Returns ``(value, position after it)``."""
     value = (first & 0x7F) + (b[p] << 7)
     p += 1
     return (value, p) if value < 0x4000 else read_uvarint_end(b, p, value)
 
 
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
-    """The rest of a varint of which two bytes are read; ``value`` has the second's first bit still in it."""
+    """Decode an unsigned varint from its third byte on. Returns ``(value, position after it)``.
+
+    value: that of the first two bytes, including the continuation bit of the second.
+    """
     value &= 0x3FFF
     for shift in (14, 21, 28):
         byte = b[p]
@@ -209,22 +215,25 @@ def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
         if byte < 0x80:
             break
     else:
-        raise Malformed("a varint has more than five bytes")
+        raise Malformed("an unsigned varint has more than five bytes")
     if value > 0xFFFFFFFF:
-        raise Malformed("a varint has more than 32 bits")
+        raise Malformed("an unsigned varint has more than 32 bits")
     return value, p
 
 
 def read_string_length_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
-    """The same for the length + 1 of a string; Malformed above Kafka's limit."""
+    """Decode the rest of a compact string's length + 1, whose first byte is ``first``. Returns ``(length + 1, position after it)``.
+
+    Raises Malformed for a length above 32767.
+    """
     length_plus_one, p = read_uvarint_tail(b, p, first)
     if length_plus_one > MAX_STRING_BYTES + 1:
-        raise Malformed("a string has at most 32767 bytes")
+        raise Malformed(f"a string of {length_plus_one - 1} bytes is too long: the limit is {MAX_STRING_BYTES} bytes")
     return length_plus_one, p
 
 
 def uvarint(value: int) -> bytes:
-    """The bytes of an unsigned varint."""
+    """Return the bytes of an unsigned varint."""
     if value < 0x80:
         return value.to_bytes(1, "big")
     if value < 0x4000:
@@ -238,9 +247,9 @@ def uvarint(value: int) -> bytes:
 
 
 def long_string_length(length_plus_one: int) -> bytes:
-    """The length in front of a compact string that one byte is too small for; ValueError above Kafka's limit."""
+    """Return the length + 1 of a compact string as an unsigned varint. Raises ValueError above 32767 bytes."""
     if length_plus_one > MAX_STRING_BYTES + 1:
-        raise ValueError("a string has at most 32767 bytes")
+        raise ValueError(f"a string of {length_plus_one - 1} bytes is too long: the limit is {MAX_STRING_BYTES} bytes")
     return uvarint(length_plus_one)
 
 
@@ -248,37 +257,37 @@ RawTags = list[tuple[int, bytes]]
 
 
 def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
-    """A tag section of a struct that has no tagged fields of its own; ``count`` has been read.
+    """Decode ``count`` tags of a struct that has no known tagged fields. p: the position after the count. n: the end of the message.
 
-    None for no tags, which a clumsy writer may say in two bytes.
+    Returns (tags, position after them); tags is None if ``count`` is 0. Raises Malformed if they do not end at or before ``n``.
     """
     if count > n - p:
-        raise Malformed("more tags than bytes left")
+        raise Malformed(f"{count} tagged fields are announced, but only {n - p} bytes are left")
     raw: RawTags = []
     for _ in range(count):
         tag, p = read_uvarint(b, p)
         size, p = read_uvarint(b, p)
         if size > n - p:
-            raise Malformed("a tagged field ends behind the message")
+            raise Malformed(f"tagged field {tag} announces {size} bytes, but only {n - p} are left")
         raw.append((tag, bytes(b[p : p + size])))
         p += size
     return raw or None, p
 
 
 def write_tags(out: bytearray, known: list[tuple[int, bytes]], unknown: RawTags | None) -> None:
-    """The tag section: the fields that are set and the unknown ones that were kept, in ascending order.
+    """Append the tag section: the tagged fields to send and the unknown tags, each as (tag, value's bytes), in ascending order of tags.
 
-    Raises ValueError for a tag that comes twice or is negative, as Kafka's ``RawTaggedFieldWriter`` does, and for one
-    of more than 32 bits, which nobody could read.
+    Raises ValueError for a repeated or negative tag, as Kafka's ``RawTaggedFieldWriter`` does, and for a tag
+    of more than 32 bits, which no decoder accepts.
     """
     fields = sorted([*known, *(unknown or ())], key=_tag_number)
     out += uvarint(len(fields))
     previous = -1
     for tag, value in fields:
         if tag <= previous:
-            raise ValueError(f"tag {tag} is there twice" if tag >= 0 else f"tag {tag} is negative")
+            raise ValueError(f"tag {tag} occurs twice" if tag >= 0 else f"tag {tag} is negative")
         if tag > 0xFFFFFFFF:
-            raise ValueError("a tag has more than 32 bits")
+            raise ValueError(f"tag {tag} has more than 32 bits")
         previous = tag
         out += uvarint(tag)
         out += uvarint(len(value))
@@ -290,44 +299,44 @@ def _tag_number(field: tuple[int, bytes]) -> int:
 
 
 SHORT_ARRAY = 16
-"""Up to so many numbers there are ready-made structs for an array; replica lists are that short."""
+"""Longest array of numbers, in items, that is decoded with a cached struct. Replica lists are that short."""
 
 
 SIGNED_BYTES = (*range(128), *range(-128, 0))
-"""The int8 of each byte, to be shared."""
+"""Maps a byte, 0 to 255, to its value as an int8. The numbers are shared objects, so decoding a byte allocates nothing."""
 
 
 @cache
 def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
-    """``unpack_from`` of 0, 1, 2, … numbers of a format."""
+    """Return a tuple of functions: item N is the ``unpack_from`` that decodes N numbers of a format, for N up to `SHORT_ARRAY`."""
     return tuple(unpacker(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
 
 @cache
 def endless(cls: type) -> Iterator[Any]:
-    """Empty objects of a class, as many as are asked for. One iterator for all, for it remembers nothing."""
+    """Return an endless iterator of empty objects of a class. All callers share it, because it has no state."""
     return map(object.__new__, repeat(cls))
 
 
 @cache
 def rows_unpacker(fmt: str) -> Callable[[Buffer], Iterator[tuple[Any, ...]]]:
-    """``iter_unpack`` of a format: the fields of structs that lie one behind the other."""
+    """Return ``iter_unpack`` of a format, which decodes the fields of consecutive structs, one tuple for each struct."""
     return layout(fmt).iter_unpack
 
 
 @cache
 def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
-    """``pack`` of 0, 1, 2, … numbers of a format."""
+    """Return a tuple of functions: item N is the ``pack`` that encodes N numbers of a format, for N up to `SHORT_ARRAY`."""
     return tuple(packer(f"{count}{fmt}") for count in range(SHORT_ARRAY + 1))
 
 
 def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
-    """Any number of numbers: ``(list, position behind them)``. Malformed for more of them than bytes are left."""
+    """Decode an array of any length. Returns ``(list, position after it)``. Raises Malformed if more numbers than bytes are announced."""
     if count > n - p:
-        raise Malformed("more numbers than bytes left")
+        raise Malformed(f"an array of {count} numbers is announced, but only {n - p} bytes are left")
     return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:
-    """The numbers one after the other, without their count."""
+    """Return the bytes of the numbers, without their count."""
     return struct.pack(f">{len(values)}{fmt}", *values)

@@ -1,7 +1,7 @@
-"""Frames: an int32 length, then that many bytes. Plain functions over buffers; who reads and writes them is not known.
+"""Frames of Kafka's protocol: an int32 length, then that many bytes. Plain functions over buffers, without sockets.
 
-A frame that is sent is built in place: `start_frame` keeps room for the length, header and message are appended,
-`finish_frame` fills the length in. Ranges that were spliced count although their bytes are not there.
+An outgoing frame is built in place: `start_frame` reserves the length, header and message are appended,
+`finish_frame` fills the length in. Spliced ranges count towards the length although their bytes are not in the buffer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from kafkaproto.primitives import ByteRange, Splices
 
 LENGTH_BYTES = 4
 PIECE_BYTES = 1 << 20
-"""How much of a frame `read_frame` makes room for at a time."""
+"""The most bytes by which `read_frame` extends its buffer at once, so that a false length costs little memory if no data follows."""
 _LENGTH = struct.Struct(">i")
 
 
 def start_frame() -> bytearray:
-    """An output with room for the length in front."""
+    """Return a new output buffer with 4 bytes for the length, which `finish_frame` fills in."""
     return bytearray(LENGTH_BYTES)
 
 
 def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
-    """Fill in the length of the frame that starts at the beginning of ``out``; returns it, its own 4 bytes left out."""
+    """Write the length of the frame into the first 4 bytes of ``out`` and return it. It excludes these bytes and includes the splices."""
     length = len(out) - LENGTH_BYTES
     for _, spliced in splices or ():
         length += len(spliced)
@@ -34,25 +34,25 @@ def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
 
 
 def frame(payload: bytes | bytearray | memoryview) -> bytes:
-    """A whole frame around header and message."""
+    """Return a whole frame around header and message."""
     return _LENGTH.pack(len(payload)) + payload
 
 
 def frame_length(buffer: bytes | bytearray | memoryview, pos: int = 0) -> int | None:
-    """The length that a frame at ``pos`` announces, its own 4 bytes left out; None if fewer than 4 bytes are there.
+    """Return the length announced by the frame at ``pos``, without its own 4 bytes, or None if fewer than 4 bytes are there.
 
-    Raises DecodeError if it is negative. What is too long is for the caller to say.
+    Raises DecodeError if the length is negative. Callers check for lengths that are too large.
     """
     if len(buffer) - pos < LENGTH_BYTES:
         return None
     (length,) = _LENGTH.unpack_from(buffer, pos)
     if length < 0:
-        raise DecodeError("frame", pos, f"a length of {length}")
+        raise DecodeError("frame", pos, f"the length must not be negative (got {length})")
     return int(length)
 
 
 def take_frame(received: bytearray) -> bytes | None:
-    """Remove the first frame of a buffer and return it without its length; None if it is not whole yet. Raises DecodeError."""
+    """Remove the first frame from a buffer and return it without its length, or None if it is incomplete. Raises DecodeError."""
     length = frame_length(received)
     if length is None or len(received) < LENGTH_BYTES + length:
         return None
@@ -62,9 +62,9 @@ def take_frame(received: bytearray) -> bytes | None:
 
 
 def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | None = None) -> memoryview:
-    """Read exactly one frame of a stream and return it without its length.
+    """Read exactly one frame from a stream and return it without its length.
 
-    receive_into: `recv_into` of a socket. buffer: where the frame goes instead of a new buffer; it must be long enough.
+    receive_into: `recv_into` of a socket. buffer: receives the frame instead of a new buffer; it must be long enough.
     Raises EOFError if the stream ends before the frame does, DecodeError for a negative length.
     """
     head = memoryview(bytearray(LENGTH_BYTES))
@@ -74,7 +74,7 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
         _fill(buffer[:length], receive_into)
         return buffer[:length]
     payload = bytearray()
-    while left := length - len(payload):  # so that memory is taken for bytes that came, not for those announced
+    while left := length - len(payload):  # allocate memory only as bytes arrive, not for the announced length
         piece = memoryview(bytearray(min(left, PIECE_BYTES)))
         _fill(piece, receive_into)
         payload += piece
@@ -82,16 +82,16 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
 
 
 def _fill(view: memoryview, receive_into: Callable[[memoryview], int]) -> None:
-    wanted = len(view)
+    expected_bytes = len(view)
     while view:
         count = receive_into(view)
         if not count:
-            raise EOFError(f"the connection was closed after {wanted - len(view)} of {wanted} bytes")
+            raise EOFError(f"the connection was closed after {expected_bytes - len(view)} of {expected_bytes} bytes")
         view = view[count:]
 
 
 def split_frames(view: memoryview) -> Iterator[memoryview]:
-    """The payloads of the complete frames at the start of a buffer; what is left behind them is not told."""
+    """Yield the payloads of the complete frames at the start of a buffer. An incomplete frame at the end is ignored."""
     pos = 0
     while (length := frame_length(view, pos)) is not None and length <= len(view) - pos - LENGTH_BYTES:
         pos += LENGTH_BYTES
@@ -100,7 +100,7 @@ def split_frames(view: memoryview) -> Iterator[memoryview]:
 
 
 def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | ByteRange]:
-    """The frame as it goes out: slices of ``out`` and, between them, the ranges in their places."""
+    """Yield the parts of a frame in the order they are sent: slices of ``out`` with the spliced ranges between them."""
     view = memoryview(out)
     if not splices:
         yield view
@@ -113,7 +113,7 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 
 
 class LeftOut:
-    """Records that the encoder leaves out and reports among its splices: as bytes of their own it would write them."""
+    """Stand-in for the value of a records field. The encoder reports its position as a splice and does not copy its bytes."""
 
     __slots__ = ("records",)
 

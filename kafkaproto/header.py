@@ -1,7 +1,7 @@
-"""Request and response headers, which come before every message.
+"""Request and response headers, which precede every message.
 
-Which version a header has follows from key and version of the API (`kafkaproto.api`); the client id is never compact,
-so that any broker can read the header of a request that it does not know.
+The header's version follows from the API key and version (`kafkaproto.api`). The client id is never compact,
+so that any broker can decode the header of a request that it does not know.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _KEY_AND_VERSION = struct.Struct(">hh")
 
 
 def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[RequestHeader, int]:
-    """The header and the position behind it.
+    """Return the request header at ``pos``, and the position after it.
 
-    Raises DecodeError, also for an API key that nobody knows: its header version cannot be told. A version that is not
-    known is no error here, and is read as the newest known one would be.
+    Raises DecodeError, also for an unknown API key, because its header version is unknown. An unknown API version
+    is not an error here: the header is decoded like that of the newest known version.
     """
     if end - pos < 4:
-        raise DecodeError("RequestHeader", pos, f"needs 4 bytes for key and version, {end - pos} are left")
+        raise DecodeError("RequestHeader", pos, f"API key and version take 4 bytes, but only {end - pos} are left")
     api_key, api_version = _KEY_AND_VERSION.unpack_from(view, pos)
     try:
         layout = REQUEST_HEADERS[request_header_version(api_key, api_version)]
@@ -48,7 +48,7 @@ def decode_request_header(view: memoryview, pos: int, end: int) -> tuple[Request
 
 
 def encode_request_header(header: RequestHeader, out: bytearray) -> None:
-    """Append a header in the version that its key and version ask for. Raises UnsupportedVersion, EncodeError."""
+    """Append a request header, in the header version of its API key and version. Raises UnsupportedVersion, EncodeError."""
     REQUEST_HEADERS[request_header_version(header.api_key, header.api_version)].encode_flat(header, out, None)
 
 
@@ -57,8 +57,9 @@ _START_V1 = struct.Struct(">iib")
 
 
 def start_response(correlation_id: int, header_version: int) -> bytearray:
-    """A frame begun: room for its length, and the response header without tags. What `start_frame` and `encode_response_header`
-    write, in one step, because every answer pays for it.
+    """Return a new response frame: its length reserved, then the response header with no tags.
+
+    Does the same as `start_frame` and `encode_response_header`, in one step to save time for every response.
     """
     return bytearray((_START_V1.pack(0, correlation_id, 0)) if header_version else _START_V0.pack(0, correlation_id))
 
@@ -66,7 +67,7 @@ def start_response(correlation_id: int, header_version: int) -> bytearray:
 def decode_response_header(
     api_key: int, api_version: int, view: memoryview, pos: int, end: int
 ) -> tuple[ResponseHeader, int]:
-    """The header of an answer to that API and version, and the position behind it. Raises DecodeError, UnsupportedVersion."""
+    """Return the header of a response to this API and version, and the position after it. Raises DecodeError, UnsupportedVersion."""
     return RESPONSE_HEADERS[response_header_version(api_key, api_version)].decode_flat(view, pos, end)
 
 
@@ -74,9 +75,10 @@ _CORRELATION_ID_AND_ERROR = struct.Struct(">ih")
 
 
 def response_version(api_key: int, api_version: int, frame: memoryview) -> int:
-    """The version that an answer is written in, `frame` being it with its header: that of its request, but for ApiVersions.
+    """Return the version in which a response is encoded: that of its request, except for ApiVersions.
 
-    A broker that does not know the version that it is asked for its versions in says so (error 35) in version 0 (KIP-511).
+    frame: the response with its header, without its length. A broker that does not support the version of an ApiVersions request
+    responds with UNSUPPORTED_VERSION (35) in version 0 (KIP-511).
     """
     if api_key != ApiKey.API_VERSIONS or len(frame) < _CORRELATION_ID_AND_ERROR.size:
         return api_version
@@ -85,6 +87,6 @@ def response_version(api_key: int, api_version: int, frame: memoryview) -> int:
 
 
 def encode_response_header(api_key: int, api_version: int, correlation_id: int, out: bytearray) -> None:
-    """Append the header of an answer to that API and version. Raises UnsupportedVersion, EncodeError."""
+    """Append the header of a response to this API and version. Raises UnsupportedVersion, EncodeError."""
     layout = RESPONSE_HEADERS[response_header_version(api_key, api_version)]
     layout.encode_flat(ResponseHeader(correlation_id), out, None)

@@ -1,13 +1,13 @@
-"""The bound on decoding memory: `LIMIT` bytes for each byte of a message that is not records, and `SLACK` for any message.
+"""Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
-A byte can stand for an object: three bytes are an empty name, an empty list and no tags, and in Python that is two
-hundred bytes. So each wire type knows its *weight*, the most memory that a value takes beyond a given number of bytes
-for each of its own, and a layout in which the items of some array weigh more than the limit counts while it decodes:
-it starts with the room that the whole message buys, and each array, before it is read, pays for its items. Ordinary
-messages never come near. Layouts without such arrays, which are most of the busy ones, do not count at all.
+A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two
+hundred bytes. So each wire type declares its *weight*: the most memory that a decoded value takes, minus a given number of
+bytes for each of its encoded bytes. A layout in which the items of an array can weigh more than the limit counts while it decodes:
+it starts with the room that the size of the message allows, and each array deducts its items before they are decoded. Ordinary
+messages never reach the limit. Layouts without such arrays, which include most of the frequent ones, do not count at all.
 
-Sizes are CPython's, with what the garbage collector keeps of an object; `docs/memory.md` explains each constant, and a
-test compares them with `sys.getsizeof`. This module must never know a wire type.
+Sizes are those of CPython, including the garbage collector's part of an object; `docs/explanation/memory.md` explains each constant, and a
+test compares them with `sys.getsizeof`. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -19,46 +19,49 @@ from kafkaproto.contexts import reading
 from kafkaproto.errors import DecodeError
 
 LIMIT = 40
-"""Bytes of memory for each byte of a message that is not records."""
+"""Bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""What a value may take for each of its bytes; the one that is missing is the flat decoder's copy of the message."""
+"""Bytes of memory allowed for each encoded byte of a value: `LIMIT` minus 1 for the decoder's copy of the message."""
 
 FREE = 12
-"""Bytes of memory for each byte that are not counted: contents of strings and bytes, and numbers. Arrays pay for the rest."""
+"""Bytes of memory per encoded byte that are not counted: they cover strings, bytes and numbers. Arrays count the rest."""
 
 ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
 """Bytes that any message may take, however short. With the objects of one message this stays under 64 KiB."""
 
-OBJECT = 32  # with what the garbage collector keeps
+OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""A list that grows by appending takes at most so much, and so much for each item: 32 bytes for one, 128 for nine."""
-SHORTEST_TEXT = 76  # one character that is neither ASCII nor Latin-1, and those are shared
+"""The most bytes that a list grown by appending takes beyond `LIST`: `LIST_SPARE`, plus `ITEM` for each item."""
+SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""What an unknown tag, a pair of its number and its bytes, takes beyond FREE."""
+"""The most bytes of memory that an unknown tag takes beyond `FREE` bytes for each of its encoded bytes. It is a (number, bytes) pair."""
 
 
 def room_for(size: int) -> int:
-    """What a heavy message of so many bytes may spend."""
+    """Return the bytes of memory that decoding a message of this size may use, if its layout counts memory."""
     return SLACK + ROOM_PER_BYTE * size
 
 
 def spend(context: Any, amount: int, path: str, offset: int) -> None:
-    """Take from the room of a message that is read with the readable form. Raises DecodeError when it is used up."""
+    """Deduct ``amount`` bytes from the memory that the message may still use. Raises DecodeError, naming path and offset, if too few are left.
+
+    context: the message's `Reading`.
+    """
     message = reading(context)
     message.room -= amount
     if message.room < 0:
-        raise DecodeError(path, offset, f"would take more than {LIMIT} times the message's bytes in memory")
+        raise DecodeError(path, offset, f"decoding takes more memory than {LIMIT} times the size of the message")
 
 
 def size_of_default(value: Any) -> int:
-    """The memory of a default that is made anew for each object."""
+    """Return the memory in bytes that a default value takes in each object; 0 if all objects share it, as they do numbers and texts."""
     if isinstance(value, list):
         return LIST
     if dataclasses.is_dataclass(value):
@@ -68,5 +71,5 @@ def size_of_default(value: Any) -> int:
 
 
 def size_of_object(cls: type) -> int:
-    """The memory of an object with slots."""
+    """Return the memory in bytes of an object of a dataclass with slots, without the values of its fields."""
     return OBJECT + POINTER * len(dataclasses.fields(cls))

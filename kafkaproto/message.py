@@ -1,8 +1,8 @@
-"""Messages: one wire layout of a dataclass, with the functions that callers use.
+"""Messages: the wire layout of a dataclass, with the functions that callers use.
 
-A `Message` is the declaration that a reader sees and the source of everything else: its readable form walks the fields
-one by one (`kafkaproto.struct_types`); `decode_flat` and `encode_flat` are straight-line functions made from the same
-fields on first use. This module must never know an API.
+A `Message` is the declaration that a reader sees, and everything else derives from it: its readable form walks the fields
+one by one (`kafkaproto.struct_types`); `decode_flat` and `encode_flat` are straight-line functions compiled from the same
+fields on first use. This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = ["Message", "NullableStruct", "TaggedNullableStruct", "parts"]
 T = TypeVar("T")
 
 FIRST_READ_BYTES = 4 << 10
-"""How much of a file compiled code reads for a message at first."""
+"""Size of the first read from a file, in bytes, when construct's compiled code decodes a message from it."""
 READ_GROWTH = 4
-"""How many times as much it has read after the next piece, if that was not all of the message."""
+"""Factor by which each further read from a file is larger, as long as the message is incomplete."""
 
 
 class _NotWhole(Exception):
-    """The bytes do not begin with a whole message. stopped: the position that the decoder had reached."""
+    """Raised if the bytes do not begin with a whole message. stopped: the position at which the decoder failed."""
 
     def __init__(self, stopped: int) -> None:
         super().__init__(stopped)
@@ -44,11 +44,11 @@ class _NotWhole(Exception):
 
 
 class Message(StructType[T]):
-    """One wire layout of the dataclass ``cls``: its fields in wire order, last the tag section if it has one.
+    """A wire layout of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``versions`` is for error texts. ``absent`` names the fields that this layout lacks and that may not be lost
-    (`StructType`). ``leading`` is for headers: a whole message follows in the same buffer, so nothing of it is copied
-    first.
+    ``versions`` is for error texts. ``absent`` names the fields that this layout lacks and whose values must not be lost
+    (`StructType`). ``leading`` is True for headers: the decoder then does not copy the buffer first, because the copy would
+    include the message that follows the header.
     """
 
     def __init__(
@@ -64,29 +64,29 @@ class Message(StructType[T]):
         self.leading = leading
 
     def decode(self, buffer: bytes | bytearray | memoryview) -> T:
-        """The object that the buffer starts with; bytes behind it are ignored, as in Kafka. Raises DecodeError."""
+        """Return the object at the start of the buffer. Bytes after it are ignored, as in Kafka. Raises DecodeError."""
         return self.decode_first(buffer)[0]
 
     def decode_first(self, buffer: bytes | bytearray | memoryview) -> tuple[T, int]:
-        """The object that the buffer starts with, and how many bytes it took. Raises DecodeError."""
+        """Return the object at the start of the buffer, and its size in bytes. Raises DecodeError."""
         if type(buffer) is not bytes or not self.is_copied:
             buffer = memoryview(buffer)
         return self.decode_flat(buffer, 0, len(buffer))
 
     def encode(self, obj: T) -> bytes:
-        """The bytes of an object. Raises EncodeError."""
+        """Return the bytes of an object. Raises EncodeError."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         return bytes(out)
 
     @cached_property
     def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """``(view, pos, end) -> (object, position behind it)``; nothing at or behind ``end`` is read."""
+        """Return the decoder ``(view, pos, end) -> (object, position after it)``. It reads nothing at or after ``end``."""
         return self._decoder(self.is_copied, partial(explain_decode_failure, self))
 
     @cached_property
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
-        """``(object, out, splices) -> None``; appends, and leaves ``out`` and ``splices`` as they were if it raises."""
+        """Return the encoder ``(object, out, splices) -> None``. It appends; if it raises, ``out`` and ``splices`` are unchanged."""
         text, code = self.encoder_text()
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
         return code.compile(text, "encode")
@@ -99,7 +99,10 @@ class Message(StructType[T]):
         return code.compile(text, "decode")
 
     def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
-        """Return the flat decoder's text, and the page with its constants. copied: `is_copied` unless given."""
+        """Return the flat decoder's source text, and the `FlatCode` with its constants.
+
+        copied: whether the decoder copies the message first; None for the default, `is_copied`.
+        """
         code = FlatCode(decoding=True, copied=self.is_copied if copied is None else copied, weighed=self.is_heavy)
         self.emit_decode(code, "message")
         code.constant("Malformed", flat.Malformed)
@@ -111,13 +114,13 @@ class Message(StructType[T]):
         if code.weighed:
             prologue.append(f"    room = {memory.SLACK} + {memory.ROOM_PER_BYTE} * (n - p)")
         code.line(f"return message, {position}")
-        # what was read so far is let go of, or explaining, which reads again, would take as much once more
-        forget = " = ".join(["b", *code.locals, "None"])
-        epilogue = ["    except failures:", f"        {forget}", f"    raise explain(view, pos, end, {position})"]
+        # drop partial results first: decoding again for the error message would otherwise double peak memory
+        drop = " = ".join(["b", *code.locals, "None"])
+        epilogue = ["    except failures:", f"        {drop}", f"    raise explain(view, pos, end, {position})"]
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
 
     def encoder_text(self) -> tuple[str, FlatCode]:
-        """The flat encoder's text, and the page with its constants."""
+        """Return the flat encoder's source text, and the `FlatCode` with its constants."""
         code = FlatCode(decoding=False)
         self.emit_encode(code, "o")
         prologue = ["    start = len(out)", "    spliced = len(splices) if splices is not None else 0"]
@@ -131,8 +134,10 @@ class Message(StructType[T]):
 
     @cached_property
     def is_copied(self) -> bool:
-        """Whether the decoder makes `bytes` of its part of the buffer, which are faster to index and to slice. `bytes`
-        that are the message and nothing else are not copied even then."""
+        """Return whether the decoder first copies the message into `bytes`, which are faster to index and to slice than a memoryview.
+
+        If the buffer is `bytes` and contains exactly the message, it is not copied.
+        """
         return not (self.leading or self.has_records)
 
     # The readable form
@@ -146,31 +151,34 @@ class Message(StructType[T]):
         return super()._build(obj, stream, context if type(context) is Writing else Writing(), path)
 
     def build(self, obj: T, **contextkw: Any) -> bytes:
-        """Write with the readable form. Raises EncodeError. contextkw: fields of construct's context, which are ignored."""
+        """Encode field by field, slowly, with errors that name the field. Raises EncodeError.
+
+        contextkw: construct's context, which is ignored.
+        """
         return self.build_spliced(obj, None)
 
     def build_spliced(self, obj: T, splices: Splices | None) -> bytes:
-        """Write with the readable form; ranges of records go into ``splices``. Raises EncodeError."""
+        """Encode field by field, slowly, with errors that name the field. Appends ranges of records to ``splices``. Raises EncodeError."""
         stream = BytesIO()
         with self.naming_versions():
             self._build(obj, stream, Writing(splices), "(building)")
         return stream.getvalue()
 
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
-        """Write again with the readable form, which names the field and the reason."""
+        """Encode again field by field, and return the error that this raises, which names the field and the reason."""
         try:
             self.build_spliced(obj, [] if can_splice else None)
-        except EncodeError as found:
-            return found
+        except EncodeError as explained:
+            return explained
         return self._unwritable(error)
 
     def _unwritable(self, error: Exception) -> EncodeError:
-        """Return the error for a failure that no wire type expects: an object without one of its fields, for instance."""
+        """Return the error for a failure that no wire type expects, for example an object without one of its fields."""
         return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Add the message's versions, which no wire type knows, to an EncodeError raised inside."""
+        """Add the message's versions, which the wire types do not know, to an EncodeError raised inside the block."""
         try:
             yield
         except EncodeError as error:
@@ -178,30 +186,31 @@ class Message(StructType[T]):
         except flat.ENCODE_FAILURES as error:
             raise self._unwritable(error) from None
 
-    # Inside construct's own classes, compiled (`construct.Construct.compile`)
+    # Use inside construct's own classes, compiled by `construct.Construct.compile`
 
     def _emitparse(self, code: Any) -> str:
-        """Return the expression by which construct's compiled code reads this message: a call of the flat decoder."""
+        """Return the expression by which construct's compiled code decodes this message: a call of the flat decoder."""
         code.linkedparsers[id(self)] = self._parse_flat
         return f"linkedparsers[{id(self)}](io)"
 
     def _emitbuild(self, code: Any) -> str:
-        """Return the expression by which construct's compiled code writes this message: a call of the flat encoder."""
+        """Return the expression by which construct's compiled code encodes this message: a call of the flat encoder."""
         code.linkedbuilders[id(self)] = self._build_flat
         return f"linkedbuilders[{id(self)}](obj, io)"
 
     @cached_property
     def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """`decode_flat` without the copy, which for many messages in one stream would be one of all that follow each.
+        """Return a flat decoder that does not copy the buffer.
 
-        Raises `_NotWhole` instead of DecodeError.
+        With many messages in one stream, `decode_flat` would copy the whole rest of the stream for each. Raises `_NotWhole` instead of
+        DecodeError.
         """
         return self._decoder(False, lambda view, pos, end, stopped: _NotWhole(stopped))
 
     def _parse_flat(self, stream: BinaryIO) -> T:
-        """Read the message at the position of a stream that can seek, and leave the stream behind it.
+        """Decode the message at the position of a seekable stream, and move the stream to the position after it.
 
-        A file is read in growing pieces: reading all of the rest for each message would take quadratic time.
+        A file is read in growing pieces: reading the whole rest for each message would take quadratic time.
         """
         start = stream.tell()
         in_memory = type(stream) is BytesIO
@@ -223,7 +232,7 @@ class Message(StructType[T]):
             data += more
 
     def _build_flat(self, obj: T, stream: BinaryIO) -> T:
-        """Write the message into a stream. Returns it, as construct's compiled code expects."""
+        """Encode the message into a stream. Returns the object, as construct's compiled code expects."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         stream.write(out)

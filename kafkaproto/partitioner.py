@@ -1,6 +1,6 @@
-"""Which partition a record with a key goes to: the rule of Kafka's Java clients, so that both put a key into the same place.
+"""Computation of a partition from a record's key, or from the id of a group or transaction, with the same result as in Kafka.
 
-Twins: ``BuiltInPartitioner.partitionForKey``, ``Utils.murmur2``. Must never know topics.
+Kafka: ``BuiltInPartitioner.partitionForKey``, ``Utils.murmur2``, ``Utils.abs(id.hashCode())``. This module does not depend on topics.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's 32-bit hash, unsigned."""
+    """Return Kafka's 32-bit hash of the bytes, as an unsigned number."""
     h = _SEED ^ len(data)
     whole = len(data) & ~3
     for at in range(0, whole, 4):
@@ -25,5 +25,17 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """One of ``partitions`` many."""
+    """Return the partition for a key in a topic with this number of partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def java_hash(text: str) -> int:
+    """Return Java's `String.hashCode()`, computed over UTF-16 units and made non-negative as Kafka's `Utils.abs` does.
+
+    Modulo the number of partitions it gives the partition of a coordinator's topic in which a group or transactional id is stored.
+    """
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for i in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF

@@ -1,6 +1,6 @@
-"""Where each field of a message lies: a message read by the readable form, slowly, for people who look at bytes.
+"""Position of each field in the bytes of a message, for people who inspect bytes.
 
-This module must never know an API.
+This module uses the slow decoder, which decodes field by field. It does not depend on any API.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from kafkaproto.wire_type import WireType
 
 
 class Place(NamedTuple):
-    """A piece of a message: a value with its own bytes, the count of an array, the marker of a nullable struct, or a tag.
+    """One encoded part of a message: a field's value, the count of an array, the marker of a nullable struct, or a tag.
 
-    ``path`` has the names of fields in JSON, and not the message's.
+    ``path`` uses the field names of the JSON form and omits the message's name. ``offset`` and ``size`` are in bytes.
     """
 
     path: str
@@ -31,15 +31,15 @@ class Place(NamedTuple):
 
 
 def places(layout: Message[Any], data: bytes, start: int = 0) -> Iterator[Place]:
-    """The pieces of the message that begins at ``start``, in the order of the bytes. Offsets count from the buffer's start.
+    """Yield the encoded parts of the message that begins at ``start``, in the order of the bytes. Offsets count from the buffer's start.
 
-    Raises DecodeError at the piece that cannot be read, after the ones before it.
+    Raises DecodeError at the part that cannot be decoded, after yielding the parts before it.
     """
-    found: list[Place] = []
+    pieces: list[Place] = []
 
     def follow(kind: WireType | None, path: str, offset: int, size: int, value: Any) -> None:
         shown = value if kind is None else value_to_json(kind, value, path)
-        found.append(Place(wire_path(layout, path), offset, size, shown))
+        pieces.append(Place(wire_path(layout, path), offset, size, shown))
 
     stream = BytesIO(data)
     stream.seek(start)
@@ -49,6 +49,6 @@ def places(layout: Message[Any], data: bytes, start: int = 0) -> Iterator[Place]
         layout._parse(stream, Reading(room, follow=follow), "(parsing)")
     except DecodeError as error:
         damage = error
-    yield from found
+    yield from pieces
     if damage:
         raise damage

@@ -1,7 +1,7 @@
-"""The wire types of Kafka's protocol as constructs: integers, strings, bytes, uuids and records.
+"""Wire types of Kafka's protocol as constructs: integers, strings, bytes, uuids and records.
 
 The compact forms came with flexible versions (KIP-482): an unsigned varint of length plus one, 0 for null. This module
-must never know a message.
+does not depend on messages.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from kafkaproto import flat, memory
 from kafkaproto.contexts import Writing, reading
 from kafkaproto.errors import DecodeError, EncodeError, shown
 from kafkaproto.flat import FlatCode
-from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
+from kafkaproto.wire_type import TYPE_NAMES, WireType, parse_uvarint, read, remaining
 
 
 class ByteRange(Protocol):
-    """Bytes that lie elsewhere, in a file for instance: the encoder writes their length and leaves a splice."""
+    """Bytes stored elsewhere, for example in a file. The encoder writes their length and reports a splice."""
 
     def __len__(self) -> int: ...
 
 
 RecordsValue: TypeAlias = bytes | bytearray | memoryview | ByteRange
-"""Record batches as they travel. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice.
+"""Record batches in wire format. Decoded: a memoryview slice of the frame. To encode: bytes, or a range to splice.
 
-Type checkers see only a range in it; ``isinstance(records, memoryview)`` tells them what was decoded.
+To type checkers it is always a range; ``isinstance(records, memoryview)`` narrows it to a decoded value.
 """
 
 Splices: TypeAlias = list[tuple[int, ByteRange]]
-"""Where ranges belong: (position in the output before which the range goes, the range)."""
+"""Ranges to insert into an output: (position in the output before which the range goes, the range)."""
 
 
 class FixedWidth(WireType):
-    """A number, truth value or uuid of fixed width, as one letter of the struct module."""
+    """Wire type of a number, boolean or uuid of fixed width. Its format is a letter of the `struct` module."""
 
     def __init__(self, fmt: str) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class FixedWidth(WireType):
         try:
             stream.write(struct.pack(">" + self.fmt, obj))
         except (struct.error, TypeError, OverflowError) as error:
-            raise EncodeError(path, f"{shown(obj)} does not fit: {error}") from None
+            raise EncodeError(path, f"expected {TYPE_NAMES[self.fmt]} (got {shown(obj)}): {error}") from None
         return obj
 
     def _sizeof(self, context: Any, path: str) -> int:
@@ -69,14 +69,14 @@ class FixedWidth(WireType):
 
 
 class UuidType(FixedWidth):
-    """Sixteen raw bytes, kept as `bytes`: the broker compares and looks up ids, it does not print them."""
+    """Wire type of a uuid: sixteen raw bytes, kept as `bytes`, because the broker compares and looks up ids but does not print them."""
 
     def __init__(self) -> None:
         super().__init__("16s")
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if not isinstance(obj, bytes | bytearray) or len(obj) != 16:
-            raise EncodeError(path, f"a uuid is 16 bytes, not {shown(obj)}")
+            raise EncodeError(path, f"expected a uuid of 16 bytes (got {shown(obj)})")
         return super()._build(obj, stream, context, path)
 
     def weight(self, per_byte: int) -> int:
@@ -84,8 +84,8 @@ class UuidType(FixedWidth):
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
         value = code.local("uuid")
-        # struct would pad or cut in silence
-        code.before(f"{value} = {source}", f"if len({value}) != 16: raise ValueError('a uuid is 16 bytes')")
+        # struct would pad or truncate silently
+        code.before(f"{value} = {source}", f"if len({value}) != 16: raise ValueError('a uuid must have 16 bytes')")
         code.fixed(self.fmt, value)
 
 
@@ -101,7 +101,7 @@ Uuid = UuidType()
 
 
 class LengthPrefixed(WireType):
-    """What strings, bytes, records and arrays share: a length in front, which may say null.
+    """Base of strings, bytes, records and arrays: a length, which may be null, precedes the value.
 
     Plain: a signed integer of ``width`` (a struct letter), below zero for null. Compact: an unsigned varint of
     length + 1, 0 for null.
@@ -114,7 +114,7 @@ class LengthPrefixed(WireType):
         self.nullable = nullable
 
     def parse_length(self, stream: BinaryIO, path: str) -> int | None:
-        """The length, None for null; DecodeError for a null that may not be and for more than the bytes left."""
+        """Return the decoded length, None for null. Raises DecodeError if null is not allowed here, or if the length exceeds the bytes left."""
         offset = stream.tell()
         if self.compact:
             length = parse_uvarint(stream, path) - 1
@@ -123,26 +123,28 @@ class LengthPrefixed(WireType):
             (length,) = struct.unpack(">" + self.width, read(stream, width, path))
         if length < 0:
             if not self.nullable:
-                raise DecodeError(path, offset, "may not be null")
+                raise DecodeError(path, offset, "must not be null")
             return None
         if length > remaining(stream):
-            raise DecodeError(path, offset, f"a length of {length}, but {remaining(stream)} bytes are left")
+            raise DecodeError(
+                path, offset, f"a length of {length} is announced, but only {remaining(stream)} bytes are left"
+            )
         return length
 
     def build_length(self, length: int | None, stream: BinaryIO, path: str) -> None:
-        """Write the length; None is null."""
+        """Write the length; None stands for null. Raises EncodeError if null is not allowed here, or if the length does not fit."""
         if length is None and not self.nullable:
-            raise EncodeError(path, "may not be null")
+            raise EncodeError(path, "must not be null")
         if self.compact:
             stream.write(flat.uvarint(0 if length is None else length + 1))
             return
         try:
             stream.write(struct.pack(">" + self.width, -1 if length is None else length))
         except struct.error:
-            raise EncodeError(path, f"a length of {length} is too much") from None
+            raise EncodeError(path, f"a length of {length} does not fit in {TYPE_NAMES[self.width]}") from None
 
     def emit_length_decode(self, code: FlatCode) -> str:
-        """Write the reading of the length as it stands on the wire, and hand out its variable."""
+        """Emit the decoding of the length as encoded on the wire, and return the name of its variable."""
         length = code.local("length")
         if self.compact:
             code.fixed("B", length)
@@ -152,14 +154,15 @@ class LengthPrefixed(WireType):
         return length
 
     def emit_tail_decode(self, code: FlatCode, length: str) -> None:
-        """Write the reading of a compact length's further bytes."""
+        """Emit the decoding of the rest of a compact length, whose first byte is in the variable ``length``."""
         code.constant("read_uvarint_tail", flat.read_uvarint_tail)
         code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
 
     def emit_value_decode(self, code: FlatCode, target: str, empty: str, emit_value: Callable[[str], None]) -> None:
-        """Write the reading of length and value; empty ones and null, which are frequent, are dealt with here.
+        """Emit the decoding of length and value into the variable ``target``.
 
-        ``emit_value`` gets the length's variable.
+        empty: the source text of an empty value. emit_value: emits the decoding of a value that is neither empty nor null; it is called with the
+        name of the variable that holds the length.
         """
         length = self.emit_length_decode(code)
         on_wire = 1 if self.compact else 0
@@ -173,17 +176,16 @@ class LengthPrefixed(WireType):
             code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Write the end of the value's bytes.
-
-        An end behind the message is not looked for: the slice is short then, whatever is read next fails, and the
-        last line of the function sees where ``p`` is.
-        """
+        """Emit the computation of the end of the value's bytes, and return its variable. Later code checks that it is within the message."""
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
-        """Write the length's bytes; the variable holds what stands on the wire (plus one if compact)."""
+        """Emit the encoding of the length, which the variable ``length`` holds as it is sent (plus one if compact).
+
+        long_form: name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
+        """
         if self.compact:
             code.constant(long_form, getattr(flat, long_form))
             code.line(
@@ -195,21 +197,21 @@ class LengthPrefixed(WireType):
 
     @property
     def prefix_size(self) -> int:
-        """The fewest bytes in which a length is written."""
+        """Return the fewest bytes that a length takes."""
         return 1 if self.compact else struct.calcsize(">" + self.width)
 
     @property
     def null_on_wire(self) -> str:
-        """What stands on the wire for null."""
+        """Return the source text of the length that represents null on the wire."""
         return "0" if self.compact else "-1"
 
     def wire_length(self, length: str) -> str:
-        """The expression for what stands on the wire for a length."""
+        """Return the source text of the length as it is sent: plus one if compact. ``length``: the source text of the length."""
         return f"{length} + 1" if self.compact else length
 
 
 class StringType(LengthPrefixed):
-    """UTF-8 text of at most 32767 bytes. Bytes that are no UTF-8 become U+FFFD, as in Java."""
+    """Wire type of UTF-8 text of at most 32767 bytes. Invalid UTF-8 becomes U+FFFD, as in Java."""
 
     def __init__(self, *, compact: bool, nullable: bool) -> None:
         super().__init__(width="h", compact=compact, nullable=nullable)
@@ -218,7 +220,9 @@ class StringType(LengthPrefixed):
         offset = stream.tell()
         length = self.parse_length(stream, path)
         if length is not None and length > flat.MAX_STRING_BYTES:
-            raise DecodeError(path, offset, f"a string of {length} bytes is too long")
+            raise DecodeError(
+                path, offset, f"a string of {length} bytes is too long: the limit is {flat.MAX_STRING_BYTES} bytes"
+            )
         text = None if length is None else str(read(stream, length, path), "utf-8", flat.REPLACE)
         reading(context).passed(path, offset, stream, text, self)
         return text
@@ -230,22 +234,24 @@ class StringType(LengthPrefixed):
         try:
             data = obj.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise EncodeError(path, f"{shown(obj)} is no text") from None
+            raise EncodeError(path, f"expected text that UTF-8 can encode (got {shown(obj)})") from None
         if len(data) > flat.MAX_STRING_BYTES:
-            raise EncodeError(path, f"a string of {len(data)} bytes is too long")
+            raise EncodeError(
+                path, f"a string of {len(data)} bytes is too long: the limit is {flat.MAX_STRING_BYTES} bytes"
+            )
         self.build_length(len(data), stream, path)
         stream.write(data)
         return obj
 
     def weight(self, per_byte: int) -> int:
-        # an empty one takes nothing
+        # an empty string takes no memory, because it is shared
         return max(0, memory.SHORTEST_TEXT - per_byte) - per_byte * self.prefix_size
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_text(length: str) -> None:
             end = self.emit_slice_end(code, length)
-            how = f"'utf-8', {flat.REPLACE!r}"
-            text = f"b[p:{end}].decode({how})" if code.copied else f"str(b[p:{end}], {how})"
+            decoding = f"'utf-8', {flat.REPLACE!r}"
+            text = f"b[p:{end}].decode({decoding})" if code.copied else f"str(b[p:{end}], {decoding})"
             code.line(f"{target} = {text}", f"p = {end}")
 
         self.emit_value_decode(code, target, "''", emit_text)
@@ -271,7 +277,7 @@ class StringType(LengthPrefixed):
 
 
 class BytesType(LengthPrefixed):
-    """Bytes that nobody here looks into; decoded as `bytes` of their own."""
+    """Wire type of uninterpreted bytes, decoded as a new `bytes` object."""
 
     def __init__(self, *, compact: bool, nullable: bool) -> None:
         super().__init__(width="i", compact=compact, nullable=nullable)
@@ -285,7 +291,7 @@ class BytesType(LengthPrefixed):
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         if obj is not None and not isinstance(obj, bytes | bytearray | memoryview):
-            raise EncodeError(path, f"{shown(obj)} is not bytes")
+            raise EncodeError(path, f"expected bytes (got {shown(obj)})")
         self.build_length(None if obj is None else len(obj), stream, path)
         stream.write(obj or b"")
         return obj
@@ -301,7 +307,7 @@ class BytesType(LengthPrefixed):
         self.emit_value_decode(code, target, "b''", emit_slice)
 
     def emit_tail_decode(self, code: FlatCode, length: str) -> None:
-        # two bytes are the rule here
+        # most lengths take two bytes, so they are decoded inline
         code.constant("read_uvarint_end", flat.read_uvarint_end)
         with code.block(f"if {length} > 127:"):
             code.line(f"{length} += b[p] - 1 << 7", "p += 1")
@@ -314,7 +320,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Write the value and its length on the wire into two variables; null becomes no bytes."""
+        """Emit the assignment of two variables, and return their names: the value (empty bytes for null), and its length as sent."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:
@@ -329,10 +335,10 @@ BYTES_LIKE = (bytes, bytearray, memoryview)
 
 
 class RecordsType(BytesType):
-    """Record batches: never copied, never looked into.
+    """Wire type of record batches, which are neither copied nor interpreted.
 
-    Flat decoding hands out a slice of the caller's memoryview. Encoding appends bytes and splices anything else that
-    has a length: the prefix is written and ``(position, value)`` goes onto the caller's list of splices.
+    Flat decoding returns a slice of the caller's memoryview. Encoding appends `bytes` to the output. Any other object must have a length: the
+    encoder writes this length and appends ``(position, value)`` to the caller's list of splices.
     """
 
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
@@ -340,7 +346,9 @@ class RecordsType(BytesType):
         if obj is None or isinstance(obj, BYTES_LIKE) or not hasattr(obj, "__len__"):
             return super()._build(obj, stream, context, path)
         if splices is None:
-            raise EncodeError(path, f"{shown(obj)} is a range, and nobody here can splice it")
+            raise EncodeError(
+                path, f"expected bytes; a byte range needs an encoder with a list of splices (got {shown(obj)})"
+            )
         self.build_length(len(obj), stream, path)
         splices.append((stream.tell(), obj))
         return obj
@@ -357,7 +365,7 @@ class RecordsType(BytesType):
     def emit_decode(self, code: FlatCode, target: str) -> None:
         def emit_view(length: str) -> None:
             end = self.emit_slice_end(code, length)
-            # records buy no room but their own bytes
+            # records add only their own bytes to the room
             code.spend(f"({end} - p)", memory.ROOM_PER_BYTE - 1)
             code.line(f"{target} = b[p:{end}]", f"p = {end}")
 

@@ -1,6 +1,6 @@
 # Generated from schemas/releases.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""What each release of Kafka offers: `kafkaproto.releases` reads it."""
+"""API versions offered by each release of Kafka. Use `kafkaproto.releases` to look them up."""
 
 NAMES = {
     4: "LeaderAndIsr",
@@ -13,7 +13,7 @@ NAMES = {
     56: "AlterPartition",
     67: "AllocateProducerIds",
 }
-"""The names of APIs that there are no messages for: brokers among themselves."""
+"""Maps the key of an API that only brokers use, and that this package has no messages for, to its name."""
 
 TABLE = {
     "0.9": (
@@ -175,4 +175,4 @@ TABLE = {
         "79:1-2 80:0-1 81:0 83:0 84:0 85:0-1 86:0 87:0-1 88:0 89:0 90:0-1 91:0 92:0"
     ),
 }
-"""Release to ``key:lowest-highest`` of every API."""
+"""Maps a release to the text ``key:lowest-highest`` (API key and versions) for every API, separated by spaces."""

@@ -1,5 +1,6 @@
-"""Which versions of each API the releases of Kafka offer, from 0.9 to 4.2. Data and arithmetic on ranges; no message is
-imported. The table is generated from ``schemas/releases.json``, which was asked of the kafka-clients jars.
+"""The API versions that each release of Kafka offers, from 0.9 to 4.2.
+
+The table is generated from ``schemas/releases.json``, which was extracted from the kafka-clients jars. This module imports no messages.
 """
 
 from __future__ import annotations
@@ -11,31 +12,32 @@ from kafkaproto.release_table import NAMES, TABLE
 __all__ = ["NAMES", "Ranges", "accepted", "common", "number", "releases", "versions"]
 
 Ranges = dict[int, tuple[int, int]]
-"""API key to the lowest and the highest version, both included."""
+"""Maps an API key to (lowest version, highest version), both inclusive."""
 
 PRODUCE = 0
 OLDEST_PRODUCE = 3
-"""Kafka 4 knows no older produce requests; its brokers say 0 for the sake of clients that would give up (KAFKA-18659)."""
+"""The lowest Produce version that Kafka 4 accepts. Its brokers offer versions from 0 on because some clients give up otherwise (KAFKA-18659)."""
 
 
 def releases() -> list[str]:
-    """The releases that the table has, oldest first: ``0.9``, ``0.10.0``, …, ``4.2``."""
+    """Return the releases in the table, oldest first: ``0.9``, ``0.10.0``, …, ``4.2``."""
     return list(TABLE)
 
 
 def versions(release: str) -> Ranges:
-    """What a broker of a release puts into its ApiVersions response (before 0.10.0: what it would have put there).
+    """Return the versions in the ApiVersions response of a broker of this release; before 0.10.0, the versions that a broker accepts.
 
-    Versions that are not stable in the release are left out. ``release`` may have a patch number, which changes nothing:
-    ``3.9.1`` is ``3.9``. Raises ValueError for a release that the table has not, naming those that it has.
+    Versions that are not stable in the release are omitted. ``release`` may have a patch number, which is ignored: ``3.9.1`` is ``3.9``. Raises
+    ValueError for a release that is not in the table, naming those that are.
     """
     return dict(_ranges(_name(release)))
 
 
 def accepted(release: str) -> Ranges:
-    """What a broker of a release takes: as `versions`, but without what it only says for the sake of old clients.
+    """Return the versions that a broker of this release accepts.
 
-    Raises ValueError for a release that the table has not.
+    These are the versions of its ApiVersions response, except those that it offers only for compatibility with old clients.
+    Raises ValueError for a release that is not in the table.
     """
     ranges = versions(release)
     if PRODUCE in ranges and number(release) >= (4,):
@@ -44,9 +46,9 @@ def accepted(release: str) -> Ranges:
 
 
 def common(client_release: str, broker_release: str) -> Ranges:
-    """The versions that a Java client and a broker of two releases have in common, without the APIs where there are none.
+    """Return the versions that a Java client of one release and a broker of another have in common. APIs without common versions are omitted.
 
-    A client uses the highest of them. Raises ValueError for a release that the table has not.
+    A client uses the highest of them. Raises ValueError for a release that is not in the table.
     """
     client, broker = accepted(client_release), accepted(broker_release)
     both = {
@@ -59,7 +61,7 @@ def common(client_release: str, broker_release: str) -> Ranges:
 
 @cache
 def _ranges(release: str) -> Ranges:
-    """``"0:0-11 17:1"`` as ranges."""
+    """Return the ranges of a release from the table, parsed from text such as ``"0:0-11 17:1"``."""
     result = {}
     for entry in TABLE[release].split():
         key, _, text = entry.partition(":")
@@ -69,14 +71,14 @@ def _ranges(release: str) -> Ranges:
 
 
 def _name(release: str) -> str:
-    """The release as the table has it, without its patch number."""
+    """Return the name of the release in the table, without its patch number. Raises ValueError if the table lacks it."""
     parts = release.split(".")
     for name in (release, ".".join(parts[:3]), ".".join(parts[:2])):
         if name in TABLE and all(part.isdigit() for part in parts):
             return name
-    raise ValueError(f"release {release!r} is not known; known are {', '.join(TABLE)}")
+    raise ValueError(f"unknown release {release!r}; known releases are {', '.join(TABLE)}")
 
 
 def number(release: str) -> tuple[int, ...]:
-    """A release as something that can be compared: ``3.9.1`` is ``(3, 9, 1)``."""
+    """Return a release as a comparable tuple: ``(3, 9, 1)`` for ``3.9.1``."""
     return tuple(int(part) for part in release.split("."))

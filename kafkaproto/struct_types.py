@@ -1,8 +1,8 @@
-"""The wire type of structs: the fields that one wire layout has of a dataclass, in wire order.
+"""Wire type of structs: the fields that a wire layout has of a dataclass, in wire order.
 
-``_parse`` and ``_build`` walk the fields one by one and name path and offset of what is wrong; ``emit_decode`` and
-``emit_encode`` write the lines that do the same in flat code. This module must never know an API, nor who walks a
-layout: JSON and the explanation of failures stand on it.
+``_parse`` and ``_build`` walk the fields one by one and name path and offset in errors; ``emit_decode`` and
+``emit_encode`` emit equivalent lines of flat code. This module does not depend on any API, on the JSON form or on the
+explanation of failures.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 
 class StructType(WireType, Generic[T]):
-    """A struct of the dataclass ``cls``: its fields in wire order, last the tag section if it has one.
+    """A struct of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``absent`` names the fields that this layout lacks and that may not be lost: encoding raises EncodeError if one of
+    ``absent`` names the fields that this layout lacks and whose values must not be lost: encoding raises EncodeError if one of
     them differs from its default (Kafka's ``ignorable: false``). Layouts are declared as `kafkaproto.message.Message`,
-    which adds what a caller needs: this class is as much of it as the other wire types and JSON know.
+    which adds the functions that callers need.
     """
 
     def __init__(self, cls: type[T], *fields: Construct, absent: tuple[str, ...] = ()) -> None:
@@ -45,22 +45,22 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def has_records(self) -> bool:
-        """Whether a field somewhere below holds record batches, which are sliced and spliced, not copied."""
+        """Return whether a field at any depth holds record batches, which are sliced and spliced instead of copied."""
         return any(isinstance(part, RecordsType) for part in parts(self))
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Whether decoding must keep count of its memory."""
+        """Return whether the decoder must count the memory that it uses (`kafkaproto.memory`)."""
         return any(isinstance(part, ArrayType) and part.is_heavy for part in parts(self))
 
     @cached_property
     def loses_tags(self) -> bool:
-        """Whether objects may have kept unknown tags of a flexible version, and this one has no place for them."""
+        """Return whether objects may hold unknown tags that this layout cannot encode because its version is not flexible."""
         return self.tags is None and UNKNOWN_TAGS in self.defaults
 
     @cached_property
     def defaults(self) -> Defaults:
-        """What makes the defaults of all fields of the dataclass, also of those that this layout lacks."""
+        """Return the functions that create the defaults of all fields of the dataclass, including fields that this layout lacks."""
         return defaults_of(self.cls)
 
     # The readable form
@@ -75,13 +75,15 @@ class StructType(WireType, Generic[T]):
     def _build(self, obj: Any, stream: BinaryIO, context: Any, path: str) -> Any:
         path = _root(self.cls, path)
         if not isinstance(obj, self.cls):
-            raise EncodeError(path, f"{shown(obj)} is no {self.cls.__name__}")
+            raise EncodeError(path, f"expected an object of class {self.cls.__name__} (got {shown(obj)})")
         for name in self.absent:
             value = getattr(obj, name)
             if differs(value, self.defaults[name]()):
-                raise EncodeError(f"{path}.{name}", f"is no field there and would be lost: {shown(value)}")
+                raise EncodeError(
+                    f"{path}.{name}", f"this version has no such field, so its value would be lost: {shown(value)}"
+                )
         if self.loses_tags and getattr(obj, UNKNOWN_TAGS):
-            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", "have no place there and would be lost")
+            raise EncodeError(f"{path}.{UNKNOWN_TAGS}", "this version has no tagged fields, so these would be lost")
         for name, wire_type in self.fields:
             wire_type._build(getattr(obj, name), stream, context, f"{path}.{name}")
         if self.tags:
@@ -108,9 +110,9 @@ class StructType(WireType, Generic[T]):
         self.emit_fields_decode(code, value)
 
     def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
-        # an endless supply of empty objects is cheaper than a call for each
+        # an endless iterator of empty objects is cheaper than a call for each
         code.constant("islice", islice)
-        cls: Any = self.cls  # mypy takes the classes of objects without a hash for something without a hash
+        cls: Any = self.cls  # mypy takes a class whose objects are unhashable for unhashable
         supply, item = code.constant(f"new_{cls.__name__}", flat.endless(cls)), code.local("item")
         objects = f"islice({supply}, {count})"
         if self.row is not None:
@@ -123,12 +125,12 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def row(self) -> str | None:
-        """The struct format of all fields together, if they are all of fixed width and nothing else is there."""
+        """Return the struct format of all fields together, or None unless all fields have a fixed width and there is no tag section."""
         formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
         return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
 
     def _emit_rows_decode(self, code: FlatCode, items: str, item: str, objects: str, count: str, row: str) -> None:
-        # structs of one size are filled in one pass over their bytes
+        # structs of fixed size are filled in one pass over their bytes
         rows, end = code.constant("rows_" + flat.identifier(row), flat.rows_unpacker(row)), code.local("q")
         fields = "".join(f"{item}.{name}, " for name, _ in self.fields)
         code.line(f"{end} = p + {count} * {flat.layout(row).size}", f"if {end} > n: raise Malformed")
@@ -142,7 +144,7 @@ class StructType(WireType, Generic[T]):
         emit_defaults(code, target, {name: make for name, make in self.defaults.items() if name not in present})
 
     def emit_fields_decode(self, code: FlatCode, target: str) -> None:
-        """Write what fills the new and empty object ``target``. Nobody sees it before it is whole."""
+        """Emit the decoding of the fields into ``target``, the variable of a new, empty object."""
         self._emit_defaults(code, target)
         for name, wire_type in self.fields:
             wire_type.emit_decode(code, f"{target}.{name}")
@@ -163,12 +165,12 @@ class StructType(WireType, Generic[T]):
             wire_type.emit_encode(code, f"{source}.{name}")
         if self.tags:
             self.tags.emit_values_encode(code, source, self.defaults)
-        elif not self.fields:  # nothing else would notice that it is something else
+        elif not self.fields:  # without fields, nothing else would detect an object of another type
             code.line(f"if not isinstance({source}, {code.constant(self.cls.__name__, self.cls)}): raise TypeError")
 
 
 class NullableStruct(WireType):
-    """A struct that may be None: one signed byte in front, below zero for None."""
+    """A struct that may be None: a signed byte precedes it, which is negative for None."""
 
     null, present, null_test = b"\xff", b"\x01", "> 127"
 
@@ -213,7 +215,7 @@ class NullableStruct(WireType):
 
 
 class TaggedNullableStruct(NullableStruct):
-    """The same inside a tagged field, where the marker is an unsigned varint, 0 for None."""
+    """A nullable struct inside a tagged field: an unsigned varint precedes it, which is 0 for None."""
 
     null, present, null_test = b"\x00", b"\x01", "== 0"
 
@@ -222,7 +224,7 @@ class TaggedNullableStruct(NullableStruct):
 
 
 def parts(wire_type: WireType) -> Iterator[WireType]:
-    """A wire type and all that are in it."""
+    """Yield a wire type and, recursively, the wire types in it."""
     yield wire_type
     inner: tuple[WireType, ...] = ()
     match wire_type:
@@ -238,5 +240,5 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 
 
 def _root(cls: type, path: str) -> str:
-    """construct starts its paths with a word of its own; ours start with the message."""
+    """Return the path of a struct for error texts: the class's name for a message, whose path construct calls "(parsing)" or "(building)"."""
     return cls.__name__ if path in ("(parsing)", "(building)") else path

@@ -1,6 +1,6 @@
-"""The base classes of the generated dataclasses: `Struct` for every object, `Whole` for the whole messages.
+"""Base classes of the generated dataclasses: `Struct` for every object, `Whole` for whole messages.
 
-This module must never know an API.
+This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from kafkaproto.message import Message
 
 
 class Struct:
-    """Base of the generated dataclasses: equality by value, and a text that leaves defaults out.
+    """Base of the generated dataclasses, with equality by value and a `repr` that omits defaults.
 
-    A field that is a struct itself is made when somebody looks at it, for most are never looked at (three of them in
-    every partition of a fetch response). Until then its slot, which flat code calls `unmade`, holds an ellipsis.
+    A field that is itself a struct is created on first access, because most are never accessed (a fetch response has three
+    in every partition). Until then its slot, whose name `unmade` returns, holds an ellipsis.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -27,15 +27,15 @@ class Struct:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # `dataclass` makes each class twice: the second time, with slots, the fields are known
+        # `dataclass` creates each class twice; only the second one, with slots, has the fields
         fields: dict[str, dataclasses.Field[Any]] = cls.__dict__.get("__dataclass_fields__", {})
         for field in fields.values():
             make: Any = field.default_factory
-            # the slots of a class that somebody derives are those of its own fields
+            # a subclass has slots only for its own fields
             if isinstance(make, type) and issubclass(make, Struct) and field.name in cls.__dict__:
                 slot = cls.__dict__[field.name]
                 setattr(cls, unmade(field.name), slot)
-                setattr(cls, field.name, _made_when_looked_at(slot, make))
+                setattr(cls, field.name, _created_on_access(slot, make))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -50,24 +50,24 @@ class Struct:
 
 
 def _names(struct: Struct) -> Mapping[str, Any]:
-    """The names of all fields: those of a derived class are more than its slots."""
-    fields: Mapping[str, Any] = struct.__dataclass_fields__  # type: ignore[attr-defined]  # who derives is a dataclass
+    """Return a mapping whose keys are the names of all fields, including those inherited from base classes."""
+    fields: Mapping[str, Any] = struct.__dataclass_fields__  # type: ignore[attr-defined]  # every subclass is a dataclass
     return fields
 
 
 class Whole(Struct):
-    """Base of the dataclasses that are whole messages, for people who have an object or bytes and know the version.
+    """Base of the dataclasses that are whole messages: encodes and decodes an object in a given version.
 
-    Who handles many messages of one version keeps its layout (`layout`, or `kafkaproto.api.codec`).
+    Code that handles many messages of one version keeps its layout instead (`layout`, or `kafkaproto.api.codec`).
     """
 
     __slots__ = ()
     layouts: ClassVar[Mapping[int, Message[Any]]] = {}
-    """Version to wire layout."""
+    """Maps a version to its wire layout."""
 
     @classmethod
     def layout(cls, version: int) -> Message[Self]:
-        """The wire layout of a version. Raises UnsupportedVersion, naming the versions that there are."""
+        """Return the wire layout of a version. Raises UnsupportedVersion, naming the versions that exist."""
         try:
             return cls.layouts[version]
         except KeyError:
@@ -76,34 +76,37 @@ class Whole(Struct):
 
     @classmethod
     def decode(cls, buffer: bytes | bytearray | memoryview, version: int) -> tuple[Self, int]:
-        """The message that a buffer starts with, and how many bytes it took. Raises DecodeError, UnsupportedVersion.
+        """Return the message at the start of a buffer, and its size in bytes. Raises DecodeError, UnsupportedVersion.
 
-        Record batches come out as slices of the buffer, everything else as values of its own.
+        Record batches are slices of the buffer; all other values are copies.
         """
         return cls.layout(version).decode_first(buffer)
 
     def encode(self, version: int) -> bytes:
-        """The bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""
+        """Return the bytes of the message, without header and length. Raises EncodeError, UnsupportedVersion."""
         return self.layout(version).encode(self)
 
     @classmethod
     def from_json(cls, data: Any, version: int) -> Self:
-        """The message that JSON values tell of, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        """Return the message that JSON values describe, in the form of kafka-clients' JsonConverter.
+
+        Raises EncodeError, UnsupportedVersion.
+        """
         return json_form.from_json(cls.layout(version), data)
 
     def to_json(self, version: int) -> dict[str, Any]:
-        """The message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
+        """Return the message as JSON values, in the form of kafka-clients' JsonConverter. Raises EncodeError, UnsupportedVersion."""
         return json_form.to_json(self.layout(version), self)
 
 
-def _made_when_looked_at(slot: Any, make: type[Struct]) -> property:
+def _created_on_access(slot: Any, make: type[Struct]) -> property:
     get, put = slot.__get__, slot.__set__
 
     def value(self: Struct) -> Any:
-        made = get(self)
-        if made is ...:
-            made = make()
-            put(self, made)
-        return made
+        nested = get(self)
+        if nested is ...:
+            nested = make()
+            put(self, nested)
+        return nested
 
     return property(value, put)

@@ -1,6 +1,6 @@
-"""The tag section of flexible versions (KIP-482): optional fields behind their numbers, known and unknown.
+"""The tag section of flexible versions (KIP-482): optional fields, each preceded by its tag and size.
 
-This module must never know which message it is in.
+This module does not depend on the message around the section.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
 
 
 class Tagged(WireType):
-    """``Tagged(0, "rack" / CompactString)``: a field that is only sent when it differs from its default (KIP-482)."""
+    """``Tagged(0, "rack" / CompactString)``: a field that is only sent if it differs from its default (KIP-482)."""
 
     def __init__(self, tag: int, field: Construct) -> None:
         super().__init__()
@@ -29,10 +29,10 @@ class Tagged(WireType):
 
 
 class Tags(WireType):
-    """The tag section that ends every struct of a flexible version.
+    """The tag section at the end of every struct of a flexible version.
 
-    Unknown tags are kept as ``(tag, bytes)`` and written back between the known ones. ``reserved`` are tags that
-    belong to other versions: Kafka refuses them here, so that a misplaced field is not taken for an unknown one.
+    Unknown tags are kept as ``(tag, bytes)`` and written back in order with the known ones. ``reserved`` are tags that
+    belong to other versions: like Kafka, decoding rejects them, so that a misplaced field is not mistaken for an unknown one.
     """
 
     def __init__(self, *fields: Tagged, reserved: tuple[int, ...] = ()) -> None:
@@ -41,7 +41,7 @@ class Tags(WireType):
         self.reserved = reserved
 
     def parse_values(self, stream: BinaryIO, context: Any, path: str) -> dict[str, Any]:
-        """The fields that are there, by name; unknown ones under `UNKNOWN_TAGS`."""
+        """Decode a tag section. Returns the fields by name, with unknown tags under `UNKNOWN_TAGS`."""
         known = {field.tag: field for field in self.fields}
         message = reading(context)
         values: dict[str, Any] = {}
@@ -53,20 +53,26 @@ class Tags(WireType):
             size = parse_uvarint(stream, here)
             message.passed(here, offset, stream, f"({size} bytes)")
             if size > remaining(stream):
-                raise DecodeError(here, offset, f"{size} bytes, but {remaining(stream)} are left")
+                raise DecodeError(
+                    here, offset, f"the tagged field announces {size} bytes, but only {remaining(stream)} are left"
+                )
             if tag in self.reserved:
-                raise DecodeError(here, offset, "is a field of other versions only")
+                raise DecodeError(
+                    here, offset, "this tag belongs to a field that other versions have, but not this one"
+                )
             if tag not in known:
                 start, value = stream.tell(), read(stream, size, here)
                 if message.follow:
                     message.passed(here, start, stream, value.hex())
-                if not message.skip:  # the objects of a message that is only explained are not kept
+                if not message.skip:  # a message that is only explained keeps no objects
                     unknown.append((tag, value))
                 continue
             field, end = known[tag], stream.tell() + size
             values[field.name] = field.type._parse(stream, context, f"{path}.{field.name}")
             if stream.tell() != end:
-                raise DecodeError(f"{path}.{field.name}", offset, f"does not fill the {size} bytes of its tag")
+                raise DecodeError(
+                    f"{path}.{field.name}", offset, f"the value does not fill the {size} bytes that its tag announces"
+                )
         if unknown:
             values[UNKNOWN_TAGS] = unknown
         return values
@@ -75,18 +81,20 @@ class Tags(WireType):
         offset = stream.tell()
         count = parse_uvarint(stream, path)
         if count > remaining(stream):
-            raise DecodeError(path, offset, f"{count} tags, but {remaining(stream)} bytes are left")
+            raise DecodeError(
+                path, offset, f"{count} tagged fields are announced, but only {remaining(stream)} bytes are left"
+            )
         reading(context).passed(path, offset, stream, f"({count} tags)")
         memory.spend(context, count * memory.UNKNOWN_TAG, path, offset)
         return count
 
     def build_values(self, obj: Any, defaults: Defaults, stream: BinaryIO, path: str) -> None:
-        """Write the section of a struct: the fields that differ from their defaults, and the unknown ones it kept."""
+        """Write the tag section of a struct: the tagged fields that differ from their defaults, and the unknown tags kept in the struct."""
         known = []
         for field in self.fields:
             value = getattr(obj, field.name)
             if differs(value, defaults[field.name]()):
-                payload = BytesIO()  # of its own: the size comes first
+                payload = BytesIO()  # a separate buffer, because the size precedes the value
                 field.type._build(value, payload, None, f"{path}.{field.name}")
                 known.append((field.tag, payload.getvalue()))
         out = bytearray()
@@ -97,7 +105,7 @@ class Tags(WireType):
         stream.write(out)
 
     def emit_values_decode(self, code: FlatCode, target: str) -> None:
-        """Write the reading of the section into the object ``target``, whose fields have their defaults."""
+        """Emit the decoding of a tag section into the object ``target``, whose fields already have their defaults."""
         count = code.local("tags")
         code.fixed("B", count)
         with code.block(f"if {count}:"):
@@ -111,7 +119,10 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """The weight of the tagged fields and of their section, without the unknown ones, which pay for themselves."""
+        """Return by how many bytes at most the memory of the known tagged fields exceeds ``per_byte`` bytes for each encoded byte.
+
+        Unknown tags are counted separately.
+        """
         absent = {field.name: memory.size_of_default(defaults[field.name]()) for field in self.fields}
         return sum(max(absent[f.name], f.type.weight(per_byte) - 2 * per_byte) for f in self.fields) - per_byte
 
@@ -137,7 +148,7 @@ class Tags(WireType):
                 code.line(f"{unknown}.append(({tag}, bytes(b[p:{end}])))", f"p = {end}")
 
     def emit_values_encode(self, code: FlatCode, source: str, defaults: Defaults) -> None:
-        """Write the writing of the section of the struct ``source``."""
+        """Emit the encoding of the tag section of the struct ``source``."""
         code.constant("write_tags", flat.write_tags)
         unknown = f"{source}.{UNKNOWN_TAGS}"
         if not self.fields:

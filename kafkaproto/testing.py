@@ -6,6 +6,39 @@ with cluster(brokers=3, topics={"orders": 4}) as c:
     print(c.bootstrap)
 """
 
-from kafkaproto.broker.testing import DEFAULT, AsyncTestCluster, StoredRecord, TestCluster, async_cluster, cluster
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["DEFAULT", "AsyncTestCluster", "StoredRecord", "TestCluster", "async_cluster", "cluster"]
+from kafkaproto.broker.testing import (
+    DEFAULT,
+    AsyncTestCluster,
+    GroupSeen,
+    MemberSeen,
+    StoredRecord,
+    TestCluster,
+    async_cluster,
+    cluster,
+)
+
+if TYPE_CHECKING:
+    from kafkaproto.pytest_plugin import cluster_fixture
+
+__all__ = [
+    "DEFAULT",
+    "AsyncTestCluster",
+    "GroupSeen",
+    "MemberSeen",
+    "StoredRecord",
+    "TestCluster",
+    "async_cluster",
+    "cluster",
+    "cluster_fixture",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `cluster_fixture` on first use: it needs pytest, which programs without tests may lack."""
+    if name != "cluster_fixture":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kafkaproto.pytest_plugin import cluster_fixture
+
+    return cluster_fixture

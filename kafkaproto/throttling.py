@@ -1,7 +1,7 @@
-"""From which version on a response tells its throttle time, and from which on a client waits it out by itself (KIP-124, KIP-219; T-1).
+"""The version from which an API's responses have a throttle time, and that from which clients wait for it (KIP-124, KIP-219; T-1).
 
-Data about the protocol: a broker since 2.0 mutes the connection whatever the version. Between the two versions lie those in which a
-client is told, but was served by brokers that had waited already, and so does not wait again. Must never know who throttles whom.
+Brokers since 2.0 mute the connection whatever the version. In versions from the first up to the second, the client receives a throttle time
+but does not wait, because brokers before 2.0 delayed the response instead. This module does not depend on quotas.
 """
 
 from __future__ import annotations
@@ -56,19 +56,21 @@ CLIENT_WAITS_SINCE: dict[ApiKey, int] = {
     ApiKey.UNREGISTER_BROKER: 0,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0,
 }
-"""The first version in which the Java client waits by itself (`AbstractResponse.shouldClientThrottle`). An API that is missing has
-none: its clients are told at best, and it is the mute alone that slows them down."""
+"""Maps an API to the first version in which the Java client itself waits (`AbstractResponse.shouldClientThrottle`).
+
+For an API that is not listed, the Java client never waits: the broker slows it down only by muting the connection.
+"""
 
 
 def client_waits(api_key: int, version: int) -> bool:
-    """Whether the Java client, told a throttle time in this version, sends nothing before it is over."""
+    """Return whether the Java client stops sending for the throttle time in a response of this version."""
     since = CLIENT_WAITS_SINCE.get(ApiKey(api_key))
     return since is not None and version >= since
 
 
 @cache
-def told_since(api_key: int) -> int | None:
-    """The first version whose response has `throttle_time_ms`; None: no version has. Raises KeyError for an unknown key."""
+def throttle_time_since(api_key: int) -> int | None:
+    """Return the first version whose response has `throttle_time_ms`, or None if no version has. Raises ValueError for an unknown key."""
     info = APIS[ApiKey(api_key)]
     for version in range(info.min_version, info.max_version + 1):
         if any(name == "throttle_time_ms" for name, _ in codec(api_key, version).response.fields):

@@ -1,7 +1,6 @@
 """Ranges of versions, as Kafka's message definitions write them: ``3``, ``0-7``, ``9+``, ``none``.
 
-A small value type for the generator and for whoever talks about versions. It must never know what the versions are of.
-Twin: ``org.apache.kafka.message.Versions``.
+A small value type for the generator and other code that handles versions. Kafka class: ``org.apache.kafka.message.Versions``.
 """
 
 from __future__ import annotations
@@ -10,19 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 OPEN_ENDED = 32767
-"""The highest version there can be (an int16); a range that ends here was written with a plus sign."""
+"""The highest possible version (an int16). A range that ends here was written with a plus sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """Versions ``lowest`` to ``highest``, both included; empty when ``highest`` is the smaller one."""
+    """The versions from ``lowest`` to ``highest``, both inclusive. Empty if ``highest`` is below ``lowest``."""
 
     lowest: int
     highest: int
 
     @classmethod
     def parse(cls, text: str) -> VersionRange:
-        """Read ``"3"``, ``"0-7"``, ``"9+"`` or ``"none"``. Raises ValueError for anything else."""
+        """Parse ``"3"``, ``"0-7"``, ``"9+"`` or ``"none"``. Raises ValueError for anything else."""
         text = text.strip()
         if text == "none":
             return NO_VERSIONS
@@ -52,15 +51,15 @@ class VersionRange:
 
     @property
     def open_ended(self) -> bool:
-        """Whether later versions are meant too (or none at all is, which ends nowhere)."""
+        """Return whether the range includes all later versions. The empty range counts as open-ended too."""
         return not self or self.highest == OPEN_ENDED
 
     def within(self, other: VersionRange) -> bool:
-        """Whether every version of this range is one of the other's. The empty range is within any."""
+        """Return whether every version of this range is in `other`. The empty range is within any range."""
         return not self or (other.lowest <= self.lowest and self.highest <= other.highest)
 
     def intersect(self, other: VersionRange) -> VersionRange:
-        """The versions that both ranges have."""
+        """Return the versions that both ranges contain."""
         both = VersionRange(max(self.lowest, other.lowest), min(self.highest, other.highest))
         return both or NO_VERSIONS
 
@@ -68,7 +67,7 @@ class VersionRange:
 def _version(text: str) -> int:
     number = int(text)
     if not 0 <= number <= OPEN_ENDED:
-        raise ValueError(f"{number} is no version: versions are 0 to {OPEN_ENDED}")
+        raise ValueError(f"a version must be 0 to {OPEN_ENDED} (got {number})")
     return number
 
 

@@ -1,8 +1,8 @@
-"""What every wire type is: a construct that can also write itself as flat code; and the readers that they share.
+"""Base class of all wire types, a construct that can also generate flat code, and the readers that wire types share.
 
-Each type says its bytes twice: ``_parse`` and ``_build`` are the readable form, which walks a stream and names path and
-offset when something is wrong; ``emit_decode`` and ``emit_encode`` write the lines that do the same in flat code. A
-test holds the two together. This module must never know a type.
+Each type describes its bytes twice: ``_parse`` and ``_build`` are the readable form, which walks a stream and names path and
+offset in errors; ``emit_decode`` and ``emit_encode`` emit equivalent lines of flat code. A
+test compares the two. This module does not depend on any concrete type.
 """
 
 from __future__ import annotations
@@ -15,20 +15,33 @@ from construct import Construct, SizeofError
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import FlatCode
 
+TYPE_NAMES = {
+    "b": "an int8",
+    "h": "an int16",
+    "i": "an int32",
+    "q": "an int64",
+    "H": "a uint16",
+    "I": "a uint32",
+    "d": "a float64",
+    "?": "a bool",
+    "16s": "a uuid",
+}
+"""Maps the `struct` format of a fixed-width type to its name in error texts."""
+
 
 class WireType(Construct):  # type: ignore[misc]  # construct ships no annotations
-    """A construct that can also write itself as flat code."""
+    """A construct that can also generate fast straight-line Python functions (flat code) to decode and encode it."""
 
     def parse(self, data: bytes | memoryview, **context: Any) -> Any:
-        """Read one value with the readable form. Raises DecodeError."""
+        """Decode one value slowly, with errors that name path and offset. Raises DecodeError."""
         return super().parse(bytes(data), **context)
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
-        """Write the lines that read a value into the variable ``target``."""
+        """Emit the lines that decode a value into the variable ``target``."""
         raise NotImplementedError
 
     def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
-        """Write the lines that read ``count`` values into the new list ``items``."""
+        """Emit the lines that decode ``count`` values into the new list ``items``."""
         item = code.local("item")
         code.line(f"{items} = []")
         with code.block(f"for _ in range({count}):"):
@@ -36,28 +49,28 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
             code.line(f"{items}.append({item})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
-        """Write the lines that append the value of the expression ``source`` to the output."""
+        """Emit the lines that append the value of the expression ``source`` to the output."""
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """The most memory that a value takes beyond ``per_byte`` for each of its bytes (`kafkaproto.memory`)."""
+        """Return by how many bytes at most the memory of a decoded value exceeds ``per_byte`` bytes for each encoded byte (`memory`)."""
         raise NotImplementedError
 
     def _sizeof(self, context: Any, path: str) -> int:
-        raise SizeofError("the size depends on the value", path=path)
+        raise SizeofError("the size of this wire type depends on the value", path=path)
 
 
 def read(stream: BinaryIO, size: int, path: str) -> bytes:
-    """Exactly ``size`` bytes, or DecodeError."""
+    """Read exactly ``size`` bytes. Raises DecodeError if fewer are left."""
     offset = stream.tell()
     data = stream.read(size) if size <= remaining(stream) else b""
     if len(data) != size:
-        raise DecodeError(path, offset, f"needs {size} bytes, {remaining(stream)} are left")
+        raise DecodeError(path, offset, f"the value takes {size} bytes, but only {remaining(stream)} are left")
     return data
 
 
 def remaining(stream: BinaryIO) -> int:
-    """The number of bytes between the stream's position and its end."""
+    """Return the number of bytes between the stream's position and its end."""
     position = stream.tell()
     end = stream.seek(0, SEEK_END)
     stream.seek(position)
@@ -65,7 +78,7 @@ def remaining(stream: BinaryIO) -> int:
 
 
 def parse_uvarint(stream: BinaryIO, path: str) -> int:
-    """An unsigned varint of at most five bytes and 32 bits."""
+    """Decode an unsigned varint of at most five bytes and 32 bits. Raises DecodeError."""
     offset = stream.tell()
     value = 0
     for shift in (0, 7, 14, 21, 28):

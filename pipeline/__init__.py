@@ -1,4 +1,4 @@
-"""PySpark over Kafka traffic. Speaks to brokers over the network only; may import kafkaproto and the quota arithmetic."""
+"""PySpark jobs over Kafka traffic. They reach brokers only over the network. They import the codec and the broker's quota arithmetic."""
 
 if __name__ == "pipeline":
     from kafkaproto.checkout import redirect

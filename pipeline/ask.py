@@ -1,6 +1,6 @@
-"""One request to one broker over a plain socket, for what the client libraries cannot ask: client quotas.
+"""Single requests to a broker over a plain socket, for requests that the client libraries lack, such as those for client quotas.
 
-Uses the codec and nothing else of this project.
+This module uses only the codec of this project.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLIENT_ID = "pipeline"
 
 
 def ask(address: str, request: Any, version: int) -> Any:
-    """Send one request object to the broker at "host:port" and return its answer. Raises OSError, EOFError."""
+    """Send one request to the broker at "host:port" and return the response. Raises OSError, EOFError or ProtocolError."""
     client = Client(CLIENT_ID)
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as sock:
@@ -31,14 +31,14 @@ def ask(address: str, request: Any, version: int) -> Any:
 
 
 def set_client_quota(address: str, client_id: str, **bytes_per_second: float) -> None:
-    """producer_byte_rate, consumer_byte_rate of a client id, by AlterClientQuotas (KIP-546). Raises RuntimeError when refused."""
+    """Set producer_byte_rate or consumer_byte_rate of a client id, by AlterClientQuotas (KIP-546). Raises RuntimeError if rejected."""
     entry = AlterClientQuotasRequestEntryData(
         [AlterClientQuotasRequestEntityData("client-id", client_id)],
         [OpData(key, float(value)) for key, value in bytes_per_second.items()],
     )
-    answer = ask(address, AlterClientQuotasRequest([entry]), 1)
-    for result in answer.entries:
+    response = ask(address, AlterClientQuotasRequest([entry]), 1)
+    for result in response.entries:
         if result.error_code:
             raise RuntimeError(
-                f"the quota of {client_id} was refused: error {result.error_code}, {result.error_message}"
+                f"the broker rejected the quota of {client_id}: error {result.error_code}, {result.error_message}"
             )

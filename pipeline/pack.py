@@ -1,8 +1,7 @@
-"""`kafkaproto pack OUT.zip`: this package as an archive, for `spark-submit --py-files`."""
+"""`kafkaproto pack OUT.zip`: writes this package as an archive for `spark-submit --py-files`."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import zipfile
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kafkaproto
+from kafkaproto.pipeline.options import parser
 
 PACKAGE = Path(kafkaproto.__file__).parent
 
@@ -30,9 +30,10 @@ def pack(out: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="kafkaproto pack", description="This package for Spark's executors.")
-    parser.add_argument("out", type=Path, help="the archive, for spark-submit --py-files")
-    options = parser.parse_args(arguments)
+    options = parser("pack").parse_args(arguments)
+    if options.main:
+        sys.stdout.write(f"{PACKAGE / 'cli.py'}\n")
+        return 0
     try:
         names = pack(options.out)
     except OSError as error:

@@ -1,12 +1,13 @@
-"""One Spark session, with Spark's real Kafka connector or without it, set for short runs on few cores; where `spark-submit` has started this
-process, that of the cluster which it names, with the settings that it was given.
+"""A Spark session with or without Spark's Kafka connector, configured for short runs on few cores.
 
-The connector comes through `spark.jars.packages` into a cache outside the source tree: the second run downloads nothing.
+If `spark-submit` started this process, the session is that of its cluster, with the settings of `spark-submit`. The connector is downloaded
+through `spark.jars.packages` into a cache outside the source tree, so a second run downloads nothing.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,45 +21,70 @@ import kafkaproto
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
-"""The one 4.x whose jars can all be had; its version must be that of pyspark."""
+TESTED_PYSPARK = "4.0.0"
+"""The version of pyspark, and so of the connector, that this project is tested with; `constraints.txt` pins it."""
 
 
-RESULTS = {"spark.sql.session.timeZone": "UTC"}
-"""What tables and answers depend on, wherever they are made."""
-SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set by `spark-submit` for the Python that it starts, whose JVM is there already."""
-LINES_OF_JVM = 20
-LINES_OF_FIRST_ERROR = 12
-GOING_S = 0.5
+RESULT_SETTINGS = {"spark.sql.session.timeZone": "UTC"}
+"""Settings on which the values in tables and answers depend. A session started by `spark-submit` gets them too."""
+SUBMIT_VARIABLE = "PYSPARK_GATEWAY_PORT"
+"""Environment variable that `spark-submit` sets for the Python process that it starts; its JVM already runs."""
+LAST_OUTPUT_LINES = 20
+FIRST_ERROR_LINES = 12
+EXIT_WAIT_S = 0.5
+_UNRESOLVED = re.compile(r"\[((?:unresolved dependency|download failed): .*)\]")
+"""Matches the message that Ivy prints if a package or one of its jars cannot be downloaded."""
 CODE_CACHE = "240m"
-"""For the machine code of all queries of a report. A JVM that compiles in one step has 48 MB, which are full after some thirty of them: then it
-compiles again and again, and what finds no room at all ends it."""
+"""Size of the JVM's code cache, enough for all queries of a report.
+
+By default, a JVM that has only the C1 compiler uses 48 MB. They fill up after about thirty queries; the JVM then recompiles constantly and can
+crash.
+"""
 
 
 def cache_folder() -> Path:
-    """Where jars are kept: `$KAFKAPROTO_CACHE`, else `~/.cache/kafkaproto`."""
+    """Return the folder of downloaded jars: `$KAFKAPROTO_CACHE`, or `~/.cache/kafkaproto`."""
     return Path(os.environ.get("KAFKAPROTO_CACHE") or Path.home() / ".cache" / "kafkaproto")
 
 
-def fetched() -> bool:
-    """Whether the connector lies in the cache already."""
-    name, version = CONNECTOR.split(":")[1:]
+def connector_of(pyspark_version: str) -> str:
+    """Return the Maven coordinates of the Kafka connector of a pyspark release. Both are built together and have the same version."""
+    return f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark_version}"
+
+
+CONNECTOR = connector_of(TESTED_PYSPARK)
+"""Maven coordinates of the tested connector."""
+
+
+def installed_connector() -> str:
+    """Return the Maven coordinates of the Kafka connector of the installed pyspark."""
+    import pyspark
+
+    return connector_of(pyspark.__version__)
+
+
+def is_connector_cached() -> bool:
+    """Return True if the cache contains the connector of the installed pyspark."""
+    name, version = installed_connector().split(":")[1:]
     return any((cache_folder() / "spark-ivy" / "jars").glob(f"*{name}-{version}.jar"))
 
 
 def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
-    """What makes a session of this machine start and answer quickly. scratch: a folder for what Spark writes."""
-    packages = {"spark.jars.packages": CONNECTOR, "spark.jars.ivy": str(cache_folder() / "spark-ivy")}
+    """Return the settings of a local session that starts quickly. scratch: folder for Spark's temporary files."""
+    ivy = str(cache_folder() / "spark-ivy")
     return (
-        (packages if connector else {})
-        | RESULTS
+        ({"spark.jars.packages": installed_connector(), "spark.jars.ivy": ivy} if connector else {})
+        | RESULT_SETTINGS
         | {
             "spark.executorEnv.PYTHONPATH": str(Path(kafkaproto.__file__).resolve().parents[1]),
             "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize={CODE_CACHE}",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
+            # Spark keeps the plans of finished queries for its UI even without one.
+            "spark.sql.ui.retainedExecutions": "10",
+            "spark.ui.retainedJobs": "50",
+            "spark.ui.retainedStages": "50",
             "spark.ui.showConsoleProgress": "false",
             "spark.default.parallelism": "2",
             "spark.sql.shuffle.partitions": "2",
@@ -72,32 +98,32 @@ def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
 
 
 def scratch_folder() -> Path:
-    """For checkpoints and shuffles: in memory where there is such a place, as they are many small files."""
+    """Create a folder for checkpoints and shuffles, in memory if the machine has /dev/shm, because they consist of many small files."""
     in_memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="kafkaproto-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
 
 
 def start(name: str, scratch: Path, log: TextIO, connector: bool = True) -> SparkSession:
-    """The session; `stop()` it. log: a real file that takes what the JVM says from beginning to end, which a
-    driver that was submitted leaves in its own output.
+    """Start a session and return it; the caller must `stop()` it.
 
-    Raises RuntimeError when this pyspark is not the one that the connector belongs to.
+    log: an open file that receives all output of the JVM; a driver that was submitted keeps its own output. Raises ConnectorMissing if the
+    connector of this pyspark cannot be resolved.
     """
-    import pyspark
     from pyspark.sql import SparkSession
 
-    if SUBMITTED in os.environ:
-        return _with(SparkSession.builder, RESULTS).getOrCreate()
-    wanted = CONNECTOR.rsplit(":", 1)[1]
-    if connector and pyspark.__version__ != wanted:
-        raise RuntimeError(
-            f"the connector {CONNECTOR} needs pyspark {wanted}, here is {pyspark.__version__}: pip install pyspark=={wanted}"
-        )
+    if SUBMIT_VARIABLE in os.environ:
+        return _with(SparkSession.builder, RESULT_SETTINGS).getOrCreate()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master("local[2]").appName(name)
-    with _errors_into(log):
-        return _with(builder, settings(scratch, connector)).getOrCreate()
+    try:
+        with _errors_into(log):
+            return _with(builder, settings(scratch, connector)).getOrCreate()
+    except Exception:
+        log.seek(0)
+        if connector and (unresolved := _UNRESOLVED.search(log.read())):
+            raise ConnectorMissing(installed_connector(), unresolved[1]) from None
+        raise
 
 
 def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSession.Builder:
@@ -108,10 +134,10 @@ def _with(builder: SparkSession.Builder, settings: dict[str, str]) -> SparkSessi
 
 @contextmanager
 def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
-    """A session of this machine's cores, with Spark's Kafka connector or without; what the JVM says stays out of sight unless it fails.
+    """Yield a session on the cores of this machine, and hide the output of the JVM unless it fails.
 
-    What does not fit into its memory lies on disk: a large trace leaves more in shuffles than a machine has memory. Raises JvmGone, with the
-    last that the JVM said, when it has ended before the work did.
+    connector: with Spark's Kafka connector. Data that does not fit into memory goes to disk, because the shuffles of a large trace can exceed the
+    machine's memory. Raises JvmGone, with the last output of the JVM, if the JVM exits too early, and ConnectorMissing.
     """
     with (
         tempfile.TemporaryDirectory(prefix="kafkaproto-", ignore_cleanup_errors=True) as scratch,
@@ -119,11 +145,11 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
     ):
         spark = start(name, Path(scratch), log, connector)
         gateway = spark.sparkContext._gateway
-        jvm = getattr(gateway, "proc", None)  # none where the driver was submitted
+        jvm = getattr(gateway, "proc", None)  # None if the driver was submitted
         try:
             yield spark
         except Exception as error:
-            if jvm is None or not _gone(jvm):
+            if jvm is None or not _has_exited(jvm):
                 raise
             log.seek(0)
             raise JvmGone(jvm.returncode, log.readlines()) from error
@@ -132,37 +158,53 @@ def local_session(name: str, connector: bool = False) -> Iterator[SparkSession]:
                 spark.stop()
 
 
-class JvmGone(OSError):
-    """Spark's JVM ended while it was needed. status: its exit status; said: all its lines, of which the first error, with where it was, and the
-    last are told: what comes first is mostly the cause."""
+class ConnectorMissing(RuntimeError):
+    """Raised if Spark's Kafka connector, or a jar that it needs, cannot be downloaded.
 
-    def __init__(self, status: int, said: list[str]) -> None:
-        before = max(len(said) - LINES_OF_JVM, 0)
-        begins = next((place for place, line in enumerate(said[:before]) if " ERROR " in line), before)
-        first = said[begins : min(begins + LINES_OF_FIRST_ERROR, before)]
-        text = "".join([*first, *said[before:]]).strip() or "it said nothing"
+    connector: its Maven coordinates. reason: the message of Ivy.
+    """
+
+    def __init__(self, connector: str, reason: str) -> None:
         super().__init__(
-            f"Spark's JVM ended with status {status}, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS='--driver-memory 8g "
-            f"pyspark-shell'); what it said: {text}"
+            f"the Kafka connector {connector} cannot be resolved ({reason}); the tested version is pyspark {TESTED_PYSPARK} with {CONNECTOR}: "
+            f"pip install pyspark=={TESTED_PYSPARK}"
         )
 
 
-def _gone(jvm: subprocess.Popen[bytes]) -> bool:
-    """Its connections end a moment before it does."""
+class JvmGone(OSError):
+    """Raised if Spark's JVM exited while it was in use.
+
+    status: its exit status. lines: its output. The error's message contains the first error in the output with its stack trace, which is
+    usually the cause, and the last lines.
+    """
+
+    def __init__(self, status: int, lines: list[str]) -> None:
+        before = max(len(lines) - LAST_OUTPUT_LINES, 0)
+        first_error = next((place for place, line in enumerate(lines[:before]) if " ERROR " in line), before)
+        first = lines[first_error : min(first_error + FIRST_ERROR_LINES, before)]
+        text = "".join([*first, *lines[before:]]).strip() or "no output"
+        super().__init__(
+            f"Spark's JVM exited with status {status}, perhaps because it ran out of memory (to give it more: PYSPARK_SUBMIT_ARGS='--driver-memory "
+            f"8g pyspark-shell'); its output: {text}"
+        )
+
+
+def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
+    """Return True if the JVM has exited, or exits within `EXIT_WAIT_S`. It closes its connections a moment before it exits."""
     with suppress(subprocess.TimeoutExpired):
-        jvm.wait(GOING_S)
+        jvm.wait(EXIT_WAIT_S)
     return jvm.returncode is not None
 
 
 @contextmanager
 def _errors_into(log: TextIO) -> Iterator[None]:
-    """A JVM that is started here inherits standard output and error: Ivy and Spark are talkative."""
-    kept = [(number, os.dup(number)) for number in (1, 2)]
+    """Redirect standard output and error to `log` in the block. A JVM that is started in it inherits them; Ivy and Spark print much."""
+    saved = [(number, os.dup(number)) for number in (1, 2)]
     try:
-        for number, _ in kept:
+        for number, _ in saved:
             os.dup2(log.fileno(), number)
         yield
     finally:
-        for number, copy in kept:
+        for number, copy in saved:
             os.dup2(copy, number)
             os.close(copy)

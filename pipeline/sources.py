@@ -1,4 +1,4 @@
-"""Where tables come from: traces and captures, of one file or a folder, as runs and as their rows. Must never know Spark, nor the tables' folder."""
+"""The runs of traces and captures in a file or a folder, and their rows. This module does not know Spark, nor the tables' folder."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import pyarrow as pa
 from kafkaproto.pipeline.capture import reading as captures
 from kafkaproto.pipeline.trace import reading as traces
 from kafkaproto.pipeline.trace import runs as trace_runs
-from kafkaproto.pipeline.trace.runs import Run, Told
+from kafkaproto.pipeline.trace.runs import Notice, Run
 from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 
 
-def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Told]]:
-    """The runs of all files, and what has to be said of files that are none. Raises TraceError where there is no file at all.
+def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Notice]]:
+    """Return the runs of all files, and notices about files that cannot be used. Raises TraceError if there is no file at all.
 
-    ports: of brokers, for captures; empty: whoever speaks Kafka.
+    ports: ports of the brokers in captures; empty: every connection that speaks Kafka.
     """
-    runs, told = captures.runs_of(path, ports)
-    if not (runs or told):
+    runs, notices = captures.runs_of(path, ports)
+    if not (runs or notices):
         try:
             return trace_runs.runs_of(path)
         except TraceError as error:
-            raise TraceError(f"{error}, and no capture (*.pcap, *.pcapng)") from None
+            raise TraceError(f"{error}; it contains no capture either (*.pcap, *.pcapng)") from None
     if path.is_dir() and any(path.glob(f"*{SUFFIX}")):
-        more, said = trace_runs.runs_of(path)
-        return more + runs, said + told
-    return runs, told
+        trace_run_list, more_notices = trace_runs.runs_of(path)
+        return trace_run_list + runs, more_notices + notices
+    return runs, notices
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """(table, rows) of what is new of a run. note: is told now and then how many bytes of a trace are read."""
+    """Yield (table name, rows) for the new part of a run. note: called from time to time with the number of bytes read from a trace."""
     return captures.batches(run) if run.capture else traces.batches(run, note)
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Exchanges and events of a run, as far as they can be read."""
-    return captures.entries(run) if run.capture else traces.Reading(run).entries()
+    """Yield the exchanges and events of a run, as far as they can be read."""
+    return captures.entries(run) if run.capture else traces.RunReader(run).entries()

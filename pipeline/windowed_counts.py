@@ -1,7 +1,7 @@
-"""A Spark job: how many records a topic got in each window of event time, written to another topic.
+"""A Spark job that counts the records of a topic in windows of event time and writes the counts to another topic.
 
-`spark-submit --packages … windowed_counts.py --bootstrap HOST:PORT --source TOPIC --target TOPIC --checkpoint FOLDER` runs until all that
-is there now is counted; run it again with the same checkpoint, and it goes on where it ended. Knows no broker but by its address.
+`spark-submit --packages … windowed_counts.py --bootstrap HOST:PORT --source TOPIC --target TOPIC --checkpoint FOLDER` counts everything that the
+topic contains now, then stops. A later run with the same checkpoint continues where it stopped.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WINDOW_SECONDS = 60
 
 
 def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpoint: str) -> StreamingQuery:
-    """Begin counting what is there now.
+    """Start counting the records that the topic contains now.
 
-    A record of the target has the start of its window as key, in milliseconds, the count so far as value, both as decimal text, and a
-    header "window" with the length in seconds. The last record of a key is the count.
+    The key of a record of the target is the start of its window in milliseconds, the value is the count so far, both as decimal text; the header
+    "window" has the length in seconds. The last record of a key has the final count.
     """
     events = (
         spark.readStream.format("kafka")
@@ -52,13 +52,13 @@ def start(spark: SparkSession, bootstrap: str, source: str, target: str, checkpo
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the job."""
-    made = argparse.ArgumentParser(description="Count a topic's records in windows of event time.")
-    made.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
-    made.add_argument("--source", required=True, metavar="TOPIC")
-    made.add_argument("--target", required=True, metavar="TOPIC")
-    made.add_argument("--checkpoint", required=True, metavar="FOLDER")
-    return made
+    """Return the argument parser of the job."""
+    argument_parser = argparse.ArgumentParser(description="Count a topic's records in windows of event time.")
+    argument_parser.add_argument("--bootstrap", required=True, metavar="HOST:PORT[,HOST:PORT]")
+    argument_parser.add_argument("--source", required=True, metavar="TOPIC")
+    argument_parser.add_argument("--target", required=True, metavar="TOPIC")
+    argument_parser.add_argument("--checkpoint", required=True, metavar="FOLDER")
+    return argument_parser
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The one Spark session of a worker, with its real Kafka connector: whoever needs one has this."""
+"""The Spark session of a test process, with its real Kafka connector, shared by all its tests."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from kafkaproto.pipeline import session
 from tests.rules import module_markers
 
 pytest_plugins = ("kafkaproto.conformance.plugin",)
-# A failing assert in a helper shows its values, as in a test module.
+# Failing asserts in helpers show their values, as in test modules.
 pytest.register_assert_rewrite("tests.support")
-# How long an example takes says how busy the machine is, and nothing of the code.
+# The duration of an example depends on the load of the machine, not on the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore a module whose `pytestmark` has a marker that `-m "not MARKER"` leaves out: it may import packages that are not installed."""
+    """Ignore a module whose `pytestmark` has a marker excluded by `-m "not MARKER"`: it may import packages that are not installed."""
     if not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
         return None
     left_out = set(re.findall(r"\bnot (\w+)", config.option.markexpr or ""))
@@ -34,17 +34,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """Fails, and says what to install, when pyspark or a JDK is missing: nothing is skipped."""
+    """Start Spark. If pyspark or a JDK is missing, the test fails and names the package to install; nothing is skipped."""
     try:
         import pyspark  # noqa: F401
     except ImportError:
         pytest.fail("pyspark is missing: run `make test-all`, or pip install -e '.[dev,spark]'")
     scratch = session.scratch_folder()
     with tempfile.TemporaryFile("w+") as log, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pyspark's own; what the tests warn of is theirs
+        warnings.simplefilter("ignore")  # pyspark's own warnings; warnings of the tests stay enabled
         try:
-            made = session.start("kafkaproto tests", scratch, log)
-        except Exception:  # noqa: BLE001 - whatever it is, what the JVM said belongs to it
+            with pytest.MonkeyPatch.context() as environment:
+                # One JVM runs the queries of hundreds of tests; the default is 1 GB.
+                environment.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
+                made = session.start("kafkaproto tests", scratch, log)
+        except Exception:  # noqa: BLE001 - any error is reported together with the output of the JVM
             log.seek(0)
             pytest.fail("Spark did not start; what it wrote last:\n" + "".join(log.readlines()[-40:]))
         yield made

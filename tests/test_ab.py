@@ -1,4 +1,4 @@
-"""`make ab` without valgrind: options, the two sides, limits and verdicts, and the workload whose instructions are counted."""
+"""`make ab` without valgrind: options, the two sides, limits, verdicts, and the measured workload."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(("now", "missed"), [(90.0, False), (103.0, False), (103.1, True)])
-def test_instructions_may_grow_by_3_percent(now: float, missed: bool) -> None:
+def test_ab_benchmark_instruction_count_may_grow_by_3_percent(now: float, missed: bool) -> None:
     result = at_most("metadata", 100.0, now, 1.03, "{:.0f}")
     assert result.ratio == pytest.approx(now / 100)
     assert result.missed is missed
 
 
-def test_a_row_is_the_median_of_its_rounds_and_not_the_ratio_of_its_medians() -> None:
+def test_ab_benchmark_race_ratio_is_the_median_of_the_ratios_of_its_rounds() -> None:
     base, now = [100.0, 10.0, 1000.0], [90.0, 11.0, 960.0]
     result = paired("produce", base, now)
     assert result.ratio == pytest.approx(0.96)
@@ -54,11 +54,11 @@ def test_a_row_is_the_median_of_its_rounds_and_not_the_ratio_of_its_medians() ->
 
 
 @pytest.mark.parametrize(("now", "missed"), [(94.9, True), (95.0, False), (120.0, False)])
-def test_speed_may_fall_by_5_percent(now: float, missed: bool) -> None:
+def test_ab_benchmark_race_speed_may_drop_by_5_percent(now: float, missed: bool) -> None:
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_a_row_that_was_not_measured_misses_its_limit() -> None:
+def test_ab_benchmark_row_that_was_not_measured_misses_its_limit() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -66,7 +66,7 @@ def test_a_row_that_was_not_measured_misses_its_limit() -> None:
     assert paired("produce", [], []).missed
 
 
-def test_the_table_shows_both_sides_the_ratio_the_limit_and_the_verdict() -> None:
+def test_ab_benchmark_table_shows_both_sides_ratio_limit_and_verdict() -> None:
     shown = table([at_most("metadata", 1000.0, 1031.0, 1.03, "{:,.0f}"), paired("fetch", [10.0], [10.0])]).splitlines()
     assert shown[0].split() == ["row", "base", "now", "now/base", "limit", "verdict"]
     assert shown[1].split() == ["metadata", "1,000", "1,031", "1.0310", "≤", "1.03", "MISSED"]
@@ -77,7 +77,7 @@ def test_the_table_shows_both_sides_the_ratio_the_limit_and_the_verdict() -> Non
 
 
 class Numbers:
-    """What the measurements return, instead of measuring."""
+    """Fixed results in place of measurements."""
 
     def __init__(self) -> None:
         self.requests = self.start = self.idle = self.speed = 1.0
@@ -115,7 +115,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     return made
 
 
-def test_every_row_of_every_part_is_compared(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ab_benchmark_compares_every_row_of_every_part(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main([]) == 0
     shown = capsys.readouterr().out
     names = [name for part in command.names().values() for name in part]
@@ -133,7 +133,7 @@ def test_every_row_of_every_part_is_compared(numbers: Numbers, capsys: pytest.Ca
         ("speed", 0.94, "race"),
     ],
 )
-def test_each_limit_that_is_missed_makes_the_exit_status_1(
+def test_ab_benchmark_exits_with_status_1_if_any_limit_is_missed(
     numbers: Numbers, capsys: pytest.CaptureFixture[str], what: str, ratio: float, part: str
 ) -> None:
     setattr(numbers, what, ratio)
@@ -144,27 +144,29 @@ def test_each_limit_that_is_missed_makes_the_exit_status_1(
     assert command.main(others) == 0
 
 
-def test_better_numbers_miss_nothing(numbers: Numbers) -> None:
+def test_ab_benchmark_exits_with_status_0_if_numbers_improve(numbers: Numbers) -> None:
     numbers.requests = numbers.start = numbers.idle = 0.5
     numbers.speed = 2.0
     assert command.main([]) == 0
 
 
-def test_rows_are_chosen_by_name(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ab_benchmark_rows_can_be_selected_by_name(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--rows", "^heartbeat|idle"]) == 0
     assert "2 rows, 0 missed" in capsys.readouterr().out
     assert command.main(["--rows", "three replicas", "--only", "race"]) == 0
     assert "1 rows, 0 missed" in capsys.readouterr().out
 
 
-def test_fewer_rounds_are_said_to_be_a_quick_look(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ab_benchmark_reports_that_fewer_rounds_are_only_a_quick_check(
+    numbers: Numbers, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main(["--only", "race", "--rounds", "2"]) == 0
     assert "at least 30" in capsys.readouterr().out
     assert command.main(["--only", "race"]) == 0
     assert "at least 30" not in capsys.readouterr().out
 
 
-def test_valgrind_is_needed_only_where_it_counts(
+def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
     numbers: Numbers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(instructions, "valgrind", lambda: None)
@@ -183,7 +185,7 @@ def test_valgrind_is_needed_only_where_it_counts(
 
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
-def test_a_base_that_is_no_commit_is_refused_in_one_line(base: str) -> None:
+def test_ab_benchmark_rejects_a_base_that_is_not_a_commit_in_one_line(base: str) -> None:
     done = run("--only", "race", "--", base)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -191,12 +193,12 @@ def test_a_base_that_is_no_commit_is_refused_in_one_line(base: str) -> None:
     )
 
 
-def test_a_folder_that_git_does_not_know_is_named(tmp_path: Path) -> None:
+def test_ab_benchmark_names_a_folder_that_is_no_git_checkout(tmp_path: Path) -> None:
     with pytest.raises(sides.SideError, match="is not a git checkout"):
         sides.resolve("HEAD", tmp_path)
 
 
-def test_a_missing_valgrind_is_said_before_the_base_is_looked_at(tmp_path: Path) -> None:
+def test_ab_benchmark_reports_missing_valgrind_before_resolving_the_base(tmp_path: Path) -> None:
     done = run("no-such-branch", PATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"make ab: {instructions.MISSING}\n"
@@ -213,7 +215,7 @@ def test_a_missing_valgrind_is_said_before_the_base_is_looked_at(tmp_path: Path)
         (["HEAD", "HEAD~1"], "unrecognized arguments: HEAD~1"),
     ],
 )
-def test_a_wrong_option_is_refused(
+def test_ab_benchmark_rejects_invalid_options(
     arguments: list[str], why: str, numbers: Numbers, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
@@ -229,7 +231,7 @@ def test_a_wrong_option_is_refused(
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with two commits, whose project needs no packages; its second commit is checked out."""
+    """Return a repository with two commits, whose project needs no packages; the second commit is checked out."""
     root = tmp_path / "repository"
     (root / "broker").mkdir(parents=True)
     (root / "pyproject.toml").write_text('[project]\nname = "p"\ndependencies = []\n')
@@ -260,7 +262,7 @@ def text_of(side: sides.Side) -> str:
     return done.stdout.strip()
 
 
-def test_the_sides_are_a_commit_and_the_working_tree_as_it_is(repository: Path) -> None:
+def test_ab_benchmark_compares_a_commit_with_the_current_working_tree(repository: Path) -> None:
     before = git(repository, "status", "--porcelain", "--branch", "--untracked-files=no")
     commit = sides.resolve("HEAD~1", repository)
     base, now = sides.base_side(commit), sides.now_side()
@@ -269,14 +271,14 @@ def test_the_sides_are_a_commit_and_the_working_tree_as_it_is(repository: Path) 
     assert base.python == now.python != Path(sys.executable)
     assert git(repository, "status", "--porcelain", "--branch", "--untracked-files=no") == before
     assert base.environment() == {**now.environment(), "PYTHONPATH": str(base.folder)}
-    assert len(str(base.folder)) == len(str(now.folder)), "paths of another length are another memory layout"
+    assert len(str(base.folder)) == len(str(now.folder)), "paths of another length change the memory layout"
     assert not list((repository / "broker").rglob("*.pyc")), "nothing is written into the working tree"
 
     mark = base.folder / "broker" / "mark"
     mark.touch()
     assert sides.base_side(commit) == base and mark.exists(), "a worktree is reused"
     (sides.CACHE / f"{commit}.ready").unlink()
-    assert sides.base_side(commit) == base and not mark.exists(), "a worktree that was never finished is made again"
+    assert sides.base_side(commit) == base and not mark.exists(), "an incomplete worktree is created again"
 
     assert sides.clean() == 1
     assert not sides.CACHE.exists()
@@ -284,12 +286,16 @@ def test_the_sides_are_a_commit_and_the_working_tree_as_it_is(repository: Path) 
     assert sides.clean() == 0
 
 
-def test_another_dependency_is_another_environment(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ab_benchmark_uses_a_new_environment_for_changed_dependencies(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = sides.environment_of([])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(sides.SideError, match=r"the environment cannot be made: .*no-such-package"):
         sides.environment_of(["no-such-package==1"])
-    assert [path.name for path in sides.CACHE.glob("*.ready")] == [f"{plain.name}.ready"], "a failed one is not reused"
+    assert [path.name for path in sides.CACHE.glob("*.ready")] == [f"{plain.name}.ready"], (
+        "a failed worktree is not reused"
+    )
 
 
 # ---- the workload --------------------------------------------------------------------------------------------------------------
@@ -308,7 +314,7 @@ def worked(*rows: str, requests: int = 3, folder: Path = ROOT) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_each_row_exchanges_what_its_name_says() -> None:
+def test_each_ab_benchmark_row_sends_the_requests_that_its_name_describes() -> None:
     results = {result["row"]: result for result in worked(*workload.ROWS, requests=7)}
     assert list(results) == list(workload.ROWS)
     for name, result in results.items():
@@ -321,7 +327,7 @@ def test_each_row_exchanges_what_its_name_says() -> None:
     assert records["incremental fetch of 100 partitions"] == records["fetch 2 KB, throttled"] == 0
 
 
-def test_a_response_that_is_not_what_the_row_promises_is_refused() -> None:
+def test_ab_benchmark_workload_rejects_an_unexpected_response() -> None:
     row = workload.Exchange
     for exchange, expected in [
         (row(0, 0, [3]), workload.unthrottled),
@@ -335,16 +341,16 @@ def test_a_response_that_is_not_what_the_row_promises_is_refused() -> None:
     workload.check_response(row(5, 0, []), workload.throttled)
 
 
-def test_a_name_that_moved_elsewhere_is_reported_with_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ab_benchmark_workload_reports_the_modules_searched_for_a_moved_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))
     with pytest.raises(
         workload.WorkloadError,
-        match=r"VirtualCluster is in none of nowhere\.testing\.memory, kafkaproto\.broker\.runtime\.clock",
+        match=r"VirtualCluster is in none of the modules nowhere\.testing\.memory, kafkaproto\.broker\.runtime\.clock",
     ):
         workload.find("VirtualCluster")
 
 
-def test_a_module_that_is_there_and_cannot_be_imported_is_not_passed_over(
+def test_ab_benchmark_workload_does_not_hide_an_import_error_of_an_existing_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half_there.py").write_text("import no_such_package\n")
@@ -354,8 +360,8 @@ def test_a_module_that_is_there_and_cannot_be_imported_is_not_passed_over(
         workload.find("VirtualCluster")
 
 
-def test_counts_are_read_from_the_files_of_callgrind(tmp_path: Path) -> None:
-    """What callgrind 3.19 writes, shortened. The file without a part is written when the process ends."""
+def test_ab_benchmark_reads_instruction_counts_from_callgrind_files(tmp_path: Path) -> None:
+    """The files are shortened output of callgrind 3.19. The file without a part is written when the process ends."""
     for name, total in (("7", 9), ("7.1", 700), ("7.2", 5000), ("12.2", 60)):
         (tmp_path / f"callgrind.{name}").write_text(
             "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\npid: 7\npart: 1\n\npositions: line\nevents: Ir\nsummary: 7017\n\n"
@@ -364,7 +370,7 @@ def test_counts_are_read_from_the_files_of_callgrind(tmp_path: Path) -> None:
     assert instructions.read_parts(tmp_path) == {(7, 1): 700, (7, 2): 5000, (12, 2): 60}
 
 
-def test_code_of_another_folder_is_not_counted(tmp_path: Path) -> None:
+def test_ab_benchmark_does_not_count_code_from_another_folder(tmp_path: Path) -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "source": f"{ROOT}/broker/testing/memory.py"})
     run = instructions.Run(line, {(7, 1): 700, (7, 2): 5000}, "")
     assert instructions.request_counts(HERE, ["metadata"], 50, run) == {"metadata": instructions.Count(100.0)}
@@ -372,7 +378,7 @@ def test_code_of_another_folder_is_not_counted(tmp_path: Path) -> None:
     assert elsewhere.instructions is None and "is not in" in elsewhere.why
 
 
-def test_a_row_that_fails_or_crashes_says_why() -> None:
+def test_ab_benchmark_row_that_fails_or_crashes_shows_the_reason() -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "error": "WorkloadError: no response"})
     run = instructions.Run(line, {}, "exit status 1")
     assert instructions.request_counts(HERE, ["metadata", "heartbeat"], 50, run) == {
@@ -381,8 +387,8 @@ def test_a_row_that_fails_or_crashes_says_why() -> None:
     }
 
 
-def test_a_renamed_package_is_found(tmp_path: Path) -> None:
-    """The broker is found as `kafkaproto.broker`, where a wheel will have it."""
+def test_ab_benchmark_workload_finds_the_renamed_broker_package(tmp_path: Path) -> None:
+    """The broker is found as `kafkaproto.broker`, its place in a wheel."""
     (tmp_path / "kafkaproto" / "broker" / "testing").mkdir(parents=True)
     for folder in ("kafkaproto", "kafkaproto/broker", "kafkaproto/broker/testing"):
         (tmp_path / folder / "__init__.py").touch()
@@ -398,7 +404,7 @@ def test_a_renamed_package_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the comparison reads /proc and pins cores")
-def test_both_brokers_are_raced_and_their_memory_is_read() -> None:
+def test_ab_benchmark_measures_speed_and_memory_of_both_brokers() -> None:
     both = (HERE, HERE._replace(name=sides.NOW))
     rows = [
         sockets.Row("produce", race.produced(1, 50)),
@@ -413,7 +419,7 @@ def test_both_brokers_are_raced_and_their_memory_is_read() -> None:
     assert 10 < idle[sides.BASE] < 100 and 10 < idle[sides.NOW] < 100
 
 
-def test_a_row_that_misses_gets_as_many_rounds_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ab_benchmark_race_row_that_misses_its_limit_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     class Made:
         def __init__(self, name: str) -> None:
             self.name, self.seen, self.address = name, {}, name

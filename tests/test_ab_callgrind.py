@@ -1,4 +1,4 @@
-"""`make ab` with valgrind: a count repeats to the last instruction, and more work is more instructions."""
+"""`make ab` with valgrind: instruction counts are reproducible and grow with the work."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def counted(side: sides.Side) -> float:
 
 
 def slower_copy(folder: Path) -> Path:
-    """Return a checkout whose connections do needless work for each frame that arrives."""
+    """Return a checkout whose connections do needless work for each received frame."""
     for name in ("kafkaproto", "broker", "pipeline"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     connection = folder / "broker" / "network" / "connection.py"
@@ -48,7 +48,7 @@ def slower_copy(folder: Path) -> Path:
     return folder
 
 
-def test_a_count_repeats_and_more_work_is_more_instructions(tmp_path: Path) -> None:
+def test_ab_benchmark_instruction_count_is_reproducible_and_grows_with_work(tmp_path: Path) -> None:
     side = side_of(ROOT)
     first, second = counted(side), counted(side)
     assert first == second
@@ -56,7 +56,7 @@ def test_a_count_repeats_and_more_work_is_more_instructions(tmp_path: Path) -> N
     assert slower > first * 1.05, (slower, first)
 
 
-def test_the_start_of_a_broker_is_counted_up_to_its_ready_line_and_to_its_end() -> None:
+def test_ab_benchmark_counts_broker_start_instructions_until_ready_and_until_exit() -> None:
     counts = instructions.of_start(side_of(ROOT))
     ready, whole = counts[instructions.START], counts[instructions.POSTPONED]
     assert ready.instructions is not None and whole.instructions is not None, ready.why or whole.why

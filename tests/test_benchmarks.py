@@ -1,4 +1,4 @@
-"""The benchmark of the codec runs, compares before it measures, and says what was missed. Nobody looks at times here."""
+"""Benchmarks run, compare results before measuring, and report missed limits. Times are not checked here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_message_and_a_batch_are_measured_against_everybody_who_knows_them() -> None:
+def test_codec_benchmark_measures_messages_and_batches_against_other_libraries() -> None:
     done = run("--quick", "--only", "ApiVersions response v[23]|iterate, lz4")
     assert done.returncode == 0, done.stderr
     rows = {line.split("|")[1].strip(): line.split("|")[2:-2] for line in done.stdout.splitlines() if " | " in line}
@@ -31,40 +31,42 @@ def test_a_message_and_a_batch_are_measured_against_everybody_who_knows_them() -
 
 
 @pytest.mark.slow
-def test_a_pattern_that_no_case_has_is_refused() -> None:
+def test_codec_benchmark_rejects_a_pattern_that_matches_no_case() -> None:
     done = run("--only", "no such case")
-    assert done.returncode == 2 and "no case is called like" in done.stderr
+    assert done.returncode == 2 and "no case matches --only" in done.stderr
 
 
-def test_codecs_that_disagree_are_not_measured() -> None:
-    with pytest.raises(ValueError, match="do not agree"):
+def test_codec_benchmark_does_not_measure_codecs_that_disagree() -> None:
+    with pytest.raises(ValueError, match="two codecs decode the same bytes differently"):
         check(b"\x00", b"\x01")
 
 
 @pytest.mark.parametrize("case", cases.message_cases(), ids=lambda case: case.title)
-def test_stock_construct_reads_and_writes_the_bytes_of_every_case(case: cases.MessageCase) -> None:
+def test_plain_construct_codec_handles_the_bytes_of_every_benchmark_case(case: cases.MessageCase) -> None:
     made = stock(case.layout)
     data = case.layout.encode(case.make())
     by_construct(made, data)
-    with pytest.raises(ValueError, match="do not agree"):
+    with pytest.raises(ValueError, match="two codecs decode the same bytes differently"):
         by_construct(made, data + b"\x00")
 
 
-def test_a_ratio_is_the_median_of_neighbours_and_what_is_missed_is_said() -> None:
+def test_benchmark_ratio_is_a_median_and_missed_limits_are_marked() -> None:
     title = "Metadata response v12, 100 topics of 12 partitions"
-    found = {(title, "decode"): {"ours": [1.0, 2.0, 1.0], "kafka-python": [3.0, 4.0, 9.0], "kio (Rust)": [0.4, 0.8, 1]}}
-    (cell,) = tables.cells(found)
+    measured = {
+        (title, "decode"): {"ours": [1.0, 2.0, 1.0], "kafka-python": [3.0, 4.0, 9.0], "kio (Rust)": [0.4, 0.8, 1]}
+    }
+    (cell,) = tables.cells(measured)
     assert cell.ratios == {"kafka-python": 3.0, "kio (Rust)": 0.4}
     assert cell.verdict() == "Python ≥ 1, kio (Rust) ≥ 0.5 **missed**"
     assert replace(cell, ratios={"construct": 0.9}).verdict() == "Python ≥ 1 **missed**"
 
 
-def test_every_case_has_its_own_name() -> None:
+def test_every_benchmark_case_has_a_unique_name() -> None:
     assert len(cases.all_cases()) == len([*cases.message_cases(), *cases.record_cases()])
 
 
 @pytest.mark.slow
-def test_the_growth_of_cost_is_measured() -> None:
+def test_growth_benchmark_runs() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
@@ -74,7 +76,7 @@ def test_the_growth_of_cost_is_measured() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_the_race_runs_against_the_floor() -> None:
+def test_broker_benchmark_runs_against_the_minimal_server() -> None:
     from benchmarks import race
 
     racers = [race.ours(), race.floor()]
@@ -89,7 +91,7 @@ def test_the_race_runs_against_the_floor() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
 @pytest.mark.parametrize("name", ["quotas", "trace"])
-def test_what_a_feature_costs_is_measured_while_it_is_on(name: str) -> None:
+def test_feature_cost_benchmark_measures_the_broker_with_the_feature_enabled(name: str) -> None:
     from benchmarks import costs, race
 
     feature, free = costs.FEATURES[name], race.ours()

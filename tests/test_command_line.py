@@ -1,4 +1,4 @@
-"""`python -m broker` and `kafkaproto broker`: what they print, how they refuse, how they end."""
+"""`python -m broker` and `kafkaproto broker`: output, rejected options and exit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Running:
         self.ended = False
 
     def end(self, number: int = signal.SIGTERM) -> tuple[str, str, float]:
-        """What else stood on stdout, all of stderr, and the seconds from the signal to the end."""
+        """Send a signal, and return the rest of stdout, all of stderr, and the seconds until the process ended."""
         begun = time.perf_counter()
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=READY_SECONDS)
@@ -54,14 +54,14 @@ def start() -> Iterator[Start]:
         return running[-1]
 
     yield begin
-    for one in running:
-        if not one.ended:
-            one.process.kill()
-            one.process.communicate()
+    for process in running:
+        if not process.ended:
+            process.process.kill()
+            process.process.communicate()
 
 
 @pytest.mark.parametrize("command", [MODULE, SCRIPT], ids=["module", "script"])
-def test_one_line_per_broker_when_ready_and_nothing_else(start: Start, command: Sequence[str]) -> None:
+def test_broker_command_prints_one_address_per_broker_and_no_other_output(start: Start, command: Sequence[str]) -> None:
     arguments = ("--brokers", "3", "--port", "0", "--topic", "orders:2:3", "-c", "1.broker.rack=b")
     running = start(*arguments, brokers=3, command=command)
     assert all(re.fullmatch(r"127\.0\.0\.1:\d+", address) for address in running.addresses)
@@ -77,7 +77,7 @@ def test_one_line_per_broker_when_ready_and_nothing_else(start: Start, command: 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_ends_it_in_under_a_second_with_clients_connected(start: Start, number: int) -> None:
+def test_broker_command_exits_within_a_second_of_a_signal_with_clients_connected(start: Start, number: int) -> None:
     running = start("--port", "0")
     host, port = running.addresses[0].split(":")
     with socket.create_connection((host, int(port)), 5):
@@ -87,13 +87,13 @@ def test_a_signal_ends_it_in_under_a_second_with_clients_connected(start: Start,
     assert seconds < END_SECONDS
 
 
-def test_consecutive_ports_from_the_given_one(start: Start) -> None:
+def test_brokers_listen_on_consecutive_ports_from_the_given_port(start: Start) -> None:
     port = _three_free_ports()
     running = start("--brokers", "3", "--port", str(port), brokers=3)
     assert running.addresses == [f"127.0.0.1:{port + i}" for i in range(3)]
 
 
-def test_a_port_in_use_is_one_line_that_names_it() -> None:
+def test_broker_command_reports_a_port_in_use_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = _run("--port", str(port), "--log-level", "error")
@@ -107,10 +107,16 @@ REFUSED = [
     (("--brokers", "0"), "--brokers", "1 to 100"),
     (("--brokers", "many"), "--brokers", "for example 3"),
     (("--port", "70000"), "--port", "65535"),
-    (("--topic", "orders"), "--topic", "for example orders:6:3"),
+    (("--topic", "orders:"), "--topic", "for example orders:6:3"),
+    (("--topic", "orders:6:3:1"), "--topic", "for example orders:6:3"),
     (("--topic", "orders:0"), "--topic", "NAME:PARTITIONS"),
     (("--topic", "a/b:1"), "--topic a/b", "for example --topic orders:6:1"),
     (("--topic", "orders:1:3"), "--topic orders", "for example --topic orders:6:1"),
+    (
+        ("--topic", "orders", "--topic", "orders:2"),
+        "--topic orders is given 2 times; ",
+        "name each topic once",
+    ),
     (("-c", "fetch.max.bytes"), "-c", "for example fetch.max.bytes=1048576"),
     (("-c", "fetch.max.bytes=1"), "fetch.max.bytes", "1024"),
     (("-c", "fetch.max.bytes=lots"), "fetch.max.bytes", "int"),
@@ -128,7 +134,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "what", "allowed"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
-def test_a_bad_option_or_setting_is_one_line_and_status_2(
+def test_broker_command_reports_invalid_options_in_one_line_with_status_2(
     arguments: Sequence[str], what: str, allowed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments if "--port" in arguments else ("--port", "0", *arguments)
@@ -143,7 +149,7 @@ def test_a_bad_option_or_setting_is_one_line_and_status_2(
     assert allowed in err
 
 
-def test_two_listeners_each_tell_their_own_addresses(start: Start) -> None:
+def test_each_of_two_listeners_returns_its_own_addresses(start: Start) -> None:
     inside, outside = _free_port(), _free_port()
     running = start(
         "-c",
@@ -157,17 +163,17 @@ def test_two_listeners_each_tell_their_own_addresses(start: Start) -> None:
         assert [(b.host, b.port) for b in brokers] == [(host, port)]
 
 
-def test_it_says_so_when_others_can_reach_it(start: Start) -> None:
+def test_broker_command_warns_if_other_machines_can_connect(start: Start) -> None:
     running = start("--host", "0.0.0.0", "--port", "0")
     address = running.addresses[0]
     _, err, _ = running.end()
-    assert "others can reach it" in err
+    assert "other machines can reach it" in err
     assert address.rsplit(":", 1)[1] in err
     _, quiet, _ = start("--port", "0").end()
-    assert "others can reach it" not in quiet
+    assert "other machines can reach it" not in quiet
 
 
-def test_profile_kafka_has_kafkas_defaults(start: Start) -> None:
+def test_profile_kafka_uses_the_default_settings_of_kafka(start: Start) -> None:
     running = start("--port", "0", "--profile", "kafka")
     from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
@@ -180,29 +186,29 @@ def test_profile_kafka_has_kafkas_defaults(start: Start) -> None:
     assert "profile" not in err
 
 
-def test_a_setting_without_effect_says_so(start: Start) -> None:
+def test_broker_command_logs_settings_without_effect(start: Start) -> None:
     _, err, _ = start("--port", "0", "-c", "num.io.threads=4").end()
     assert "num.io.threads" in err
     assert "no effect" in err
 
 
 @pytest.mark.rule("R-12")
-def test_a_replication_rate_given_at_start_says_that_it_has_no_effect(start: Start) -> None:
+def test_broker_command_logs_that_a_static_replication_rate_has_no_effect(start: Start) -> None:
     _, err, _ = start("--port", "0", "-c", "leader.replication.throttled.rate=1000").end()
-    assert "leader.replication.throttled.rate is accepted and has no effect" in err
+    assert "leader.replication.throttled.rate is accepted, but has no effect" in err
 
 
-def test_errors_go_to_stderr_only_at_the_level_asked_for(start: Start) -> None:
+def test_broker_command_at_log_level_error_prints_only_errors_to_stderr(start: Start) -> None:
     out, err, _ = start("--port", "0", "--log-level", "error").end()
     assert (out, err) == ("", "")
 
 
-def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_broker_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parser().parse_args(["--help"])
     assert ended.value.code == 0
     out, _ = capsys.readouterr()
-    wanted = [
+    options = [
         "--brokers",
         "--host",
         "--port",
@@ -217,12 +223,10 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         "--seed",
         "--log-level",
     ]
-    assert [option for option in wanted if option not in out] == []
+    assert [option for option in options if option not in out] == []
 
 
-def test_a_data_directory_keeps_topics_over_restarts_and_its_topic_option_is_no_mistake_then(
-    start: Start, tmp_path: Path
-) -> None:
+def test_data_dir_keeps_topics_over_restarts_with_an_unchanged_topic_option(start: Start, tmp_path: Path) -> None:
     arguments = ("--port", "0", "--data-dir", str(tmp_path / "d"), "--topic", "orders:2")
     ids = []
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGTERM):
@@ -237,7 +241,7 @@ def test_a_data_directory_keeps_topics_over_restarts_and_its_topic_option_is_no_
 @pytest.mark.parametrize(
     ("given", "name"), [(("--journal-topic",), "__journal"), (("--journal-topic", "told"), "told")]
 )
-def test_the_journal_is_a_topic_when_asked(start: Start, given: tuple[str, ...], name: str) -> None:
+def test_journal_topic_option_creates_the_journal_topic(start: Start, given: tuple[str, ...], name: str) -> None:
     running = start("--port", "0", *given)
     answer = ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name=name)]), 12)
     assert (answer.topics[0].error_code, len(answer.topics[0].partitions)) == (0, 1)
@@ -245,13 +249,13 @@ def test_the_journal_is_a_topic_when_asked(start: Start, given: tuple[str, ...],
     assert running.process.returncode == 0
 
 
-def test_a_journal_that_no_topic_can_be_called_is_one_line() -> None:
+def test_illegal_journal_topic_name_is_reported_in_one_line() -> None:
     result = _run("--port", "0", "--journal-topic", "a b")
     assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
-    assert "the journal cannot be topic 'a b'" in result.stderr
+    assert "topic 'a b' cannot hold the journal" in result.stderr
 
 
-def test_the_script_without_a_command_says_how_to_use_it() -> None:
+def test_kafkaproto_script_without_a_command_prints_its_usage() -> None:
     result = subprocess.run([SCRIPT[0]], capture_output=True, text=True, timeout=READY_SECONDS, check=False)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("usage: kafkaproto broker")
@@ -267,7 +271,7 @@ def _free_port() -> int:
 
 
 def _three_free_ports() -> int:
-    """The first of three in a row."""
+    """Return the first of three consecutive free ports."""
     while True:
         first = _free_port()
         try:
@@ -275,3 +279,11 @@ def _three_free_ports() -> int:
                 return first
         except OSError:
             continue
+
+
+def test_broker_at_log_level_debug_logs_each_request_with_topics_and_errors(start: Start) -> None:
+    running = start("--port", "0", "--log-level", "debug", "--topic", "orders:1")
+    ask(running.addresses[0], MetadataRequest([MetadataRequestTopic(name="a b")]), 9)
+    _, err, _ = running.end()
+    assert re.search(r"\+\d+\.\d{3} s broker 0 connection 1 opened from 127\.0\.0\.1 on listener PLAINTEXT", err)
+    assert re.search(r"broker 0 connection 1 .*: Metadata v9 a b INVALID_TOPIC_EXCEPTION \(#1, ", err)

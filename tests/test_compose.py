@@ -1,8 +1,7 @@
-"""docker-compose.yml against the command line: no engine runs here, so whatever can be read is checked."""
+"""docker-compose.yml compared with the command line. `test_image.py` builds the image and runs its service."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ import yaml
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.listeners import Listener, listeners_of
+from kafkaproto.broker.server import health
 from kafkaproto.broker.server.main import parser
+from tests.support.image import Image, NotKnown, instructions, is_ignored
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,15 +30,15 @@ def options(services: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def listeners(options: Any) -> dict[int, dict[str, Listener]]:
-    """By broker and name, as the server would open them."""
+    """Return the listeners by broker and name, as the server would open them."""
     cluster = Cluster(options.brokers, dict(options.settings))
     return {
-        node.broker_id: {one.name: one for one in listeners_of(node.config, options.host, options.port)}
+        node.broker_id: {listener.name: listener for listener in listeners_of(node.config, options.host, options.port)}
         for node in cluster.nodes
     }
 
 
-def test_the_command_runs_three_brokers_with_racks_of_their_own(options: Any) -> None:
+def test_compose_command_runs_three_brokers_with_different_racks(options: Any) -> None:
     cluster = Cluster(options.brokers, dict(options.settings))
     assert [node.config["broker.rack"] for node in cluster.nodes] == ["a", "b", "c"]
     assert cluster.nodes[0].config["replica.selector.class"].endswith("RackAwareReplicaSelector")
@@ -46,54 +47,76 @@ def test_the_command_runs_three_brokers_with_racks_of_their_own(options: Any) ->
         cluster.controller.create_topic(cluster.controller.plan_topic(name, partitions, replicas))
 
 
-def test_every_broker_listens_inside_and_outside_on_ports_of_its_own(listeners: dict[int, dict[str, Listener]]) -> None:
+def test_each_compose_broker_has_inside_and_outside_listeners_on_its_own_ports(
+    listeners: dict[int, dict[str, Listener]],
+) -> None:
     assert [sorted(of_one) for of_one in listeners.values()] == [["INSIDE", "OUTSIDE"]] * 3
-    bound = [one.port for of_one in listeners.values() for one in of_one.values()]
+    bound = [listener.port for of_one in listeners.values() for listener in of_one.values()]
     assert len(set(bound)) == 6
-    assert {one.host for of_one in listeners.values() for one in of_one.values()} == {"0.0.0.0"}
+    assert {listener.host for of_one in listeners.values() for listener in of_one.values()} == {"0.0.0.0"}
 
 
-def test_published_ports_are_the_outside_listeners_and_what_they_tell(
+def test_compose_publishes_the_ports_of_the_outside_listeners(
     services: dict[str, Any], listeners: dict[int, dict[str, Listener]]
 ) -> None:
     outside = [of_one["OUTSIDE"] for of_one in listeners.values()]
-    assert [f"{one.advertised_port}:{one.port}" for one in outside] == services["kafka"]["ports"]
-    assert {one.advertised_host for one in outside} == {"localhost"}
+    assert [f"{listener.advertised_port}:{listener.port}" for listener in outside] == services["kafka"]["ports"]
+    assert {listener.advertised_host for listener in outside} == {"localhost"}
 
 
-def test_inside_listeners_are_told_by_the_name_of_the_service(listeners: dict[int, dict[str, Listener]]) -> None:
+def test_compose_inside_listeners_advertise_the_service_name(listeners: dict[int, dict[str, Listener]]) -> None:
     for of_one in listeners.values():
         inside = of_one["INSIDE"]
         assert (inside.advertised_host, inside.advertised_port) == ("kafka", inside.port)
 
 
-def test_the_health_check_asks_every_broker(
+def test_compose_health_check_queries_every_broker(
     services: dict[str, Any], listeners: dict[int, dict[str, Listener]]
 ) -> None:
-    kind, program, switch, code = services["kafka"]["healthcheck"]["test"]
-    assert (kind, program, switch) == ("CMD", "python", "-c")
-    compile(code, "healthcheck", "exec")
-    ports = re.search(r"in \(([\d, ]+)\)", code)
-    assert ports is not None
-    assert [int(port) for port in ports[1].split(",")] == [of_one["INSIDE"].port for of_one in listeners.values()]
+    kind, program, command, *addresses = services["kafka"]["healthcheck"]["test"]
+    assert (kind, program, command) == ("CMD", "kafkaproto", "health")
+    health_addresses = health.parser().parse_args(addresses).addresses
+    assert health_addresses == [("127.0.0.1", of_one["INSIDE"].port) for of_one in listeners.values()]
 
 
-def test_the_image_copies_what_is_there_and_starts_the_script(services: dict[str, Any]) -> None:
-    text = services["kafka"]["build"]["dockerfile_inline"]
-    copied = [name for line in re.findall(r"^COPY (.+)$", text, re.MULTILINE) for name in line.split()[:-1]]
-    assert [name for name in copied if not (ROOT / name).exists()] == []
+def test_dockerfile_copies_all_files_that_the_build_needs(services: dict[str, Any]) -> None:
+    assert services["kafka"]["build"] == "."
+    lines = list(instructions((ROOT / "Dockerfile").read_text()))
+    copied = {name for kind, text in lines if kind == "COPY" for name in text.split()[:-1]}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    named = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
-    assert named | {"kafkaproto", "broker", "pipeline"} == set(copied)
-    assert 'ENTRYPOINT ["kafkaproto", "broker"]' in text
-    assert "kafkaproto" in project["project"]["scripts"]
-    version = re.search(r"^FROM python:(\d+\.\d+)", text, re.MULTILINE)
-    assert version is not None
-    assert f">={version[1]}" == project["project"]["requires-python"]
+    assert {"pyproject.toml", "README.md", *project["project"]["license-files"]} < copied
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {path.name for path in ROOT.iterdir() if not is_ignored(path.name, ignored)} == copied
+    assert not is_ignored("kafkaproto/cli.py", ignored)
+    assert is_ignored("kafkaproto/__pycache__/cli.cpython-311.pyc", ignored)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ADD a b",
+        "CMD kafkaproto",
+        "COPY --chown=1:1 a b",
+        "COPY *.py b/",
+        "ENTRYPOINT kafkaproto broker",
+        "FROM python:3.11 AS build",
+        "HEALTHCHECK CMD curl localhost",
+        "HEALTHCHECK --retry=1 CMD []",
+        "HEALTHCHECK NONE",
+        "RUN a && b",
+        "RUN <<EOF",
+        "USER kafka",
+        "WORKDIR app",
+    ],
+)
+def test_unknown_dockerfile_instruction_is_an_error_in_the_image_test(line: str, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(f"{line}\n")
+    with pytest.raises((NotKnown, ValueError)):
+        Image(tmp_path, tmp_path / "root", with_python=False)
 
 
 @pytest.mark.spark
-def test_the_spark_job_is_a_profile_that_waits_for_the_brokers(
+def test_compose_spark_job_is_a_profile_that_waits_for_the_brokers(
     services: dict[str, Any], options: Any, listeners: dict[int, dict[str, Listener]]
 ) -> None:
     from kafkaproto.pipeline import session, windowed_counts
@@ -110,5 +133,5 @@ def test_the_spark_job_is_a_profile_that_waits_for_the_brokers(
     assert spark["image"].startswith(f"spark:{session.CONNECTOR.rsplit(':', 1)[1]}")
     job = windowed_counts.parser().parse_args(command[script + 1 :])
     inside = [of_one["INSIDE"] for of_one in listeners.values()]
-    assert job.bootstrap == ",".join(f"{one.advertised_host}:{one.advertised_port}" for one in inside)
+    assert job.bootstrap == ",".join(f"{listener.advertised_host}:{listener.advertised_port}" for listener in inside)
     assert {job.source, job.target} == {name for name, _, _ in options.topic}

@@ -1,4 +1,4 @@
-"""Import direction is a failing test (house §3): each contract holds, and breaks when somebody crosses it."""
+"""Import directions are enforced by tests (docs/explanation/architecture.md): each contract holds, and a forbidden import breaks it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CROSSINGS = [
 
 
 def lint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # A cache of its own, and the copy first on the path: the installed project must not be what is looked at.
+    # Its own cache, and the copy first on the path: the installed project must not be checked instead.
     return subprocess.run(
         [str(Path(sys.executable).parent / "lint-imports"), "--no-cache", *arguments],
         cwd=folder,
@@ -58,13 +58,13 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_contract_holds() -> None:
+def test_every_import_contract_holds() -> None:
     result = lint(ROOT)
     assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize(("contract", "file", "line"), CROSSINGS, ids=[f"{c}: {line}" for c, _, line in CROSSINGS])
-def test_a_violation_of_a_contract_fails(copy: Path, contract: str, file: str, line: str) -> None:
+def test_each_import_contract_fails_on_a_violating_import(copy: Path, contract: str, file: str, line: str) -> None:
     crossed = copy / file
     crossed.write_text(crossed.read_text() + f"\n\n{line}\n")
     result = lint(copy, "--contract", contract)
@@ -72,7 +72,7 @@ def test_a_violation_of_a_contract_fails(copy: Path, contract: str, file: str, l
     assert "BROKEN" in result.stdout
 
 
-def test_every_contract_has_a_violation_here() -> None:
+def test_every_import_contract_has_a_violation_test() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     ids = {line.split('"')[1] for line in text.splitlines() if line.startswith('id = "')}
     assert ids == {contract for contract, _, _ in CROSSINGS}

@@ -1,4 +1,4 @@
-"""The import graph has no cycle, with imports inside functions and under `TYPE_CHECKING` counted."""
+"""The import graph has no cycle, including imports inside functions and under `TYPE_CHECKING`."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ def cycles(graph: grimp.ImportGraph) -> list[tuple[str, ...]]:
 
     A cycle is its modules in order of import, from the first by name: the last imports the first.
     """
-    found = set()
+    all_cycles = set()
     for importer in graph.modules:
         for imported in graph.find_modules_directly_imported_by(importer):
             way_back = shortest_path(graph, imported, importer)
             if way_back is not None:
                 first = way_back.index(min(way_back))
-                found.add((*way_back[first:], *way_back[:first]))
-    return sorted(found)
+                all_cycles.add((*way_back[first:], *way_back[:first]))
+    return sorted(all_cycles)
 
 
 def shortest_path(graph: grimp.ImportGraph, start: str, end: str) -> list[str] | None:
     """Return the modules of a shortest chain of imports, both ends included. Among equals the first by name wins."""
-    came_from = {start: ""}
+    predecessors = {start: ""}
     reached = [start]
     for module in reached:
         if module == end:
             path = [module]
-            while came_from[path[-1]]:
-                path.append(came_from[path[-1]])
+            while predecessors[path[-1]]:
+                path.append(predecessors[path[-1]])
             return path[::-1]
         for imported in sorted(graph.find_modules_directly_imported_by(module)):
-            if imported not in came_from:
-                came_from[imported] = module
+            if imported not in predecessors:
+                predecessors[imported] = module
                 reached.append(imported)
     return None
 
 
 def report(graph: grimp.ImportGraph) -> str:
     """Return the name of each cycle with the line of each of its imports, or an empty text if there is none."""
-    found = cycles(graph)
-    lines = [f"{len(found)} import cycles:"] if found else []
-    for cycle in found:
+    import_cycles = cycles(graph)
+    lines = [f"{len(import_cycles)} import cycles:"] if import_cycles else []
+    for cycle in import_cycles:
         lines += ["", " -> ".join((*cycle, cycle[0])), *steps(graph, cycle)]
     return "\n".join(lines)
 
@@ -75,13 +75,13 @@ def graph() -> grimp.ImportGraph:
     return graph_of(PACKAGE)
 
 
-def test_there_is_no_import_cycle(graph: grimp.ImportGraph) -> None:
-    found = report(graph)
-    if found:
-        pytest.fail(found, pytrace=False)
+def test_import_graph_has_no_cycle(graph: grimp.ImportGraph) -> None:
+    text = report(graph)
+    if text:
+        pytest.fail(text, pytrace=False)
 
 
-def test_every_file_of_the_three_packages_is_in_the_graph(graph: grimp.ImportGraph) -> None:
+def test_import_graph_contains_every_module_of_the_packages(graph: grimp.ImportGraph) -> None:
     folders = {"kafkaproto": "kafkaproto", "broker": "kafkaproto.broker", "pipeline": "kafkaproto.pipeline"}
     expected = set()
     for folder, package in folders.items():
@@ -117,12 +117,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_package_without_cycles_has_an_empty_report(folder: Path) -> None:
+def test_acyclic_package_has_an_empty_cycle_report(folder: Path) -> None:
     assert report(made_up(folder, "acyclic_package", CHAIN)) == ""
 
 
 @pytest.mark.parametrize("back", BACK)
-def test_an_import_back_closes_a_cycle(folder: Path, back: str) -> None:
+def test_import_in_the_opposite_direction_is_reported_as_a_cycle(folder: Path, back: str) -> None:
     name = f"cyclic_package_{[*BACK].index(back)}"
     graph = made_up(folder, name, {**CHAIN, "bottom": BACK[back]})
     assert cycles(graph) == [
@@ -131,7 +131,7 @@ def test_an_import_back_closes_a_cycle(folder: Path, back: str) -> None:
     ]
 
 
-def test_the_report_names_the_modules_in_order_and_the_line_of_each_import(folder: Path) -> None:
+def test_cycle_report_names_modules_in_order_with_import_lines(folder: Path) -> None:
     graph = made_up(folder, "reported_package", {"a": "import {name}.b\n", "b": "\n\nfrom {name} import a\n"})
     assert report(graph).splitlines() == [
         "1 import cycles:",
@@ -142,7 +142,7 @@ def test_the_report_names_the_modules_in_order_and_the_line_of_each_import(folde
     ]
 
 
-def test_cycles_apart_from_each_other_are_all_reported(folder: Path) -> None:
+def test_separate_import_cycles_are_all_reported(folder: Path) -> None:
     pair = "from {name} import {{}}\n"
     texts = {"a": "b", "b": "a", "c": "d", "d": "c", "e": "a"}
     graph = made_up(folder, "paired_package", {module: pair.replace("{{}}", other) for module, other in texts.items()})

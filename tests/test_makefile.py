@@ -1,4 +1,4 @@
-"""The Makefile: what it lists, what it runs, and what it says when something is missing on the machine."""
+"""The Makefile: its targets, the commands that it runs, and its errors about missing programs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.pipeline.session import TESTED_PYSPARK
 from tests.rules import SLOW_MARKERS
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = (
-    "demo",
-    "report",
-    "test",
-    "test-all",
-    "conformance",
-    "long",
-    "fuzz",
-    "check",
-    "generate",
-    "rules",
-    "bench",
-    "race",
-    "ab",
-    "broker",
-)
+LISTED = ("demo", "broker", "report", "conformance", "test", "test-all", "check", "docs", "ab", "race", "bench", "long")
+"""The listed targets in the order in which a newcomer needs them. fuzz, generate and rules are not listed."""
+LONGEST_LINE = 140
 MAKE = shutil.which("make")
 
 
@@ -52,11 +40,11 @@ def make(*arguments: str, path: str | None = None) -> subprocess.CompletedProces
 
 @pytest.fixture
 def bare_path(tmp_path: Path) -> Path:
-    """A PATH with the tools that any machine has, and neither Python nor Java."""
+    """Return a PATH with the tools of any machine, but without Python and Java."""
     for name in ("sh", "bash", "uname", "grep", "test", "touch", "echo"):
-        found = shutil.which(name)
-        if found is not None:
-            (tmp_path / name).symlink_to(found)
+        path = shutil.which(name)
+        if path is not None:
+            (tmp_path / name).symlink_to(path)
     return tmp_path
 
 
@@ -66,19 +54,26 @@ def program(folder: Path, name: str, text: str) -> None:
     page.chmod(0o755)
 
 
-def test_make_alone_lists_every_target() -> None:
+def test_make_without_a_target_lists_the_main_commands() -> None:
     result = make()
     assert (result.returncode, result.stderr) == (0, "")
-    assert re.findall(r"^make ([\w-]+)", result.stdout, re.MULTILINE) == list(TARGETS)
+    lines = result.stdout.splitlines()
+    assert [re.findall(r"^make ([\w-]+)  ", line) for line in lines] == [[target] for target in LISTED]
+    assert max(map(len, lines)) <= LONGEST_LINE
 
 
-def test_every_module_that_is_run_exists() -> None:
+@pytest.mark.parametrize("target", LISTED)
+def test_every_listed_command_exists(target: str) -> None:
+    assert make("-n", target, f"PYTHON={sys.executable}", "TRACE=trace").returncode == 0
+
+
+def test_every_module_run_by_the_makefile_exists() -> None:
     modules = set(re.findall(r"python -m ([\w.]+)", (ROOT / "Makefile").read_text())) - {"venv", "pip", "pytest"}
     assert {"kafkaproto.pipeline.demo", "tests.rules", "kafkaproto.generator", "benchmarks.race"} <= modules
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
 
 
-def test_spark_0_leaves_spark_out() -> None:
+def test_make_demo_with_spark_0_runs_without_spark() -> None:
     plan = make("-n", "demo", "SPARK=0", f"PYTHON={sys.executable}")
     assert plan.returncode == 0
     assert "kafkaproto.pipeline.demo --without-spark" in plan.stdout
@@ -88,10 +83,18 @@ def test_spark_0_leaves_spark_out() -> None:
     assert "java -version" in plan.stdout
 
 
-def test_make_test_leaves_out_what_needs_more_than_python_and_test_all_does_not() -> None:
+def test_make_installs_the_pyspark_version_with_the_tested_connector() -> None:
+    plan = make("-n", "-B", ".venv/.installed-all", f"PYTHON={sys.executable}").stdout
+    file = re.search(r"pip install .*--constraint (\S+) --editable '\.\[dev,spark\]'", plan)
+    assert file is not None
+    lines = [line for line in (ROOT / file[1]).read_text().splitlines() if not line.startswith("#")]
+    assert lines == [f"pyspark=={TESTED_PYSPARK}"]
+
+
+def test_make_test_excludes_slow_and_java_tests_and_test_all_includes_them() -> None:
     plan = make("-n", "test", f"PYTHON={sys.executable}")
     assert "-m pytest" in plan.stdout
-    assert "--dist loadfile" in plan.stdout  # one Spark session: all its tests are in one file
+    assert "--dist loadfile" in plan.stdout  # for one Spark session all its tests must run in one process
     expression = re.search(r'-m "(not .*?)"', plan.stdout)
     assert expression is not None and set(re.findall(r"not (\w+)", expression[1])) == SLOW_MARKERS
     assert "java -version" not in plan.stdout
@@ -99,15 +102,15 @@ def test_make_test_leaves_out_what_needs_more_than_python_and_test_all_does_not(
     assert "-m pytest" in everything and "not java" not in everything
 
 
-def test_ci_checks_and_runs_all_tests(tmp_path: Path) -> None:
-    for name in ("make", "chromium", "valgrind"):
+def test_ci_script_runs_make_check_and_all_tests(tmp_path: Path) -> None:
+    for name in ("make", "chromium", "valgrind", "mvn", "go", "npm"):
         program(tmp_path, name, f'echo "{name} $@" >> "{tmp_path}/calls"')
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     subprocess.run([ROOT / ".ci" / "run"], cwd=tmp_path, env=environment, capture_output=True, timeout=30, check=True)
-    assert (tmp_path / "calls").read_text().splitlines() == ["make check", "make test-all"]
+    assert (tmp_path / "calls").read_text().splitlines() == ["make check", "make test-all", "make docs"]
 
 
-def test_the_broker_gets_its_racks_and_what_is_added() -> None:
+def test_make_broker_passes_racks_and_extra_arguments() -> None:
     from kafkaproto.broker.server.main import parser
 
     plan = make("-n", "broker", "ARGS=--port 0 -c fetch.max.bytes=2048", f"PYTHON={sys.executable}")
@@ -119,14 +122,14 @@ def test_the_broker_gets_its_racks_and_what_is_added() -> None:
     assert settings["fetch.max.bytes"] == "2048"
 
 
-def test_make_ab_compares_with_head_or_with_what_is_given() -> None:
+def test_make_ab_compares_with_head_or_the_given_base() -> None:
     plan = make("-n", "ab", f"PYTHON={sys.executable}")
     assert plan.stdout.rstrip().endswith("-m benchmarks.ab HEAD")
     plan = make("-n", "ab", "BASE=v1.0", "ARGS=--only race", f"PYTHON={sys.executable}")
     assert plan.stdout.rstrip().endswith("-m benchmarks.ab v1.0 --only race")
 
 
-def test_a_missing_or_old_python_is_named_with_how_to_get_one(bare_path: Path) -> None:
+def test_make_reports_a_missing_or_old_python_with_the_install_command(bare_path: Path) -> None:
     result = make("needs", path=str(bare_path))
     assert result.returncode != 0
     assert "Python 3.11 or later is missing" in result.stderr
@@ -137,7 +140,7 @@ def test_a_missing_or_old_python_is_named_with_how_to_get_one(bare_path: Path) -
     assert "apt install" in result.stderr and "brew install" in result.stderr
 
 
-def test_a_missing_or_old_java_is_named_with_how_to_get_one(bare_path: Path) -> None:
+def test_make_reports_a_missing_or_old_java_with_the_install_command(bare_path: Path) -> None:
     result = make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path))
     assert result.returncode != 0
     assert "A JDK 17 or later is missing" in result.stderr
@@ -149,7 +152,7 @@ def test_a_missing_or_old_java_is_named_with_how_to_get_one(bare_path: Path) -> 
         assert make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path)).returncode == 0
 
 
-def test_windows_is_refused_in_one_line(bare_path: Path) -> None:
+def test_make_on_windows_is_refused_in_one_line(bare_path: Path) -> None:
     (bare_path / "uname").unlink()
     program(bare_path, "uname", "echo MINGW64_NT-10.0")
     result = make("needs", f"PYTHON={sys.executable}", path=str(bare_path))
@@ -163,9 +166,10 @@ def test_windows_is_refused_in_one_line(bare_path: Path) -> None:
         ("needs-browser", "A browser", "apt install chromium"),
         ("needs-valgrind", "valgrind", "apt install valgrind"),
         ("needs-go", "Go", "apt install golang-go"),
+        ("needs-clients", "mvn", "apt install maven golang-go npm"),
     ],
 )
-def test_what_else_is_missing_is_named_with_how_to_get_it(
+def test_make_reports_other_missing_programs_with_the_install_command(
     bare_path: Path, target: str, program: str, command: str
 ) -> None:
     result = make(target, f"PYTHON={sys.executable}", path=str(bare_path))

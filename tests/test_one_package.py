@@ -21,7 +21,7 @@ atexit.register(lambda: open(os.environ["MODULES_FILE"], "w").write("\\n".join(s
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment in which a Python process writes the names of its modules to `MODULES_FILE` when it ends."""
+    """Return an environment in which a Python process writes the names of its modules to `MODULES_FILE` at exit."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(REPORT)
     return {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "MODULES_FILE": str(tmp_path / "modules")}
@@ -44,7 +44,9 @@ def assert_one_name(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("switch", [["-m", "broker"], ["-mbroker"], ["-Bm", "broker"], ["-m", "kafkaproto.broker"]])
-def test_a_broker_of_a_checkout_runs_under_one_name(environment: dict[str, str], switch: list[str]) -> None:
+def test_broker_run_from_a_checkout_loads_each_module_under_one_name(
+    environment: dict[str, str], switch: list[str]
+) -> None:
     command = [sys.executable, *switch, "--port", "0", "--topic", "broker:1"]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -55,7 +57,9 @@ def test_a_broker_of_a_checkout_runs_under_one_name(environment: dict[str, str],
 
 
 @pytest.mark.parametrize("module", ["pipeline.trace.tables", "kafkaproto.pipeline.trace.tables"])
-def test_a_job_of_a_checkout_runs_under_one_name(environment: dict[str, str], tmp_path: Path, module: str) -> None:
+def test_job_run_from_a_checkout_loads_each_module_under_one_name(
+    environment: dict[str, str], tmp_path: Path, module: str
+) -> None:
     write(tmp_path / "trace", traffic())
     done = run(environment, "-m", module, str(tmp_path / "trace"), str(tmp_path / "out"), "--without-spark")
     assert done.returncode == 0, done.stderr
@@ -63,7 +67,7 @@ def test_a_job_of_a_checkout_runs_under_one_name(environment: dict[str, str], tm
     assert_one_name(environment)
 
 
-def test_a_fixture_runs_under_one_name(environment: dict[str, str], tmp_path: Path) -> None:
+def test_pytest_fixture_loads_each_module_under_one_name(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it(kafka_cluster):\n    assert kafka_cluster.bootstrap\n")
     done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
     assert done.returncode == 0, done.stdout
@@ -79,27 +83,29 @@ def test_a_fixture_runs_under_one_name(environment: dict[str, str], tmp_path: Pa
         ("from pipeline.kafka_py.source import KafkaPy", ["kafkaproto.pipeline"]),
     ],
 )
-def test_the_old_imports_name_the_new_ones(environment: dict[str, str], statement: str, names: list[str]) -> None:
+def test_old_import_names_raise_an_error_with_the_new_names(
+    environment: dict[str, str], statement: str, names: list[str]
+) -> None:
     done = run(environment, "-c", f"import kafkaproto.api; {statement}")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ImportError: ")
     assert [name for name in names if name not in last] == []
 
 
-def test_a_module_that_does_not_exist_is_one_error_of_python(environment: dict[str, str]) -> None:
+def test_missing_module_under_an_old_package_name_gives_one_python_error(environment: dict[str, str]) -> None:
     done = run(environment, "-m", "pipeline.nothing")
     assert done.returncode == 1
     assert "No module named kafkaproto.pipeline.nothing" in done.stderr
 
 
-def test_this_run_has_loaded_no_module_under_an_old_name() -> None:
+def test_current_test_run_has_loaded_no_module_under_an_old_name() -> None:
     import kafkaproto.pipeline.trace.tables
     import kafkaproto.testing  # noqa: F401
 
     assert [name for name in sys.modules if name.split(".")[0] in ("broker", "pipeline")] == []
 
 
-def test_another_program_under_dash_m_that_imports_an_old_name_is_refused(tmp_path: Path) -> None:
+def test_importing_an_old_package_name_from_another_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "launcher").mkdir()
     (tmp_path / "launcher" / "__init__.py").write_text("import broker")
     (tmp_path / "launcher" / "__main__.py").write_text("")

@@ -1,4 +1,4 @@
-"""The package as strangers install it: one top-level name, beside other people's packages called `broker` and `pipeline`."""
+"""The installed package: one top-level name, next to other packages called `broker` and `pipeline`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from email import message_from_bytes
+from email.message import Message
+from email.policy import default
 from pathlib import Path
 
 import pytest
@@ -31,11 +34,27 @@ def test_orders(kafka_cluster):
     assert len(kafka_cluster.records("orders")) == 2
     assert broker.OWNER == pipeline.OWNER == "somebody else"
 """
+PYTHON_3 = "Programming Language :: Python :: 3."
+TYPED = """
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.conformance.subject import profiles
+from kafkaproto.pipeline.kafka_py.options import source_settings
+from kafkaproto.pytest_plugin import MARKER
+from kafkaproto.testing import cluster
+
+reveal_type(Cluster(1).nodes)
+reveal_type(profiles())
+reveal_type(source_settings({}, streaming=False).topics)
+reveal_type(MARKER)
+with cluster() as c:
+    reveal_type(c.bootstrap)
+"""
+REVEALED = ["list[kafkaproto.broker.node.Node]", "list[str]", "tuple[str, ...]", "str", "str"]
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, so that building leaves nothing in it and takes nothing left from an earlier build."""
+    """Copy the checkout, so that building neither changes it nor uses files of an earlier build."""
     copy = tmp_path_factory.mktemp("checkout") / "kafkaproto"
     shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
     return copy
@@ -56,8 +75,22 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def unpacked_sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    shutil.unpack_archive(built(checkout, folder / "built", "sdist"), folder / "unpacked")
+    [source] = (folder / "unpacked").iterdir()
+    return source
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    [text] = [data for name, data in contents(wheel).items() if name.endswith(".dist-info/METADATA")]
+    return message_from_bytes(text, policy=default)
+
+
+@pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel and the decoys; packages of others are those of this run, behind them on the path."""
+    """Return the Python of an environment with the wheel and the decoys. Third-party packages of this run are behind them on the path."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
@@ -67,7 +100,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in DECOYS:
         (site / name).mkdir()
         (site / name / "__init__.py").write_text('OWNER = "somebody else"\n')
-    (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")  # its own .pth files are not read
+    (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")  # its .pth files are not read
     return python
 
 
@@ -87,7 +120,7 @@ def contents(archive: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in opened.namelist()}
 
 
-def test_a_wheel_has_one_top_level_name_and_every_module(wheel: Path) -> None:
+def test_wheel_has_one_top_level_name_and_contains_every_module(wheel: Path) -> None:
     names = contents(wheel).keys()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"kafkaproto"}
     ours = {f"kafkaproto/{path.relative_to(ROOT)}" for folder in DECOYS for path in (ROOT / folder).rglob("*.py")} | {
@@ -99,26 +132,79 @@ def test_a_wheel_has_one_top_level_name_and_every_module(wheel: Path) -> None:
     assert profiles and profiles <= names
 
 
-def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(wheel: Path, checkout: Path, tmp_path: Path) -> None:
-    sdist = built(checkout, tmp_path / "sdist", "sdist")
-    shutil.unpack_archive(sdist, tmp_path / "unpacked")
-    [source] = (tmp_path / "unpacked").iterdir()
-    assert contents(built(source, tmp_path / "wheel", "wheel")) == contents(wheel)
+def test_wheel_built_from_the_sdist_equals_the_wheel_of_the_checkout(
+    wheel: Path, unpacked_sdist: Path, tmp_path: Path
+) -> None:
+    assert contents(built(unpacked_sdist, tmp_path / "wheel", "wheel")) == contents(wheel)
 
 
-def test_the_package_is_loaded_from_the_wheel(python: Path, tmp_path: Path) -> None:
-    said = run(python, tmp_path, "-c", "import kafkaproto, broker; print(kafkaproto.__file__, broker.OWNER)")
-    assert said.startswith(str(python.parent.parent))
-    assert said.endswith("somebody else\n")
+def test_sdist_contains_every_file_of_the_repository(unpacked_sdist: Path) -> None:
+    """Its tests need them, and `make test` runs in it."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert len(listed) > 500
+    assert [name for name in listed if not (unpacked_sdist / name).exists()] == []
 
 
-def test_a_fixture_works_beside_packages_called_broker_and_pipeline(python: Path, tmp_path: Path) -> None:
+def test_package_metadata_lists_python_versions_and_extras_but_no_author(metadata: Message) -> None:
+    versions = [
+        classifier.rpartition(" ")[2] for classifier in metadata.get_all("Classifier", []) if PYTHON_3 in classifier
+    ]
+    assert versions == ["3.11", "3.12", "3.13"]
+    assert f">={versions[0]}" == metadata["Requires-Python"]
+    assert {"spark", "demo", "conformance"} <= {*metadata.get_all("Provides-Extra", [])}
+    assert metadata["Keywords"] and metadata["Summary"] and metadata["License-Expression"] == "Apache-2.0"
+    assert [name for name in ("Author", "Author-email", "Maintainer", "Maintainer-email") if name in metadata] == []
+
+
+def test_package_description_contains_no_relative_link(metadata: Message) -> None:
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith(("https://", "#"))] == []
+    assert "def test_a_client_over_its_quota_is_throttled(kafka_cluster):" in text
+
+
+def test_readme_starts_with_installation_and_names_existing_extras(metadata: Message) -> None:
+    text = (ROOT / "README.md").read_text()
+    commands = re.findall(r"pip install '?((?:\.|kafkaproto)[^\s'`]*)", text)
+    assert commands[0] == "."
+    assert text.index("pip install .") < text.index("```python")
+    extras = {extra for command in commands for extra in re.findall(r"[\w-]+", command.partition("[")[2])}
+    assert {"spark", "demo", "conformance"} <= extras <= {*metadata.get_all("Provides-Extra", [])}
+
+
+def test_installed_package_has_types_that_mypy_uses(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(TYPED)
+    command = ["-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")]
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    done = subprocess.run(
+        [sys.executable, *command, "program.py"],
+        cwd=tmp_path,
+        env=kept,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    assert re.findall(r'Revealed type is "([^"]+)"', done.stdout) == REVEALED
+    assert done.returncode == 0, done.stdout
+
+
+def test_installed_package_is_imported_from_the_wheel(python: Path, tmp_path: Path) -> None:
+    output = run(python, tmp_path, "-c", "import kafkaproto, broker; print(kafkaproto.__file__, broker.OWNER)")
+    assert output.startswith(str(python.parent.parent))
+    assert output.endswith("somebody else\n")
+
+
+def test_fixture_works_next_to_other_packages_named_broker_and_pipeline(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(SUITE)
-    said = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    assert "1 passed" in said
+    output = run(python, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert "1 passed" in output
 
 
-def test_the_command_starts_a_broker_and_ends_it(python: Path, tmp_path: Path) -> None:
+def test_installed_command_starts_and_stops_a_broker(python: Path, tmp_path: Path) -> None:
     command = [str(python.with_name("kafkaproto")), "broker", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -127,8 +213,8 @@ def test_the_command_starts_a_broker_and_ends_it(python: Path, tmp_path: Path) -
     assert process.returncode == 0
 
 
-def test_the_conformance_suite_runs_on_the_installed_broker(python: Path, tmp_path: Path) -> None:
-    """From a folder whose own pytest settings and conftest would break it."""
+def test_conformance_suite_runs_on_the_installed_broker(python: Path, tmp_path: Path) -> None:
+    """The suite runs in a folder whose pytest settings and conftest would break it."""
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (tmp_path / "conftest.py").write_text("raise RuntimeError\n")
     script = str(python.with_name("kafkaproto"))
@@ -139,7 +225,7 @@ def test_the_conformance_suite_runs_on_the_installed_broker(python: Path, tmp_pa
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         try:
-            said = run(
+            output = run(
                 python,
                 tmp_path,
                 script,
@@ -151,12 +237,12 @@ def test_the_conformance_suite_runs_on_the_installed_broker(python: Path, tmp_pa
             )
         finally:
             process.terminate()
-    passed = re.search(rf"^{re.escape(address)}: (\d+) ok$", said, re.MULTILINE)
-    assert passed and int(passed[1]) > 20, said
-    assert "| F-7" in said
+    passed = re.search(rf"^{re.escape(address)}: (\d+) ok$", output, re.MULTILINE)
+    assert passed and int(passed[1]) > 20, output
+    assert "| F-7" in output
 
 
-def test_the_command_makes_tables_of_a_trace(python: Path, tmp_path: Path) -> None:
+def test_installed_command_builds_tables_of_a_trace(python: Path, tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     script = str(python.with_name("kafkaproto"))
     run(python, tmp_path, script, "tables", "trace", "out", "--without-spark")
@@ -167,7 +253,20 @@ def test_the_command_makes_tables_of_a_trace(python: Path, tmp_path: Path) -> No
     assert "kafkaproto.zip" in run(python, tmp_path, "-c", program, PYTHONPATH="kafkaproto.zip")
 
 
-def test_the_demo_starts_the_installed_broker_and_writes_below_the_current_folder(python: Path, tmp_path: Path) -> None:
+def test_demo_of_an_installed_package_writes_below_the_current_folder(python: Path, tmp_path: Path) -> None:
     arguments = ("-m", "kafkaproto.pipeline.demo", "--without-spark", "--only", "limits")
     assert "DIFFERS" not in run(python, tmp_path, *arguments)
     assert list((tmp_path / "build" / "demo" / "trace").glob("*.kptrace"))
+
+
+def test_wheel_package_and_command_have_the_same_version(wheel: Path, python: Path, tmp_path: Path) -> None:
+    version = run(python, tmp_path, "-c", "import kafkaproto; print(kafkaproto.__version__)").strip()
+    assert wheel.name.startswith(f"kafkaproto-{version}-")
+    assert run(python, tmp_path, "-m", "kafkaproto.cli", "--version") == f"kafkaproto {version}\n"
+
+
+def test_start_report_of_an_installed_broker_names_an_existing_documentation_file(python: Path, tmp_path: Path) -> None:
+    program = "from kafkaproto.broker.server.start_report import documentation; print(documentation())"
+    page = Path(run(python, tmp_path, "-c", program).strip())
+    assert page.is_relative_to(python.parent.parent.resolve()) and page.name == "README.md"
+    assert page.read_text() == (ROOT / "README.md").read_text()

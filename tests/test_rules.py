@@ -1,4 +1,4 @@
-"""The table of rules and tests: `tests.rules` reads markers and reports each kind of fault."""
+"""The tables of rules and tests: `tests.rules` reads markers and reports each kind of fault."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests import rules
-from tests.rules import Proof, Rule, problems, proofs, table
+from tests.rules import Proof, Rule, problems, proofs, written
 
-PAGE = """# Rules
+PAGE = """# F. Fetch
 
-## F. Fetch
-
-### F-7 The first batch
+## F-7 The first batch
 Text.
 
-### D9b Static quotas
+## D9b Static quotas
 Text.
 
-### T-9 For clients
+## GC-9 For clients
 No test: it tells clients what to do.
 """
 MODULE = """
@@ -42,19 +40,19 @@ def test_three(): ...
 
 def test_without_a_rule(): ...
 """
-KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("T-9", "For clients", True)]
+KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("GC-9", "For clients", True)]
 
 
 def proven(*numbers: str, is_fast: bool = True) -> list[Proof]:
     return [Proof(number, "tests/test_x.py", "test_x", is_fast) for number in numbers]
 
 
-def test_rules_are_read_from_the_page() -> None:
+def test_rules_are_parsed_from_the_rules_page() -> None:
     assert rules.rules(PAGE) == KNOWN
 
 
 @pytest.mark.parametrize(("marker", "is_fast"), [("pytest.mark.java", False), ("pytest.mark.clients", True)])
-def test_markers_are_read_from_functions_classes_and_modules(tmp_path: Path, marker: str, is_fast: bool) -> None:
+def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path, marker: str, is_fast: bool) -> None:
     folder = tmp_path / "tests"
     folder.mkdir()
     (folder / "test_x.py").write_text(MODULE.format(marker=marker))
@@ -71,21 +69,24 @@ def test_markers_are_read_from_functions_classes_and_modules(tmp_path: Path, mar
     [
         (proven("F-7"), "rule D9b has no test"),
         (proven("F-7") + proven("D9b", is_fast=False), "rule D9b has no test that `make test` runs"),
-        (proven("F-7", "D9b", "F-99"), "names rule F-99, which RULES.md does not have"),
-        (proven("F-7", "D9b", "T-9"), "rule T-9 has a test: remove its line"),
+        (proven("F-7", "D9b", "F-99"), "names rule F-99, which docs/rules does not have"),
+        (proven("F-7", "D9b", "GC-9"), "rule GC-9 has a test: remove its line"),
     ],
 )
-def test_each_fault_of_a_marker_is_one_line(named: list[Proof], fault: str) -> None:
-    (line,) = problems(KNOWN, named, "")
+def test_each_invalid_rule_marker_is_reported_in_one_line(named: list[Proof], fault: str) -> None:
+    (line,) = problems({"fetch.md": PAGE}, named)
     assert fault in line
 
 
-def test_a_rule_that_is_on_the_page_twice_is_a_fault() -> None:
-    assert problems([*KNOWN, KNOWN[0]], proven("F-7", "D9b"), "") == ["rule F-7 is in RULES.md 2 times"]
+def test_rule_defined_twice_is_reported() -> None:
+    pages = {"fetch.md": PAGE, "other.md": "# X\n\n## F-7 Again\n"}
+    assert problems(pages, proven("F-7", "D9b")) == ["docs/rules has rule F-7 2 times"]
 
 
-def test_a_table_that_is_not_current_is_a_fault() -> None:
+def test_outdated_rules_table_is_reported() -> None:
     named = proven("F-7", "D9b")
-    assert problems(KNOWN, named, table(KNOWN, named)) == []
-    (line,) = problems(KNOWN, named, table(KNOWN, named[:1]))
-    assert "run python -m tests.rules --write" in line
+    current = written(PAGE, named)
+    assert current.startswith(PAGE) and problems({"fetch.md": current}, named) == []
+    assert written(current, named) == current
+    (line,) = problems({"fetch.md": written(PAGE, named[:1])}, named)
+    assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"

@@ -1,4 +1,4 @@
-"""Files and classes stay small: what is larger stands in one list with its reason."""
+"""Size limits of files and classes; each exception is listed with its reason."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EXCEPTIONS = {
     "broker/log/replica_log.py::ReplicaLog": "offsets, epochs and producers of a log change together in append, truncate "
     "and delete: apart, each part could be changed alone",
 }
-"""A file, or `file::Class`, above a limit, and why it is not split. A file and a class in it are two entries."""
+"""A file, or `file::Class`, above a limit, and the reason not to split it. A file and a class in it are two entries."""
 
 
 class Size(NamedTuple):
-    """A file or class: what it is called in `EXCEPTIONS`, and which limits it exceeds."""
+    """A file or class: its key in `EXCEPTIONS`, and the limits that it exceeds."""
 
     name: str
     excess: str
@@ -75,9 +75,9 @@ def excess_of(cls: ast.ClassDef) -> str:
     return " and ".join(excesses)
 
 
-def problems(found: Iterable[Size], exceptions: Mapping[str, str]) -> list[str]:
-    """Return what is too large without a reason, and the exceptions that are needless, without a reason or too many."""
-    excesses = {size.name: size.excess for size in found if size.excess}
+def problems(sizes_found: Iterable[Size], exceptions: Mapping[str, str]) -> list[str]:
+    """Return files and classes above a limit without a reason, and exceptions that are needless, without a reason or too many."""
+    excesses = {size.name: size.excess for size in sizes_found if size.excess}
     lines = [f"{name} has {excess}: split it" for name, excess in excesses.items() if name not in exceptions]
     for name, reason in exceptions.items():
         if name not in excesses:
@@ -89,14 +89,14 @@ def problems(found: Iterable[Size], exceptions: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def test_what_is_larger_than_the_limits_is_listed_with_its_reason() -> None:
-    found = problems(sizes(ROOT), EXCEPTIONS)
-    if found:
+def test_every_file_and_class_above_the_size_limits_is_a_listed_exception() -> None:
+    messages = problems(sizes(ROOT), EXCEPTIONS)
+    if messages:
         limits = f"limits: {FILE_LINES} lines a file, {CLASS_LINES} lines and {CLASS_METHODS} methods a class"
-        pytest.fail("\n".join([limits, *found]), pytrace=False)
+        pytest.fail("\n".join([limits, *messages]), pytrace=False)
 
 
-def test_every_hand_written_file_is_measured_once() -> None:
+def test_size_check_measures_every_hand_written_file_once() -> None:
     names = [size.name for size in sizes(ROOT)]
     assert len(names) == len({*names})
     assert {"kafkaproto/message.py", "broker/cluster.py", "pipeline/trace/report/figures.py"} <= {*names}
@@ -105,7 +105,7 @@ def test_every_hand_written_file_is_measured_once() -> None:
 
 
 def made_up(folder: Path, text: str) -> list[Size]:
-    """Write one module of a made-up project and return what of it exceeds a limit."""
+    """Write one module of a made-up project and return its files and classes above a limit."""
     (folder / "broker").mkdir()
     (folder / "broker" / "large.py").write_text(text)
     return [size for size in sizes(folder) if size.excess]
@@ -134,12 +134,14 @@ METHODS = [
         ("def f():\n    class C:\n" + "        x = 0\n" * 300, [("broker/large.py::f.C", "301 lines")]),
     ],
 )  # fmt: skip
-def test_lines_above_a_limit_are_found(tmp_path: Path, text: str, excess: list[tuple[str, str]]) -> None:
+def test_size_check_finds_files_and_classes_above_a_limit(
+    tmp_path: Path, text: str, excess: list[tuple[str, str]]
+) -> None:
     assert made_up(tmp_path, text) == excess
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_kind_of_method_counts(tmp_path: Path, method: str) -> None:
+def test_size_check_counts_every_kind_of_method(tmp_path: Path, method: str) -> None:
     text = "class C:\n    def g(self):\n        def inner(): ...\n"
     more = [f"    {method.format(number)}\n" for number in range(25)]
     assert made_up(tmp_path, text + "".join(more)) == [("broker/large.py::C", "26 methods")]
@@ -150,7 +152,7 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
 
 
 @pytest.mark.parametrize(
-    ("exceptions", "found"),
+    ("exceptions", "messages"),
     [
         ({"a.py": "one table", "a.py::A": "one table"}, []),
         ({"a.py": "one table"}, ["a.py::A has 30 methods: split it"]),
@@ -161,11 +163,13 @@ LARGE = [Size("a.py", "500 lines"), Size("a.py::A", "30 methods"), Size("b.py", 
         ({"a.py": "one table", "a.py::A": " "}, ["a.py::A has no reason"]),
     ],
 )
-def test_a_missing_a_needless_and_an_empty_exception_are_problems(exceptions: dict[str, str], found: list[str]) -> None:
-    assert problems(LARGE, exceptions) == found
+def test_size_check_reports_missing_unneeded_and_unexplained_exceptions(
+    exceptions: dict[str, str], messages: list[str]
+) -> None:
+    assert problems(LARGE, exceptions) == messages
 
 
-def test_more_than_five_exceptions_are_a_problem() -> None:
+def test_size_check_allows_at_most_five_exceptions() -> None:
     six = [Size(f"{number}.py", "500 lines") for number in range(6)]
     allowed = {size.name: "one table" for size in six}
     assert problems(six, allowed) == ["6 exceptions are listed; at most 5 are allowed"]

@@ -1,4 +1,4 @@
-"""Where test code lives: helpers in `tests/support/`, no import of a test module or a conftest, no tests in benchmarks."""
+"""The structure of test code: helpers are in `tests/support/`, and no test module or conftest is imported."""
 
 from __future__ import annotations
 
@@ -9,31 +9,40 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-HARNESSES = ("support", "simulation", "differential", "fuzz", "golden", "artifacts", "long_run", "mutations")
-"""Folders of `tests/` with modules of their own: the helpers, and programs that tests also run."""
+HARNESSES = (
+    "support",
+    "simulation",
+    "differential",
+    "fuzz",
+    "golden",
+    "artifacts",
+    "long_run",
+    "mutations",
+    "documentation",
+)
+"""Folders of `tests/` with their own modules: the helpers, and programs that tests also run."""
 PROGRAMS = {
     "tests/clients/bursts.py",
     "tests/clients/long_quotas.py",
     "tests/conformance/__main__.py",
     "tests/distribution.py",
-    "tests/not_done.py",
     "tests/rules.py",
     "tests/testing_api.py",
 }
-"""Single modules that are run as `python -m`."""
+"""Single modules run as `python -m`."""
 
 
 def problems(root: Path) -> list[str]:
     """Return the imports of `tests/` and `benchmarks/` that are not allowed, and the helpers outside `tests/support/`."""
-    found = []
+    messages = []
     for path in sorted(path for folder in ("tests", "benchmarks") for path in (root / folder).rglob("*.py")):
         place = path.relative_to(root)
         for line, module in imported_modules(place, ast.parse(path.read_text())):
             if reason := forbidden(place, module):
-                found.append(f"{place}:{line}: {reason}: {module}")
+                messages.append(f"{place}:{line}: {reason}: {module}")
         if is_misplaced_helper(place):
-            found.append(f"{place}: a helper module outside tests/support")
-    return found
+            messages.append(f"{place}: a helper module outside tests/support")
+    return messages
 
 
 def imported_modules(place: Path, tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -66,11 +75,11 @@ def is_misplaced_helper(place: Path) -> bool:
     return not place.name.startswith("test_") and place.name not in ("conftest.py", "__init__.py")
 
 
-def test_helpers_live_in_support_and_nothing_imports_test_modules() -> None:
+def test_helpers_of_tests_are_in_support_and_no_test_module_is_imported() -> None:
     assert problems(ROOT) == []
 
 
-def test_every_listed_program_exists() -> None:
+def test_every_listed_test_program_exists() -> None:
     assert [name for name in sorted(PROGRAMS) if not (ROOT / name).is_file()] == []
 
 
@@ -89,14 +98,16 @@ def test_every_listed_program_exists() -> None:
         ("tests/a/helper.py", "import os", ": a helper module outside tests/support"),
     ],
 )  # fmt: skip
-def test_a_violation_is_reported_with_file_and_line(tmp_path: Path, place: str, text: str, problem: str) -> None:
+def test_violation_of_the_test_structure_is_reported_with_file_and_line(
+    tmp_path: Path, place: str, text: str, problem: str
+) -> None:
     path = tmp_path / place
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert problems(tmp_path) == [place + problem]
 
 
-def test_imports_of_helpers_and_of_test_named_functions_are_allowed(tmp_path: Path) -> None:
+def test_imports_of_helpers_and_functions_named_test_are_allowed(tmp_path: Path) -> None:
     path = tmp_path / "tests/a/test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(

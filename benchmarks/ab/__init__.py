@@ -1,1 +1,1 @@
-"""Compares the working tree with another commit: instructions per request, start, idle memory, and rows of the race in pairs."""
+"""Comparison of the working tree with another commit: instructions per request and to start, idle memory, and speed in rows of the race."""

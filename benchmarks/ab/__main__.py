@@ -2,9 +2,9 @@
 
 instructions: instructions per request in virtual time, counted by callgrind; at most 3 % more.
 start: instructions until the broker is ready, and resident memory when idle; at most 3 % more.
-race: rows of the race, both brokers in alternation; the median of the rounds' ratios is at least 0.95.
+race: rows of the benchmark `benchmarks.race`, both brokers in alternation; the median of the rounds' ratios is at least 0.95.
 
-usage: python -m benchmarks.ab [BASE] [--only PART] [--rows REGEX] [--rounds N] | --clean     (make ab BASE=<commit>)
+`make ab BASE=<commit>` runs this program.
 
 Exit status: 0 if every limit is kept, 1 if one is missed, 2 for a wrong BASE or option, or a missing valgrind.
 """
@@ -30,7 +30,7 @@ ROUNDS = 30
 
 
 class Plan(NamedTuple):
-    """The names of the rows to measure, by part."""
+    """The names of the benchmark rows to measure, by part: instructions, start, race."""
 
     rows: dict[str, list[str]]
     rounds: int
@@ -41,30 +41,32 @@ class Plan(NamedTuple):
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    argument_parser = argparse.ArgumentParser(
         prog="python -m benchmarks.ab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "base", nargs="?", default="HEAD", metavar="BASE", help="the commit to compare with (default: HEAD)"
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--only", choices=PARTS, action="append", help="measure this part; may be repeated (default: all)"
     )
-    made.add_argument("--rows", default="", metavar="REGEX", help="measure the rows whose name matches (default: all)")
-    made.add_argument(
+    argument_parser.add_argument(
+        "--rows", default="", metavar="REGEX", help="measure the rows whose name matches (default: all)"
+    )
+    argument_parser.add_argument(
         "--rounds", type=_positive, default=ROUNDS, metavar="N", help=f"rounds of the race (default: {ROUNDS})"
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--requests",
         type=_positive,
         default=workload.REQUESTS,
         metavar="N",
         help=f"requests counted per row (default: {workload.REQUESTS})",
     )
-    made.add_argument(
+    argument_parser.add_argument(
         "--clean", action="store_true", help="remove the worktrees and environments of earlier comparisons"
     )
-    return made
+    return argument_parser
 
 
 def _positive(text: str) -> int:
@@ -74,7 +76,7 @@ def _positive(text: str) -> int:
 
 
 def names() -> dict[str, list[str]]:
-    """Return the names of all rows by part."""
+    """Return the names of all benchmark rows by part: instructions, start, race."""
     from benchmarks.ab import sockets
 
     return {
@@ -85,7 +87,7 @@ def names() -> dict[str, list[str]]:
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
-    """Choose the rows. Raises ValueError if no row matches."""
+    """Choose the benchmark rows that the options select. Raises ValueError if no row matches."""
     try:
         pattern = re.compile(options.rows)
     except re.error as error:
@@ -105,19 +107,23 @@ def needs_valgrind(plan: Plan) -> bool:
 
 
 def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
-    """Count on both sides at the same time: instructions do not depend on the load."""
+    """Run `count` for both sides in parallel and compare the results. The load of the machine does not change numbers of instructions."""
     with ThreadPoolExecutor(2) as pool:
         counts_base, counts_now = pool.map(count, (base, now))
     results = []
     for row, counted in counts_base.items():
-        here = counts_now[row]
-        why = "; ".join(f"{side.name}: {one.why}" for side, one in ((base, counted), (now, here)) if one.why)
-        results.append(at_most(row, counted.instructions, here.instructions, MOST_INSTRUCTIONS, "{:,.0f}", why))
+        now_count = counts_now[row]
+        why = "; ".join(
+            f"{side.name}: {count_of_side.why}"
+            for side, count_of_side in ((base, counted), (now, now_count))
+            if count_of_side.why
+        )
+        results.append(at_most(row, counted.instructions, now_count.instructions, MOST_INSTRUCTIONS, "{:,.0f}", why))
     return results
 
 
 def compare(base: Side, now: Side, plan: Plan) -> list[Result]:
-    """Measure all rows of the plan; progress goes to stderr."""
+    """Measure all benchmark rows of the plan on both sides. Progress goes to stderr."""
     from benchmarks.ab import sockets
 
     results = []
@@ -134,8 +140,8 @@ def compare(base: Side, now: Side, plan: Plan) -> list[Result]:
     if plan.of(RACE):
         progress(f"racing {len(plan.of(RACE))} rows for {plan.rounds} rounds")
         rows = [row for row in sockets.ROWS if row.name in plan.of(RACE)]
-        seen = sockets.raced((base, now), rows, plan.rounds)
-        results += [paired(name, speeds[base.name], speeds[now.name]) for name, speeds in seen.items()]
+        speeds_by_row = sockets.raced((base, now), rows, plan.rounds)
+        results += [paired(name, speeds[base.name], speeds[now.name]) for name, speeds in speeds_by_row.items()]
     return results
 
 

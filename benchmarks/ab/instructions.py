@@ -1,4 +1,4 @@
-"""Counts instructions with callgrind: of requests in virtual time, and of the start of a broker. Load of the machine does not matter."""
+"""Counts of instructions by callgrind: per request in virtual time, and for the start of a broker. The machine's load does not affect them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PART = re.compile(r"callgrind\.(\d+)\.(\d+)\Z")
 
 
 class Count(NamedTuple):
-    """Instructions of a row, or why they were not counted."""
+    """The number of instructions of a benchmark row, or the reason why they were not counted."""
 
     instructions: float | None
     why: str = ""
@@ -31,8 +31,8 @@ class Count(NamedTuple):
 class Run(NamedTuple):
     """A script that ran under callgrind.
 
-    parts: instructions by (process id, number of the part); a script begins a part by calling getpriority. why: the last line of stderr if
-    the script failed, else "".
+    parts: maps (process id, part number from 1) to a number of instructions; each call of `getpriority` in the script ends a part and begins the
+    next. why: the last line of stderr if the script failed, else "".
     """
 
     stdout: str
@@ -51,7 +51,10 @@ def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Cou
 
 
 def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> dict[str, Count]:
-    """Return the instructions per request that a run of the workload counted, or why a row has none."""
+    """Return for each row the instructions per request, or the reason why they were not counted.
+
+    rows: names of benchmark rows. requests: number of requests that each row sent while they were counted. run: a finished run of `workload.py`.
+    """
     counts = {}
     for line in run.stdout.splitlines():
         result = json.loads(line)
@@ -66,7 +69,10 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 
 
 def of_start(side: Side) -> dict[str, Count]:
-    """Return the instructions from the start of the process to the ready line, and to the end of the work postponed until after it."""
+    """Return two counts by name of the row: from the start of the process to the ready line, and to the end of the postponed work.
+
+    Postponed work is what the broker does only after it has printed the ready line.
+    """
     _, parts, why = _callgrind(side, "start.py", *START_OPTIONS)
     totals = [total for (_, part), total in sorted(parts.items()) if part in (1, 2)]
     if len(totals) != 2:
@@ -76,19 +82,20 @@ def of_start(side: Side) -> dict[str, Count]:
 
 
 def read_parts(folder: Path) -> dict[tuple[int, int], int]:
-    """Return the instructions by (process id, number of the part) from the files that callgrind wrote as `callgrind.%p`."""
+    """Return the instructions by (process id, part number), read from the files `callgrind.*` that callgrind wrote into the folder."""
     parts = {}
     for path in folder.iterdir():
-        found = _PART.search(path.name)
-        if found is not None:
-            parts[int(found[1]), int(found[2])] = int(_TOTALS.search(path.read_text())[1])  # type: ignore[index]
+        name_parts = _PART.search(path.name)
+        if name_parts is not None:
+            parts[int(name_parts[1]), int(name_parts[2])] = int(_TOTALS.search(path.read_text())[1])  # type: ignore[index]
     return parts
 
 
 def _callgrind(side: Side, script: str, *arguments: str) -> Run:
-    """Run a script of this folder on a side under callgrind.
+    """Run a script of this folder under callgrind, with the code of one side.
 
-    A run that is not counted goes first: it writes the compiled files of every module that the script imports, those of Python included.
+    Before that, the script runs once without callgrind. This writes the compiled files of all modules that it imports, including those of Python, so
+    that compilation is not counted.
     """
     plain = [str(side.python), "-P", str(HERE / script), *arguments]
     subprocess.run(plain, cwd=side.folder, env=side.environment(), capture_output=True, check=False)
@@ -101,9 +108,13 @@ def _callgrind(side: Side, script: str, *arguments: str) -> Run:
             f"--callgrind-out-file={out}/callgrind.%p",
             *plain,
         ]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=side.folder, env=side.environment(), capture_output=True, text=True, check=False
         )
         parts = read_parts(Path(out))
-    why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1] if done.returncode else ""
-    return Run(done.stdout, parts, why)
+    why = (
+        (completed.stderr.strip().splitlines() or [f"exit status {completed.returncode}"])[-1]
+        if completed.returncode
+        else ""
+    )
+    return Run(completed.stdout, parts, why)

@@ -3,8 +3,9 @@
 The virtual environment of a side has the dependencies of its `pyproject.toml` and nothing else, and the side's folder is on the path.
 Sides that declare the same dependencies share one environment, so that a comparison never measures two versions of a package.
 
-The paths of both sides have the same length, so that the interpreter lays out its memory alike: its caches are indexed by address, and
-where they collide differently, equal code differs in instructions. About 1 % of that is left.
+The paths of both sides have the same length, so that the interpreter lays out its memory in the same way. Its caches are indexed by
+address: with different addresses, different entries collide, and equal code runs different numbers of instructions. A difference of about
+1 % remains.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ CACHE = ROOT / ".cache" / "ab"
 BASE, NOW = "base", "now"
 COMMIT_LENGTH = 40
 LINKED = ("kafkaproto", "broker", "pipeline", "kafkaproto_cli.py")
-"""What a broker needs of a checkout; the last in commits before kafkaproto/cli.py."""
+"""The parts of a checkout that a broker needs; the last one exists only in commits from before kafkaproto/cli.py was added."""
 
 
 class SideError(Exception):
-    """A base that does not exist, or a side that cannot be built. The message is one line."""
+    """Raised for a base commit that does not exist, or a side that cannot be built. The message is one line."""
 
 
 class Side(NamedTuple):
-    """name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of its environment."""
+    """One side of a comparison. name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of its environment."""
 
     name: str
     folder: Path
     python: Path
 
     def environment(self) -> dict[str, str]:
-        """Return the whole environment of a process of this side: equal on both sides but for the folder."""
+        """Return the complete environment for a process of this side. Only `PYTHONPATH` differs between the sides."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": os.environ.get("HOME", "/"),
@@ -52,9 +53,9 @@ class Side(NamedTuple):
 
 def resolve(base: str, root: Path = ROOT) -> str:
     """Return the full id of the commit that `base` names. Raises SideError."""
-    done = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
-    if done.returncode == 0:
-        return done.stdout.strip()
+    completed = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
+    if completed.returncode == 0:
+        return completed.stdout.strip()
     if _git(root, "rev-parse", "--git-dir").returncode:
         raise SideError(f"{root} is not a git checkout; make ab compares the working tree with a commit")
     raise SideError(
@@ -63,18 +64,18 @@ def resolve(base: str, root: Path = ROOT) -> str:
 
 
 def base_side(commit: str) -> Side:
-    """Return the side of a commit. Its worktree and environment are made unless an earlier comparison left them."""
+    """Return the side of a commit. Its worktree and environment are created unless an earlier comparison has left them."""
     folder = CACHE / commit
     ready = CACHE / f"{commit}.ready"
     if not (ready.exists() and folder.exists()):
         shutil.rmtree(folder, ignore_errors=True)
         CACHE.mkdir(parents=True, exist_ok=True)
-        # --force: the folder of an earlier worktree may have been deleted without telling git.
-        done = _git(
+        # --force: the folder of an earlier worktree may have been deleted without `git worktree remove`.
+        completed = _git(
             ROOT, "-c", "core.hooksPath=/dev/null", "worktree", "add", "--force", "--detach", str(folder), commit
         )
-        if done.returncode:
-            raise SideError(f"git worktree add failed: {_last_line(done.stderr)}")
+        if completed.returncode:
+            raise SideError(f"git worktree add failed: {_last_line(completed.stderr)}")
         ready.touch()
     return _side(BASE, folder, folder)
 
@@ -97,12 +98,14 @@ def _side(name: str, folder: Path, checkout: Path) -> Side:
 
 
 def compile_modules(side: Side) -> None:
-    """Compile what has changed since the last time: both sides start from compiled files, as an installed broker does."""
+    """Compile the modules of a side that have changed since the last comparison: an installed broker starts from compiled files, too."""
     modules = [str(side.folder / name) for name in LINKED if (side.folder / name).exists()]
     command = [side.python, "-P", "-m", "compileall", "-q", *modules]
-    done = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SideError(f"the modules of {side.name} do not compile: {_last_line(done.stdout or done.stderr)}")
+    completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
+    if completed.returncode:
+        raise SideError(
+            f"the modules of {side.name} do not compile: {_last_line(completed.stdout or completed.stderr)}"
+        )
 
 
 def dependencies_of(folder: Path) -> list[str]:
@@ -114,7 +117,7 @@ def dependencies_of(folder: Path) -> list[str]:
 
 
 def environment_of(dependencies: list[str]) -> Path:
-    """Return a virtual environment of this Python with these packages. It is made unless an earlier comparison left it."""
+    """Return the folder of a virtual environment with these packages. It is created unless an earlier comparison has left it."""
     key = hashlib.sha256("\n".join([sys.version, *dependencies]).encode()).hexdigest()[:16]
     folder = CACHE / f"env-{key}"
     ready = CACHE / f"env-{key}.ready"
@@ -127,9 +130,9 @@ def environment_of(dependencies: list[str]) -> Path:
             [*pip, "install", "--quiet", "--disable-pip-version-check", *dependencies],
         ]
         for command in commands[: 2 if dependencies else 1]:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise SideError(f"the environment cannot be made: {_last_line(done.stderr or done.stdout)}")
+            completed = subprocess.run(command, capture_output=True, text=True, check=False)
+            if completed.returncode:
+                raise SideError(f"the environment cannot be made: {_last_line(completed.stderr or completed.stdout)}")
         ready.touch()
     return folder
 
@@ -138,11 +141,11 @@ def clean() -> int:
     """Remove every worktree and environment of earlier comparisons. Returns how many worktrees there were."""
     worktrees = [path for path in CACHE.glob("*") if re.fullmatch("[0-9a-f]{40,}", path.name) and path.is_dir()]
     for path in worktrees:
-        done = _git(ROOT, "worktree", "remove", "--force", str(path))
-        if done.returncode and path.exists() and not (path / ".git").exists():
+        completed = _git(ROOT, "worktree", "remove", "--force", str(path))
+        if completed.returncode and path.exists() and not (path / ".git").exists():
             continue  # a worktree that was never finished; it goes with the folder
-        if done.returncode:
-            raise SideError(f"git worktree remove failed: {_last_line(done.stderr)}")
+        if completed.returncode:
+            raise SideError(f"git worktree remove failed: {_last_line(completed.stderr)}")
     shutil.rmtree(CACHE, ignore_errors=True)
     return len(worktrees)
 

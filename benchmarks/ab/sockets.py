@@ -1,4 +1,4 @@
-"""Both brokers behind real sockets: rows of the race in alternation, and memory when idle."""
+"""Measurements of both brokers over real sockets: rows of the race in alternation, and memory when idle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ IDLE = "idle memory, MB"
 
 
 class Row(NamedTuple):
-    """One row of the race, short enough for many rounds; `run` returns its speed at an address."""
+    """One row of the race, short enough for many rounds.
+
+    run: takes a broker's address and returns the measured speed, of which larger is better. brokers: number of brokers that the row needs.
+    """
 
     name: str
     run: Callable[[str], float]
@@ -45,18 +48,18 @@ ROWS = [
 
 
 def broker(side: Side, brokers: int = 1) -> Program:
-    """Return a broker of a side; from a checkout `python -m broker` starts it."""
+    """Return a program that runs the broker of a side; in a checkout, `python -m broker` starts it."""
     command = [str(side.python), "-P", "-m", "broker", "--port", "0", "--log-level", "error", "--brokers", str(brokers)]
     return Program(side.name, command, folder=side.folder, environment=side.environment())
 
 
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Return the speeds of each row by side, in the order of the rounds.
+    """Return the measured speeds by name of the row and then by name of the side, one number for each round.
 
-    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the
-    limit get as many rounds again, and all their rounds count: a difference stays, the accident of a busy machine does not.
+    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the limit get as
+    many rounds again, and all their rounds count: more rounds confirm a real difference and even out the noise of a busy machine.
     """
-    seen: dict[str, dict[str, list[float]]] = {}
+    speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):
         todo = [row for row in rows if row.brokers == brokers]
         programs = [broker(side, brokers) for side in sides]
@@ -67,8 +70,8 @@ def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, 
                 print(f"again, as they missed the limit: {'; '.join(row.name for row in again)}", file=sys.stderr)
                 _alternate(programs, again, rounds)
         for row in todo:
-            seen[row.name] = {program.name: program.seen[row.name] for program in programs}
-    return seen
+            speeds[row.name] = {program.name: program.seen[row.name] for program in programs}
+    return speeds
 
 
 def _alternate(programs: Sequence[Program], rows: Sequence[Row], rounds: int) -> None:
@@ -84,13 +87,16 @@ def _is_slow(programs: Sequence[Program], name: str) -> bool:
 
 
 def idle_mb(sides: Sequence[Side], starts: int = STARTS) -> dict[str, float]:
-    """Return the resident megabytes of a started broker that answered one request: the median of several starts, in alternation."""
-    seen: dict[str, list[float]] = {side.name: [] for side in sides}
+    """Return by name of the side the resident memory in MiB of a broker that has answered one request.
+
+    It is the median of `starts` starts, in which the sides alternate.
+    """
+    resident_mb_by_side: dict[str, list[float]] = {side.name: [] for side in sides}
     for number in range(starts):
         for side in sides if number % 2 == 0 else reversed(sides):
             with ExitStack() as stack:
                 program = broker(side)
                 stack.enter_context(race.running([program]))
                 client.ask(program.address, ApiKey.METADATA, 4, MetadataRequest([]))
-                seen[side.name].append(program.resident_mb())
-    return {name: statistics.median(numbers) for name, numbers in seen.items()}
+                resident_mb_by_side[side.name].append(program.resident_mb())
+    return {name: statistics.median(numbers) for name, numbers in resident_mb_by_side.items()}

@@ -1,6 +1,7 @@
-"""Starts a broker as `python -m kafkaproto.broker` does, under callgrind, up to its first line on stdout; then it finishes and exits.
+"""Starts a broker like `python -m kafkaproto.broker`, for measurements with callgrind, and ends it soon after its first line on stdout.
 
-Callgrind dumps its counters at both moments: part 1 is the start up to the ready line, part 2 the work that the broker postponed.
+Callgrind writes its counters twice: at the ready line (part 1 is the start) and at the end (part 2 is the work that the broker postponed until after
+the ready line).
 
 usage: PYTHONPATH=FOLDER python -P start.py [OPTION OF THE BROKER]...
 """
@@ -14,9 +15,9 @@ from importlib.util import find_spec
 from typing import TextIO
 
 MODULES = ("kafkaproto.broker", "broker")
-"""Where the broker may be, the newest place first."""
+"""Modules that may contain the broker, the newest first."""
 POSTPONED_S = 0.5
-"""The event loop runs the callbacks that are due before it sleeps for this long."""
+"""Seconds from the ready line to the end of the process. The broker does its postponed work in this time."""
 
 
 def marker() -> None:
@@ -30,7 +31,10 @@ def finish() -> None:
 
 
 class ReadyLine:
-    """Stands in for stdout and notices the first flush of the broker: its ready line."""
+    """A replacement of stdout that detects the ready line: the broker's first flush after it has written text.
+
+    At that moment it calls `marker`, restores stdout, and schedules the end of the process `POSTPONED_S` later.
+    """
 
     def __init__(self, stdout: TextIO) -> None:
         self._stdout = stdout

@@ -14,9 +14,9 @@ OK, MISSED = "ok", "MISSED"
 
 
 class Result(NamedTuple):
-    """One row of the table.
+    """One benchmark row with the numbers of both sides.
 
-    base, now: as shown. ratio: now/base, None if it could not be measured. limit: how large the ratio may be, or how small if
+    base, now: the numbers as printed. ratio: now/base, None if it could not be measured. limit: the largest allowed ratio, or the smallest if
     `larger_is_better`. why: the reason for a missing ratio.
     """
 
@@ -30,7 +30,7 @@ class Result(NamedTuple):
 
     @property
     def missed(self) -> bool:
-        """A row that could not be measured misses its limit, too."""
+        """Return whether the row misses its limit or could not be measured."""
         if self.ratio is None:
             return True
         return self.ratio < self.limit if self.larger_is_better else self.ratio > self.limit
@@ -43,19 +43,26 @@ class Result(NamedTuple):
 
 
 def at_most(row: str, base: float | None, now: float | None, limit: float, form: str, why: str = "") -> Result:
-    """Compare two numbers of which the smaller is better. `form` shows them."""
-    shown = ["-" if number is None else form.format(number) for number in (base, now)]
+    """Return the result of a row in which the smaller number is better.
+
+    base, now: the numbers of the sides, None if not measured. limit: the largest allowed ratio now/base. form: format string for each number, such
+    as "{:,.0f}". why: the reason for a missing number.
+    """
+    texts = ["-" if number is None else form.format(number) for number in (base, now)]
     ratio = now / base if base and now is not None else None
-    return Result(row, shown[0], shown[1], ratio, limit, why=why)
+    return Result(row, texts[0], texts[1], ratio, limit, why=why)
 
 
 def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
-    """Compare the speeds of the rounds: the ratio is the median of the rounds' ratios, as a machine's speed changes between rounds."""
+    """Return the result of a row from the speeds that both sides reached in each round.
+
+    Its ratio is the median of the ratios now/base of all rounds. A machine's speed changes from round to round, but both sides of a round share it.
+    """
     if len(base) != len(now) or not base:
         return Result(row, "-", "-", None, LEAST_SPEED, True, f"{len(base)} rounds of the base and {len(now)} of now")
     ratios = [mine / theirs for mine, theirs in zip(now, base, strict=True)]
-    shown = [f"{statistics.median(numbers):,.1f}" for numbers in (base, now)]
-    return Result(row, shown[0], shown[1], statistics.median(ratios), LEAST_SPEED, True)
+    texts = [f"{statistics.median(numbers):,.1f}" for numbers in (base, now)]
+    return Result(row, texts[0], texts[1], statistics.median(ratios), LEAST_SPEED, True)
 
 
 def table(results: Sequence[Result]) -> str:

@@ -5,7 +5,7 @@ Every row runs in a forked process of its own, so that rows cannot influence eac
 warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its counters.
 The garbage collector is off while requests are counted.
 
-usage: PYTHONPATH=FOLDER python -P workload.py [--requests N] ROW...      (prints one JSON object per row)
+Run it with the folder of a side on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per row.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 WARM_UP = 40
-"""Python specialises bytecode after a few runs, and the broker fills its caches."""
+"""Number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
 REQUESTS = 100
 STEP_MS = 100
-"""How far the clock moves at a time while a response is due."""
+"""Milliseconds by which the virtual clock moves at a time while a response is due."""
 MOST_STEPS = 10_000
 SMALL_VALUE, LARGE_VALUE = 100, 16_000
 FAR_ABOVE = 1e12
-"""A quota in bytes per second that no row reaches."""
+"""A quota in bytes per second that no benchmark row reaches."""
 SMALL_QUOTA = 100.0
 """A quota in bytes per second that a few requests exceed."""
 THROTTLE_MS = 30_000
-"""No throttle of a row is longer."""
+"""Upper bound of the throttle times in all rows, in ms."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
-"""The time of a `ManualClock` that has not moved."""
+"""The time in ms since the epoch at which a `ManualClock` starts."""
 
 HOMES = {
     "VirtualCluster": ("kafkaproto.broker.testing.memory", "broker.testing.memory"),
@@ -45,15 +45,15 @@ HOMES = {
     "NewRecord": ("kafkaproto.records.batch",),
     "build_batch": ("kafkaproto.records.batch",),
 }
-"""Where a name may be defined, the newest place first. A commit that moves one of these adds its new place here."""
+"""Maps an object's name to the modules that may define it, the newest first. A commit that moves an object adds its new module here."""
 
 
 class WorkloadError(Exception):
-    """A row that cannot run on this side, or that does not do what its name says."""
+    """Raised for a benchmark row that cannot run on this side, or whose requests do not do what its name says."""
 
 
 def find(name: str) -> Any:
-    """Return the object `name` from the first place that has it."""
+    """Return the object `name` from the first module in `HOMES` that defines it."""
     for place in HOMES[name]:
         try:
             module = importlib.import_module(place)
@@ -63,7 +63,7 @@ def find(name: str) -> Any:
             continue
         if hasattr(module, name):
             return getattr(module, name)
-    raise WorkloadError(f"{name} is in none of {', '.join(HOMES[name])}")
+    raise WorkloadError(f"{name} is in none of the modules {', '.join(HOMES[name])}")
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
@@ -77,7 +77,7 @@ def batch(value_bytes: int) -> bytes:
 
 
 class Peer:
-    """One connection. It takes what the broker writes, counts the responses and keeps the latest."""
+    """The client's end of one connection: takes the bytes that the broker writes, counts the responses and keeps the latest."""
 
     def __init__(self, cluster: Any, broker_id: int = 0) -> None:
         self.cluster = cluster
@@ -92,7 +92,7 @@ class Peer:
         return True
 
     def deliver(self, frame: bytes) -> None:
-        """Hand the bytes of a request to the connection, as a socket does."""
+        """Pass the bytes of a request to the connection, as a socket does."""
         connection, cluster, rest = self.client.connection, self.cluster, memoryview(frame)
         while len(rest):
             buffer = connection.get_buffer()
@@ -103,7 +103,7 @@ class Peer:
         cluster.run()
 
     def exchange(self, frame: bytes) -> None:
-        """Deliver a request and let time pass until its response is written, as a client with one request in flight does."""
+        """Deliver a request and advance the clock until its response is written, as a client with one request in flight does."""
         before = self.responses
         self.deliver(frame)
         self.await_response(before)
@@ -120,12 +120,12 @@ class Peer:
         return bytes(self.client.frame(request, version))
 
     def ask(self, request: Any, key: int, version: int) -> Any:
-        """Exchange one request and return its decoded response."""
+        """Send one request and return its decoded response."""
         self.exchange(self.frame(request, version))
         return self.latest(key, version)
 
     def latest(self, key: int, version: int) -> Any:
-        """Decode the latest response. Ranges of files are read; a socket would send them from the file."""
+        """Return the latest response, decoded. key, version: those of its request. Records that are ranges of a file are read from the file."""
         parts = [part.read() if hasattr(part, "read") else bytes(part) for part in self._latest]
         view = memoryview(b"".join(parts))[4:]
         _, at = find("decode_response_header")(key, version, view, 0, len(view))
@@ -135,7 +135,7 @@ class Peer:
 class Crowd(Peer):
     """Many connections of one client id, each of which sends one request.
 
-    A throttled connection is muted; with a new one for each request no time has to pass between two of them.
+    A throttled connection is muted. With a new connection for each request, the next request can be sent without waiting.
     """
 
     def __init__(self, cluster: Any) -> None:
@@ -143,7 +143,7 @@ class Crowd(Peer):
         self._fresh: deque[Any] = deque()
 
     def frames(self, request: Any, version: int) -> Iterator[bytes]:
-        """Yield the frame of a request, each time with a connection made for it."""
+        """Yield the frame of a request endlessly. Each frame gets a new connection, which `exchange` uses for it."""
         frame = self.frame(request, version)
         while True:
             client = self.cluster.connect()
@@ -157,12 +157,12 @@ class Crowd(Peer):
         super().exchange(frame)
 
     def unmute(self) -> None:
-        """Let the throttles of all connections pass."""
+        """Advance the clock until the throttle times of all connections have passed."""
         self.cluster.advance(THROTTLE_MS)
 
 
 class Exchange(NamedTuple):
-    """What a response was: its throttle time, the records in it in bytes, and its error codes other than 0."""
+    """What a response contained: its throttle time, the size of its records in bytes, and its error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int
@@ -170,10 +170,11 @@ class Exchange(NamedTuple):
 
 
 class Work(NamedTuple):
-    """A prepared row.
+    """A benchmark row that is ready to run.
 
-    key, version: of the request that the row is named after. frames: yields the frames of the next requests. step: sends one of them.
-    expected: whether the response is what the row's name promises. finish: what belongs to the requests and is done once after them.
+    key, version: API key and version of the request that the row is named after. frames: yields the frames of the next requests. step: sends
+    one frame. expected: returns whether the response is what the row's name promises. finish: called once after the requests, and counted
+    with them.
     """
 
     peer: Peer
@@ -205,7 +206,7 @@ def throttled(exchange: Exchange) -> bool:
 
 
 def with_records(least: int, most: int) -> Callable[[Exchange], bool]:
-    """Return the check of an unthrottled fetch that returns between `least` and `most` bytes of records."""
+    """Return a function that checks that a fetch is not throttled and has `least` to `most` bytes of records, both inclusive."""
     return lambda exchange: unthrottled(exchange) and least <= exchange.record_bytes <= most
 
 
@@ -230,16 +231,16 @@ def produce_request(data: bytes, acks: int = 1) -> Any:
 
 
 def fetch_request(partitions: Iterable[int] = (0,), offset: int = 0, **fields: Any) -> Any:
-    wanted = [
+    fetch_partitions = [
         message("fetch", "FetchPartition", partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
         for index in partitions
     ]
-    topics = [message("fetch", "FetchTopic", topic="t", partitions=wanted)] if wanted else []
+    topics = [message("fetch", "FetchTopic", topic="t", partitions=fetch_partitions)] if fetch_partitions else []
     return message("fetch", "FetchRequest", **({"max_bytes": 1 << 30, "topics": topics} | fields))
 
 
 def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
-    """Limit the client id of `peer`."""
+    """Set the quota `key` for the client id of `peer`."""
     module = "alter_client_quotas"
     component = message(
         module, "AlterClientQuotasRequestEntityData", entity_type="client-id", entity_name=peer.client.client_id
@@ -247,12 +248,12 @@ def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
     change = message(module, "OpData", key=key, value=bytes_per_second)
     entry = message(module, "AlterClientQuotasRequestEntryData", entity=[component], ops=[change])
     response = peer.ask(message(module, "AlterClientQuotasRequest", entries=[entry]), ALTER_CLIENT_QUOTAS, 1)
-    if [one.error_code for one in response.entries] != [0]:
+    if [entry_result.error_code for entry_result in response.entries] != [0]:
         raise WorkloadError(f"AlterClientQuotas returned {response}")
 
 
 def record(cluster: Any) -> None:
-    """Record all traffic, as `--trace` does, into a sink that drops it."""
+    """Record all traffic of a cluster, as `--trace` does, and discard the recorded entries."""
     cluster.state.record(find("Recorder")(lambda data, entries: None, 64))
 
 
@@ -262,7 +263,7 @@ def fill(peer: Peer, value_bytes: int, batches: int) -> None:
 
 
 def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], bool] = unthrottled) -> Work:
-    """Return a row that sends the same request again and again."""
+    """Return a benchmark row that sends the same request over `peer` repeatedly. key: the API key of the request."""
     frame = peer.frame(request, VERSIONS[key])
     return Work(peer, key, VERSIONS[key], iter(lambda: frame, None), peer.exchange, expected)
 
@@ -273,7 +274,11 @@ def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], boo
 def produce_row(
     value_bytes: int, *, quota: float | None = None, recorded: bool = False, brokers: int = 1
 ) -> Callable[[], Work]:
-    """Return a row of produce requests to the leader of the topic."""
+    """Return a function that prepares a benchmark row of produce requests to the leader of the topic.
+
+    value_bytes: size of each request's only value. quota: in bytes per second; None: none. recorded: record all traffic. brokers: with more than
+    one, acks is -1.
+    """
 
     def prepare() -> Work:
         cluster = cluster_with_topic(brokers)
@@ -297,7 +302,10 @@ def leader(cluster: Any, brokers: int) -> Peer:
 def fetch_row(
     value_bytes: int, batches: int, *, quota: float | None = None, recorded: bool = False
 ) -> Callable[[], Work]:
-    """Return a row of fetches from the start of the log."""
+    """Return a function that prepares a benchmark row of fetches, each of which returns the whole log.
+
+    value_bytes, batches: size of a value, and number of batches in the log. quota: in bytes per second; None: none. recorded: record all traffic.
+    """
 
     def prepare() -> Work:
         cluster = cluster_with_topic()
@@ -319,7 +327,7 @@ def throttled_row(peer: Crowd, request: Any, key: int) -> Work:
 
 
 def throttled_produce() -> Work:
-    """Exceed the quota by so much that it stays exceeded while no time passes: the small requests hardly add to it."""
+    """Return a benchmark row of throttled produce requests: a large request exceeds the quota before them, and the clock does not move."""
     peer = Crowd(cluster_with_topic())
     set_quota(peer, "producer_byte_rate", SMALL_QUOTA * 500)
     check_response(
@@ -329,7 +337,7 @@ def throttled_produce() -> Work:
 
 
 def throttled_fetch() -> Work:
-    """Fetch more at once than the quota allows in its whole window; the bytes of a throttled fetch do not count."""
+    """Return a benchmark row of throttled fetches. Each would return more bytes than the quota allows in all its windows together."""
     peer = Crowd(cluster_with_topic())
     fill(peer, LARGE_VALUE // 8, 1)
     set_quota(peer, "consumer_byte_rate", SMALL_QUOTA)
@@ -353,7 +361,7 @@ def list_offsets() -> Work:
 
 
 def member() -> tuple[Peer, str, int]:
-    """Return a connection whose consumer is the only member of group "g", its member id and the generation."""
+    """Return (connection, member id, generation) of a consumer that is the only member of group "g"."""
     peer = Peer(cluster_with_topic())
     protocol = message("join_group", "JoinGroupRequestProtocol", name="range", metadata=b"m")
     join = message(
@@ -411,7 +419,7 @@ def incremental_fetch() -> Work:
     version = VERSIONS[FETCH]
     full = peer.ask(fetch_request(range(SESSION_PARTITIONS), session_epoch=0), FETCH, version)
     if not full.session_id:
-        raise WorkloadError("the full fetch opened no fetch session")
+        raise WorkloadError("the broker opened no fetch session for a full fetch")
 
     def frames() -> Iterator[bytes]:
         epoch = 0
@@ -437,7 +445,7 @@ def long_poll() -> Work:
         before, now_ms = consumer.responses, cluster.now_ms
         consumer.deliver(frame)
         if consumer.responses != before:
-            raise WorkloadError("the fetch did not wait")
+            raise WorkloadError("the broker answered a long-poll fetch at once")
         producer.exchange(produced)
         consumer.await_response(before)
         if cluster.now_ms - now_ms >= 500:
@@ -482,14 +490,14 @@ def marker() -> None:
 
 
 def run(name: str, requests: int) -> dict[str, Any]:
-    """Warm a row up, send `requests` requests between two markers, and return what was exchanged."""
+    """Run a benchmark row: warm up, send `requests` requests between two calls of `marker`, and return what the responses contained."""
     work = ROWS[name]()
-    seen: list[Exchange] = []
+    exchanges: list[Exchange] = []
 
     def checked() -> None:
         work.step(next(work.frames))
-        seen.append(exchange_of(work.peer.latest(work.key, work.version)))
-        check_response(seen[-1], work.expected)
+        exchanges.append(exchange_of(work.peer.latest(work.key, work.version)))
+        check_response(exchanges[-1], work.expected)
 
     for _ in range(WARM_UP):
         checked()
@@ -507,22 +515,22 @@ def run(name: str, requests: int) -> dict[str, Any]:
     responses = work.peer.responses - before
     if responses != requests:
         raise WorkloadError(f"{requests} requests got {responses} responses")
-    seen.append(exchange_of(work.peer.latest(work.key, work.version)))
-    check_response(seen[-1], work.expected)
+    exchanges.append(exchange_of(work.peer.latest(work.key, work.version)))
+    check_response(exchanges[-1], work.expected)
     return {
         "row": name,
         "pid": os.getpid(),
         "source": sys.modules[type(work.peer.cluster).__module__].__file__,
         "requests": requests,
         "responses": responses,
-        "checked": len(seen),
-        "throttled": sum(exchange.throttle_ms > 0 for exchange in seen),
-        "record_bytes": seen[-1].record_bytes,
+        "checked": len(exchanges),
+        "throttled": sum(exchange.throttle_ms > 0 for exchange in exchanges),
+        "record_bytes": exchanges[-1].record_bytes,
     }
 
 
 def run_apart(name: str, requests: int) -> None:
-    """Run a row in a forked process and print its result, or why there is none."""
+    """Run a benchmark row in a forked process and print its result, or why there is none."""
     pid = os.fork()
     if pid:
         os.waitpid(pid, 0)
@@ -536,7 +544,9 @@ def run_apart(name: str, requests: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="workload.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         "--requests", type=int, default=REQUESTS, help=f"requests counted per row (default: {REQUESTS})"
     )

@@ -1,1 +1,1 @@
-"""The codec's benchmark against the other codecs that Python has: `python -m benchmarks.codec` (make bench)."""
+"""The benchmark of the codec against the other codecs for Python: `python -m benchmarks.codec` (make bench)."""

@@ -1,7 +1,6 @@
-"""What is measured: the messages and the batches, and what is wanted of each.
+"""The messages and batches to measure, and the ratio that each must reach.
 
-A case is a thing that is read and written; it gets a process of its own, in which all codecs take turns. This module
-must never know how another codec is called.
+A case runs in a process of its own, in which all codecs alternate. This module does not know the names of other codecs.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from kafkaproto.records.compression import Compression
 
 MIB = 1 << 20
 AS_BUFFERS = "encode as buffers"
-"""The kind of work that no other codec does: writing without a copy of the records."""
+"""The kind of work that no other codec supports: encoding without a copy of the records."""
 RECORDS = 1000
 TIMESTAMP_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(1, 17))
@@ -61,7 +60,11 @@ TOPIC_ID = bytes(range(1, 17))
 
 @dataclass(frozen=True)
 class MessageCase:
-    """One version of a message. ``kio_decode`` is what is wanted against Rust; ``as_buffers`` asks for one row more."""
+    """One version of a message to measure.
+
+    ``kio_decode``: least required ratio of kio's decoding time to this codec's; kio decodes in Rust. None: no requirement. ``as_buffers``: also
+    measure encoding as buffers.
+    """
 
     title: str
     key: ApiKey
@@ -73,21 +76,21 @@ class MessageCase:
 
     @property
     def layout(self) -> Message[Any]:
-        """Our codec of this version."""
+        """Return the wire layout of this version of the message."""
         api = codec(self.key, self.version)
         return api.request if self.is_request else api.response
 
     @property
     def module(self) -> str:
-        """``join_group``, as modules of the API are called."""
+        """Return the name of the API as a module name, such as ``join_group``."""
         return self.key.name.lower()
 
 
 @dataclass(frozen=True)
 class RecordCase:
-    """Something done with a batch of magic 2; ``work`` is iterate, keys, columns, build or checksum.
+    """One kind of work with a batch of magic 2 to measure. ``work``: iterate, keys, columns, build or checksum.
 
-    The records are all of one size, or ``mixed``: then no two neighbours are.
+    mixed: no two neighbouring records have the same size; otherwise all records have one size.
     """
 
     title: str
@@ -96,7 +99,7 @@ class RecordCase:
     mixed: bool = False
 
     def plain_records(self) -> list[tuple[bytes | None, bytes]]:
-        """Key and value, together a hundred bytes (on average, if mixed), of a thousand records."""
+        """Return (key, value) of a thousand records; a key and its value together have a hundred bytes (on average, if mixed)."""
         if self.mixed:
             return [(None if i % 10 == 0 else b"k" * (i % 20), b"v" * (i * 37 % 181)) for i in range(RECORDS)]
         return [(b"key-%06d" % i, b"%045d" % (i * 7919) + b"v" * 45) for i in range(RECORDS)]
@@ -106,7 +109,7 @@ Case = MessageCase | RecordCase
 
 
 def batch(size_bytes: int) -> bytes:
-    """An uncompressed batch of this size, but for the varints."""
+    """Return an uncompressed batch of about this size; varints make it a little smaller or larger."""
     return build_batch([NewRecord(b"x" * (size_bytes - 80), None, TIMESTAMP_MS)])
 
 
@@ -116,18 +119,18 @@ def produce_request(partitions: int, batch_bytes: int) -> ProduceRequest:
 
 
 def produce_response() -> ProduceResponse:
-    answers = [PartitionProduceResponse(i, 0, 1000 + i, -1, 0) for i in range(100)]
-    return ProduceResponse([TopicProduceResponse("topic-001", partition_responses=answers)])
+    responses = [PartitionProduceResponse(i, 0, 1000 + i, -1, 0) for i in range(100)]
+    return ProduceResponse([TopicProduceResponse("topic-001", partition_responses=responses)])
 
 
 def fetch_request(topics: int, partitions: int, forgotten: list[ForgottenTopic]) -> FetchRequest:
-    wanted = [FetchPartition(i, 5, 100_000 + i, -1, 0, MIB) for i in range(partitions)]
-    named = [FetchTopic(f"topic-{i:03}", partitions=wanted) for i in range(topics)]
-    return FetchRequest(None, -1, max_wait_ms=500, min_bytes=1, topics=named, forgotten_topics_data=forgotten)
+    fetch_partitions = [FetchPartition(i, 5, 100_000 + i, -1, 0, MIB) for i in range(partitions)]
+    fetch_topics = [FetchTopic(f"topic-{i:03}", partitions=fetch_partitions) for i in range(topics)]
+    return FetchRequest(None, -1, max_wait_ms=500, min_bytes=1, topics=fetch_topics, forgotten_topics_data=forgotten)
 
 
 def fetch_response(version: int, partitions: int) -> FetchResponse:
-    """One MiB of records in so many partitions of one topic."""
+    """Return a response with one MiB of records in this many partitions of one topic."""
     records = batch(MIB // partitions)
     data = [PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=None, records=records) for i in range(partitions)]
     topic = (
@@ -170,9 +173,9 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""Against kio, in reading."""
+"""Least ratio of kio's decoding time to this codec's, by kind of message; None for no requirement."""
 ENCODE_WANTED = 2.0
-"""Against kio, in every message."""
+"""Least ratio of kio's encoding time to this codec's, for any message."""
 RECORDS_WANTED: dict[str, float | None] = {
     "iterate": 0.25,
     "keys": 1.0,
@@ -180,31 +183,35 @@ RECORDS_WANTED: dict[str, float | None] = {
     "build": None,
     "checksum": None,
 }
-"""Against aiokafka's C."""
+"""Least ratio of the time of aiokafka's C extension to this codec's, by kind of work; None for no requirement."""
 PURE_WANTED, PURE_MEDIAN_WANTED = 1.0, 2.0
-"""Against the codecs that are Python: in every cell, and in the median of all."""
+"""Least ratio of the time of codecs in pure Python to this codec's: for every case, and for the median of all cases."""
 
 
 def message_cases() -> list[MessageCase]:
-    made = []
+    message_case_list = []
     for version in (3, 9):
         for partitions, batch_bytes in ((1, 16 * 1024), (100, 1024), (100, 10 * 1024)):
             title = f"Produce request v{version}, {counted(partitions)} of {batch_bytes // 1024} KiB"
             make = lambda n=partitions, size=batch_bytes: produce_request(n, size)  # noqa: E731
-            made.append(MessageCase(title, ApiKey.PRODUCE, version, True, make, WITH_RECORDS))
-    made.append(MessageCase("Produce response v8, 100 partitions", ApiKey.PRODUCE, 8, False, produce_response, SMALL))
+            message_case_list.append(MessageCase(title, ApiKey.PRODUCE, version, True, make, WITH_RECORDS))
+    message_case_list.append(
+        MessageCase("Produce response v8, 100 partitions", ApiKey.PRODUCE, 8, False, produce_response, SMALL)
+    )
     for title, shape in (
         ("Fetch request v11, full, 1000 partitions", (10, 100, [])),
         ("Fetch request v11, incremental", (2, 1, [ForgottenTopic("topic-009", partitions=[3, 4])])),
     ):
         make = lambda shape=shape: fetch_request(*shape)  # noqa: E731
-        wanted = A_THOUSAND_STRUCTS if "1000" in title else SMALL
-        made.append(MessageCase(title, ApiKey.FETCH, 11, True, make, wanted))
+        kio_ratio = A_THOUSAND_STRUCTS if "1000" in title else SMALL
+        message_case_list.append(MessageCase(title, ApiKey.FETCH, 11, True, make, kio_ratio))
     for version in (4, 11, 12, 17):
         for partitions in (1, 1000):
             title = f"Fetch response v{version}, 1 MiB in {counted(partitions)}"
             make = lambda v=version, n=partitions: fetch_response(v, n)  # noqa: E731
-            made.append(MessageCase(title, ApiKey.FETCH, version, False, make, WITH_RECORDS, partitions == 1))
+            message_case_list.append(
+                MessageCase(title, ApiKey.FETCH, version, False, make, WITH_RECORDS, partitions == 1)
+            )
     for title, key, version, is_request, make in (
         ("Metadata response v12, 100 topics of 12 partitions", ApiKey.METADATA, 12, False, metadata),
         ("JoinGroup request v9, 3 protocols", ApiKey.JOIN_GROUP, 9, True, join_group_request),
@@ -214,9 +221,9 @@ def message_cases() -> list[MessageCase]:
         ("ApiVersions response v2, 60 APIs", ApiKey.API_VERSIONS, 2, False, api_versions),
         ("ApiVersions response v3, 60 APIs", ApiKey.API_VERSIONS, 3, False, api_versions),
     ):
-        wanted = A_THOUSAND_STRUCTS if key in (ApiKey.METADATA, ApiKey.OFFSET_FETCH) else SMALL
-        made.append(MessageCase(title, key, version, is_request, make, wanted))
-    return made
+        kio_ratio = A_THOUSAND_STRUCTS if key in (ApiKey.METADATA, ApiKey.OFFSET_FETCH) else SMALL
+        message_case_list.append(MessageCase(title, key, version, is_request, make, kio_ratio))
+    return message_case_list
 
 
 def record_cases() -> list[RecordCase]:
@@ -235,7 +242,7 @@ def record_cases() -> list[RecordCase]:
 
 
 def all_cases() -> dict[str, Case]:
-    """Title to case."""
+    """Return every case by its title."""
     return {case.title: case for case in (*message_cases(), *record_cases())}
 
 

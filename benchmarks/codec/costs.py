@@ -1,6 +1,6 @@
-"""What the codec costs before the first message: its import, and the first use of an API. In fresh processes, in turn.
+"""The cost of the codec before the first message: its import, and the first use of an API. Measured in fresh processes, in alternation.
 
-usage: python -m benchmarks.codec.costs API_KEY VERSION     (prints two times in seconds: ours and stock construct's)
+usage: python -m benchmarks.codec.costs API_KEY VERSION     (prints two times in seconds: of this codec and of construct alone)
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ PAIRS = [("Produce", 0, 9), ("Fetch", 1, 11), ("Metadata", 3, 12), ("OffsetFetch
 
 
 def rows(repeats: int) -> list[tuple[str, float, float]]:
-    """What, the ratio, and the most that it may be."""
+    """Return (measurement, ratio, limit) for each row.
+
+    ratio: the median of this codec's time divided by construct's. limit: the largest allowed ratio. repeats: number of measurements of a row.
+    """
     names = ("kafkaproto", "construct")
     imports = [tuple(float(run("-c", TIMED_IMPORT.format(name))[0]) for name in names) for _ in range(repeats)]
-    found = [("`import kafkaproto`, against `import construct`", ratio(imports), IMPORT_WANTED)]
+    measurements = [("`import kafkaproto`, against `import construct`", ratio(imports), IMPORT_WANTED)]
     for name, key, version in PAIRS:
         uses = [tuple(map(float, run("-m", __name__, str(key), str(version)))) for _ in range(repeats)]
         title = f"first use of {name} v{version}, against `Struct.compile()` of request and response"
-        found.append((title, ratio(uses), FIRST_USE_WANTED))
-    return found
+        measurements.append((title, ratio(uses), FIRST_USE_WANTED))
+    return measurements
 
 
 def ratio(pairs: list[tuple[float, ...]]) -> float:
@@ -34,25 +37,28 @@ def ratio(pairs: list[tuple[float, ...]]) -> float:
 
 
 def run(*arguments: str) -> list[str]:
-    done = subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.PIPE, text=True)
-    return done.stdout.split()
+    completed = subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.PIPE, text=True)
+    return completed.stdout.split()
 
 
 def first_use(key: int, version: int) -> tuple[float, float]:
-    """Seconds for the four functions of a pair, its module's import included; and for construct's compiler."""
+    """Return (this codec's time, construct's time) in seconds to be ready for one API version.
+
+    This codec imports and compiles its functions; construct compiles the layouts of the request and the response.
+    """
     import construct
 
     from benchmarks.codec.stock import stock
     from kafkaproto.api import codec
 
-    begun = pyperf.perf_counter()
+    start = pyperf.perf_counter()
     api = codec(key, version)
     _ = api.decode_request, api.encode_request, api.decode_response, api.encode_response
-    ours = pyperf.perf_counter() - begun
+    ours = pyperf.perf_counter() - start
     layout = construct.Struct("request" / stock(api.request), "response" / stock(api.response))
-    begun = pyperf.perf_counter()
+    start = pyperf.perf_counter()
     layout.compile()
-    return ours, pyperf.perf_counter() - begun
+    return ours, pyperf.perf_counter() - start
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The same work with a record batch, by every codec that knows batches. What they found is compared first.
+"""Functions that do the same work with a record batch, for every codec that supports batches. Their results are compared before timing.
 
-What our codec lacks is said and left out, so that the other works can be measured before it is there.
+Work that this project's codec does not support yet is reported and skipped.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from benchmarks.codec.rivals import Work, check
 from kafkaproto.records.batch import NewRecord, build_batch, check_crc, records
 
 Plain = tuple[int, int, bytes | None, bytes | None]
-"""Offset, timestamp, key, value."""
+"""A record as (offset, timestamp, key, value)."""
 
 
-class NotThereYet(Exception):
-    """Our codec has no such work."""
+class NotSupportedYet(Exception):
+    """Raised if this project's codec does not have a function yet."""
 
 
 def record_works(case: RecordCase) -> dict[str, dict[str, Work]]:
-    """The work, then codec, to what is timed. Raises ValueError if the codecs do not find the same."""
+    """Return the functions to time, by kind of work and then by codec. Raises ValueError if the results of the codecs differ."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # kafka-python uses a part of importlib that is going away
+        warnings.simplefilter("ignore")  # kafka-python uses a deprecated part of importlib
         return {case.work: WORKS[case.work](case)}
 
 
-def made_batch(case: RecordCase) -> bytes:
-    made = [NewRecord(value, key, TIMESTAMP_MS + i) for i, (key, value) in enumerate(case.plain_records())]
-    return build_batch(made, compression=case.compression)
+def batch_for(case: RecordCase) -> bytes:
+    new_records = [NewRecord(value, key, TIMESTAMP_MS + i) for i, (key, value) in enumerate(case.plain_records())]
+    return build_batch(new_records, compression=case.compression)
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Those whose batches are objects to iterate over."""
+    """Return, by codec, the class whose objects are batches to iterate over."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python
@@ -51,7 +51,7 @@ def batch_readers() -> dict[str, Callable[[bytes], Any]]:
 
 
 def iterate(case: RecordCase) -> dict[str, Work]:
-    data = made_batch(case)
+    data = batch_for(case)
     works: dict[str, Work] = {"ours": lambda: exhaust(records(data))}
     expected = [plain(record) for record in records(data)]
     for name, read in batch_readers().items():
@@ -60,15 +60,15 @@ def iterate(case: RecordCase) -> dict[str, Work]:
     if not case.compression:  # kio does not decompress
         from kio.records.readers import read_batch
 
-        found = read_batch(data, 0)[0].records
-        check([(r.offset, r.key, r.value) for r in found], [(o, key, value) for o, _, key, value in expected])
+        kio_records = read_batch(data, 0)[0].records
+        check([(r.offset, r.key, r.value) for r in kio_records], [(o, key, value) for o, _, key, value in expected])
         works["kio (Rust)"] = lambda: read_batch(data, 0)
     return works
 
 
 def keys(case: RecordCase) -> dict[str, Work]:
-    data = made_batch(case)
-    keys_of = lately("keys")
+    data = batch_for(case)
+    keys_of = columns_function("keys")
     expected = [key for key, _ in case.plain_records()]
     works: dict[str, Work] = {"ours": lambda: exhaust(keys_of(data))}
     check(list(keys_of(data)), expected)
@@ -79,13 +79,19 @@ def keys(case: RecordCase) -> dict[str, Work]:
 
 
 def columns(case: RecordCase) -> dict[str, Work]:
-    """Ours are arrays of numbers; the others have no such thing, so their records are taken apart into tuples."""
-    data = made_batch(case)
-    columns_of = lately("columns")
+    """Return, by codec, functions that split a batch into columns.
+
+    This project's codec makes arrays of numbers. Other codecs have no such function: theirs iterate over the records and make a tuple per column.
+    """
+    data = batch_for(case)
+    columns_of = columns_function("columns")
     works: dict[str, Work] = {"ours": lambda: columns_of(data)}
-    found = columns_of(data)
+    column_values = columns_of(data)
     expected = [plain(record) for record in records(data)]
-    check(list(zip(found.offsets, found.timestamps, *taken_out(found), strict=True)), expected)
+    check(
+        list(zip(column_values.offsets, column_values.timestamps, *keys_and_values(column_values), strict=True)),
+        expected,
+    )
     for name, read in batch_readers().items():
         works[name] = lambda read=read: list(zip(*map(plain, read(data)), strict=True))
         check([plain(record) for record in read(data)], expected)
@@ -93,19 +99,19 @@ def columns(case: RecordCase) -> dict[str, Work]:
 
 
 def build(case: RecordCase) -> dict[str, Work]:
-    """From keys and values to the finished batch."""
+    """Return, by codec, functions that build a batch from keys and values."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatchBuilder as AiokafkaC
     from kafka.record import default_records as kafka_python
 
-    given = case.plain_records()
+    key_values = case.plain_records()
 
     def ours() -> bytes:
-        made = [NewRecord(value, key, TIMESTAMP_MS) for key, value in given]
-        return build_batch(made, compression=case.compression)
+        new_records = [NewRecord(value, key, TIMESTAMP_MS) for key, value in key_values]
+        return build_batch(new_records, compression=case.compression)
 
     def by_builder(builder: Any) -> bytes:
-        made = builder(
+        batch_builder = builder(
             magic=2,
             compression_type=int(case.compression),
             is_transactional=False,
@@ -114,9 +120,9 @@ def build(case: RecordCase) -> dict[str, Work]:
             base_sequence=-1,
             batch_size=MIB,
         )
-        for i, (key, value) in enumerate(given):
-            made.append(i, TIMESTAMP_MS, key, value, [])
-        return bytes(made.build())
+        for i, (key, value) in enumerate(key_values):
+            batch_builder.append(i, TIMESTAMP_MS, key, value, [])
+        return bytes(batch_builder.build())
 
     works: dict[str, Work] = {
         "ours": ours,
@@ -125,26 +131,26 @@ def build(case: RecordCase) -> dict[str, Work]:
         "aiokafka (C)": lambda: by_builder(AiokafkaC),
     }
     if not case.compression:
-        works["kio (Rust)"] = lambda: built_by_kio(given)
-    expected = [(i, TIMESTAMP_MS, key, value) for i, (key, value) in enumerate(given)]
+        works["kio (Rust)"] = lambda: built_by_kio(key_values)
+    expected = [(i, TIMESTAMP_MS, key, value) for i, (key, value) in enumerate(key_values)]
     for work in works.values():
         check([plain(record) for record in records(work())], expected)  # type: ignore[arg-type]
     return works
 
 
-def built_by_kio(given: list[tuple[bytes | None, bytes]]) -> bytes:
+def built_by_kio(key_values: list[tuple[bytes | None, bytes]]) -> bytes:
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
 
     time = datetime.datetime.fromtimestamp(TIMESTAMP_MS / 1000, datetime.UTC)
-    made: Any = tuple(
+    kio_batch: Any = tuple(
         Record(attributes=0, timestamp=time, offset=i, key=key, value=value, headers=())  # type: ignore[arg-type]
-        for i, (key, value) in enumerate(given)
+        for i, (key, value) in enumerate(key_values)
     )
     out = io.BytesIO()
     write_new_batch(
         out,
-        NewRecordBatch(producer_id=-1, producer_epoch=-1, base_sequence=-1, records=made, attributes=0),  # type: ignore[arg-type]
+        NewRecordBatch(producer_id=-1, producer_epoch=-1, base_sequence=-1, records=kio_batch, attributes=0),  # type: ignore[arg-type]
     )
     return out.getvalue()
 
@@ -159,8 +165,8 @@ def checksum(case: RecordCase) -> dict[str, Work]:
     return works
 
 
-def taken_out(columns: Any) -> tuple[list[bytes | None], list[bytes | None]]:
-    """The keys and values that our columns tell the places of."""
+def keys_and_values(columns: Any) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Return (keys, values) of all records, None for null. columns: the positions of keys and values in a payload, and the payload."""
     data = columns.payload
     ranges = (columns.key_starts, columns.key_ends), (columns.value_starts, columns.value_ends)
     keys, values = (
@@ -179,13 +185,13 @@ WORKS: dict[str, Callable[[RecordCase], dict[str, Work]]] = {
 }
 
 
-def lately(name: str) -> Callable[[bytes], Any]:
-    """A function of `kafkaproto.records.columns`."""
+def columns_function(name: str) -> Callable[[bytes], Any]:
+    """Return a function of `kafkaproto.records.columns`. Raises NotSupportedYet if it does not exist."""
     try:
-        found: Callable[[bytes], Any] = getattr(importlib.import_module("kafkaproto.records.columns"), name)
+        function: Callable[[bytes], Any] = getattr(importlib.import_module("kafkaproto.records.columns"), name)
     except (ModuleNotFoundError, AttributeError):
-        raise NotThereYet(f"kafkaproto.records.columns.{name}") from None
-    return found
+        raise NotSupportedYet(f"kafkaproto.records.columns.{name}") from None
+    return function
 
 
 def plain(record: Any) -> Plain:

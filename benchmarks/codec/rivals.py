@@ -1,6 +1,6 @@
-"""The same message read and written by the other codecs. Each is asked first whether it gives the same bytes.
+"""Functions of other codecs that decode and encode a message. Before timing, the results of all codecs are compared.
 
-A rival that lacks a version is left out of its row. aiokafka's messages are Python with and without its extension.
+A codec that lacks a version is left out of the row. aiokafka's messages are pure Python with and without its extension.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Work = Callable[[], object]
 
 @dataclass(frozen=True)
 class Directions:
-    """What is timed."""
+    """The functions of one codec to time: to decode and to encode."""
 
     decode: Work
     encode: Work
@@ -45,7 +45,7 @@ def ours(case: MessageCase, data: bytes) -> Directions:
 
 
 class Elsewhere:
-    """Records that stay where they are: a range of memory, as a range of a file would be."""
+    """A stand-in for records that lie in a file: the encoder takes their length and leaves their place empty instead of copying them."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -55,7 +55,7 @@ class Elsewhere:
 
 
 def our_buffers(case: MessageCase, data: bytes) -> Work:
-    """The message as a list of buffers, for a socket that takes such; records are among them and not copied."""
+    """Return a function that encodes the message as a list of buffers for a socket, without copying the records."""
     layout = case.layout
     message = layout.decode(data)
     for topic in message.responses:
@@ -75,28 +75,28 @@ def our_buffers(case: MessageCase, data: bytes) -> Work:
 
 def kafka_python(case: MessageCase, data: bytes) -> Directions | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it uses a part of importlib that is going away
+        warnings.simplefilter("ignore")  # kafka-python uses a deprecated part of importlib
         import kafka.protocol
-    made = find_class(kafka.protocol, class_name(case))
-    if made is None or not made.min_version <= case.version <= made.max_version:
+    message_class = find_class(kafka.protocol, class_name(case))
+    if message_class is None or not message_class.min_version <= case.version <= message_class.max_version:
         return None
     version = case.version
-    message = made.decode(data, version=version)
-    message._header = None  # its decoder forgets the slot that its encoder asks for
+    message = message_class.decode(data, version=version)
+    message._header = None  # its decoder does not set the slot that its encoder reads
     check(message.encode(version=version), data)
-    return Directions(lambda: made.decode(data, version=version), lambda: message.encode(version=version))
+    return Directions(lambda: message_class.decode(data, version=version), lambda: message.encode(version=version))
 
 
 def aiokafka(case: MessageCase, data: bytes) -> Directions | None:
     import aiokafka.protocol
 
     name = class_name(case).replace("ApiVersions", "ApiVersion")
-    made = find_class(aiokafka.protocol, f"{name}_v{case.version}")
-    if made is None:
+    message_class = find_class(aiokafka.protocol, f"{name}_v{case.version}")
+    if message_class is None:
         return None
-    message = made.decode(data)
+    message = message_class.decode(data)
     check(message.encode(), data)
-    return Directions(lambda: made.decode(data), message.encode)
+    return Directions(lambda: message_class.decode(data), message.encode)
 
 
 def kio(case: MessageCase, data: bytes) -> Directions | None:
@@ -129,10 +129,10 @@ def construct_compiled(case: MessageCase, data: bytes) -> Directions:
     return by_construct(stock(case.layout).compile(), data)
 
 
-def by_construct(made: Any, data: bytes) -> Directions:
-    message = made.parse(data)
-    check(made.build(message), data)
-    return Directions(lambda: made.parse(data), lambda: made.build(message))
+def by_construct(layout: Any, data: bytes) -> Directions:
+    message = layout.parse(data)
+    check(layout.build(message), data)
+    return Directions(lambda: layout.parse(data), lambda: layout.build(message))
 
 
 MESSAGE_RIVALS: dict[str, Callable[[MessageCase, bytes], Directions | None]] = {
@@ -145,16 +145,16 @@ MESSAGE_RIVALS: dict[str, Callable[[MessageCase, bytes], Directions | None]] = {
 
 
 def message_works(case: MessageCase) -> dict[str, dict[str, Work]]:
-    """Direction, then codec, to what is timed. Raises ValueError if a rival's bytes are not ours."""
+    """Return the functions to time, by direction (decode, encode) and then by codec. Raises ValueError if the bytes of another codec differ."""
     data = case.layout.encode(case.make())
-    found = {"ours": ours(case, data)}
+    by_codec = {"ours": ours(case, data)}
     for name, make in MESSAGE_RIVALS.items():
         directions = make(case, data)
         if directions is not None:
-            found[name] = directions
+            by_codec[name] = directions
     works = {
-        "decode": {name: directions.decode for name, directions in found.items()},
-        "encode": {name: directions.encode for name, directions in found.items()},
+        "decode": {name: directions.decode for name, directions in by_codec.items()},
+        "encode": {name: directions.encode for name, directions in by_codec.items()},
     }
     if case.as_buffers:
         works[AS_BUFFERS] = {**works["encode"], "ours": our_buffers(case, data)}
@@ -166,16 +166,16 @@ def class_name(case: MessageCase) -> str:
 
 
 def find_class(package: ModuleType, name: str) -> Any:
-    """The class of this name in a package's modules, or None."""
-    for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if ".old" in found.name or "generate" in found.name:
+    """Return the class of this name in a package's modules, or None."""
+    for module_info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if ".old" in module_info.name or "generate" in module_info.name:
             continue
-        made = getattr(importlib.import_module(found.name), name, None)
-        if made is not None:
-            return made
+        message_class = getattr(importlib.import_module(module_info.name), name, None)
+        if message_class is not None:
+            return message_class
     return None
 
 
-def check(found: object, expected: object) -> None:
-    if found != expected:
-        raise ValueError("the codecs do not agree")
+def check(actual: object, expected: object) -> None:
+    if actual != expected:
+        raise ValueError(f"two codecs decode the same bytes differently: {str(actual)[:100]} and {str(expected)[:100]}")

@@ -1,6 +1,6 @@
-"""A layout of ours in construct's own classes, as somebody would write it by hand who has only construct.
+"""A message layout in construct's own classes, as written by hand with construct alone.
 
-Lengths that say null are fields beside their values, and tagged fields stay raw: what construct compiles best.
+A nullable length is a field beside its value, and tagged fields stay raw bytes: construct compiles this form best.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RAW_TAGS = construct.PrefixedArray(
 
 
 def stock(wire_type: WireType) -> construct.Construct:
-    """The same bytes, by construct alone."""
+    """Return a construct for the same bytes, made of construct's classes only."""
     match wire_type:
         case Message():
             fields = [name / stock(field) for name, field in wire_type.fields]
@@ -49,7 +49,7 @@ def stock(wire_type: WireType) -> construct.Construct:
             return construct.Prefixed(construct.Int32sb, construct.GreedyBytes)
         case LengthPrefixed():
             return beside_its_length(wire_type)
-    raise TypeError(f"nothing in construct is like {wire_type}")
+    raise TypeError(f"construct has no equivalent of {wire_type}")
 
 
 def beside_its_length(wire_type: LengthPrefixed) -> construct.Construct:

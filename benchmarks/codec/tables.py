@@ -1,4 +1,4 @@
-"""From measured seconds to the tables of BENCHMARKS.md: ratios, what is wanted of them, and whether they are."""
+"""The tables of docs/benchmarks.md, from measured seconds: ratios, their limits, and whether they are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.codec.cases import (
 from benchmarks.report import section_text, write_section
 
 Measured = dict[tuple[str, str], dict[str, list[float]]]
-"""Title and kind of work, then codec, to the seconds of a call, round by round."""
+"""Maps (title, kind of work) to the seconds per call of each codec, one value for each round."""
 
 COMMAND = "make bench"
 PURE = ("kafka-python", "aiokafka", "construct", "construct, compiled")
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """A row's ratios: how many times as long as ours each rival takes."""
+    """The ratios of one case: by codec, its time divided by the time of this project's codec."""
 
     title: str
     kind: str
@@ -52,27 +52,27 @@ class Cell:
 
     @property
     def fastest_pure(self) -> float | None:
-        """Against the fastest codec that is Python."""
+        """Return the ratio to the fastest codec in pure Python, or None if no such codec supports the case."""
         return min((self.ratios[name] for name in PURE if name in self.ratios), default=None)
 
     @property
-    def wanted(self) -> dict[str, float]:
-        """Codec to the least ratio; ``Python`` is the fastest of those."""
+    def required(self) -> dict[str, float]:
+        """Return the least ratio required for each codec; ``Python`` stands for the fastest codec in pure Python."""
         case = all_cases()[self.title]
-        wanted = {"Python": PURE_WANTED}
+        required = {"Python": PURE_WANTED}
         if isinstance(case, MessageCase):
             native, least = "kio (Rust)", case.kio_decode if self.kind == "decode" else ENCODE_WANTED
         else:
             native, least = "aiokafka (C)", RECORDS_WANTED[case.work]
-        return wanted if least is None else {**wanted, native: least}
+        return required if least is None else {**required, native: least}
 
     def verdict(self) -> str:
-        """What is wanted, and what was missed."""
+        """Return the required ratios as text. A required ratio that is not reached is marked as missed."""
         words = []
-        for name, least in self.wanted.items():
-            found = self.fastest_pure if name == "Python" else self.ratios.get(name)
-            if found is not None:
-                words.append(f"{name} {bound(found, least)}")
+        for name, least in self.required.items():
+            ratio = self.fastest_pure if name == "Python" else self.ratios.get(name)
+            if ratio is not None:
+                words.append(f"{name} {bound(ratio, least)}")
         return ", ".join(words)
 
     def row(self, codecs: list[str]) -> list[str]:
@@ -81,72 +81,72 @@ class Cell:
         return [self.title + kind, *ratios, self.verdict()]
 
 
-def cells(found: Measured) -> list[Cell]:
-    """The ratio of two codecs is taken in each round, where they were neighbours; the median counts."""
-    made = []
-    for (title, kind), seconds in found.items():
+def cells(measured: Measured) -> list[Cell]:
+    """Return the ratios of all cases. A ratio is computed in each round, where codecs are measured in turn; the median of the rounds counts."""
+    cell_list = []
+    for (title, kind), seconds in measured.items():
         ours = seconds["ours"]
         ratios = {
             name: statistics.median(theirs / our for theirs, our in zip(values, ours, strict=True))
             for name, values in seconds.items()
             if name != "ours"
         }
-        made.append(Cell(title, kind, ratios))
-    return made
+        cell_list.append(Cell(title, kind, ratios))
+    return cell_list
 
 
-def sections(found: Measured) -> list[Section]:
-    made = cells(found)
+def sections(measured: Measured) -> list[Section]:
+    all_cells = cells(measured)
     groups = {
-        "decode": [cell for cell in made if cell.kind == "decode"],
-        "encode": [cell for cell in made if cell.kind in ("encode", AS_BUFFERS)],
-        "records": [cell for cell in made if cell.kind in RECORDS_WANTED],
+        "decode": [cell for cell in all_cells if cell.kind == "decode"],
+        "encode": [cell for cell in all_cells if cell.kind in ("encode", AS_BUFFERS)],
+        "records": [cell for cell in all_cells if cell.kind in RECORDS_WANTED],
     }
-    return [summary(made), *(section(key, group) for key, group in groups.items() if group)]
+    return [summary(all_cells), *(section(key, group) for key, group in groups.items() if group)]
 
 
-def summary(made: list[Cell]) -> Section:
-    """The cells of all tables together."""
-    pure = [cell.fastest_pure for cell in made if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
+def summary(all_cells: list[Cell]) -> Section:
+    """Return the section that summarises all tables."""
+    pure = [cell.fastest_pure for cell in all_cells if cell.fastest_pure is not None and cell.kind != AS_BUFFERS]
     median, least = statistics.median(pure), min(pure)
     rows = [
-        ["against the fastest Python codec, median of all cells", f"{median:.2f}", bound(median, PURE_MEDIAN_WANTED)],
-        ["against the fastest Python codec, least of all cells", f"{least:.2f}", bound(least, PURE_WANTED)],
+        ["against the fastest Python codec, median of all rows", f"{median:.2f}", bound(median, PURE_MEDIAN_WANTED)],
+        ["against the fastest Python codec, lowest of all rows", f"{least:.2f}", bound(least, PURE_WANTED)],
     ]
     for name in NATIVE:
-        judged = [cell for cell in made if name in cell.wanted and name in cell.ratios]
-        met = [cell for cell in judged if cell.ratios[name] >= cell.wanted[name]]
+        judged = [cell for cell in all_cells if name in cell.required and name in cell.ratios]
+        met = [cell for cell in judged if cell.ratios[name] >= cell.required[name]]
         if judged:
-            rows.append([f"{name}: cells that have what is wanted", f"{len(met)} of {len(judged)}", "all"])
+            rows.append([f"{name}: rows that reach the goal", f"{len(met)} of {len(judged)}", "all"])
     words = (
-        "How many times as long as ours another codec takes for the same work on the same bytes: more than 1, and we are faster. Each case "
-        "has a process of its own, in which all codecs take turns in rounds of 10 ms; the ratio is taken in each round, the median of 28 "
-        "rounds in four passes counts. The garbage collector is on. Before anything is measured the codecs' results are compared."
+        "The time of another codec divided by the time of this one, for the same work on the same bytes: more than 1 means that this one is faster. "
+        "Each case runs in a process of its own, in which all codecs alternate in rounds of 10 ms; the ratio is computed in each round, and the "
+        "median of 28 rounds in four passes counts. The garbage collector is on. The results of the codecs are compared before anything is measured."
     )
-    return Section("codec", "The codec against others", words, ["what", "ratio", "wanted"], rows)
+    return Section("codec", "The codec against others", words, ["measurement", "value", "goal"], rows)
 
 
-def bound(found: float, least: float) -> str:
-    """What is wanted, and whether it was missed."""
-    return f"≥ {least:g}" + ("" if found >= least else " **missed**")
+def bound(value: float, least: float) -> str:
+    """Return `least`, the required ratio, as text. It is marked as missed if `value`, the measured ratio, is below it."""
+    return f"≥ {least:g}" + ("" if value >= least else " **missed**")
 
 
 WORDS = {
     "decode": (
-        "The codec: reading messages",
-        "`Message.decode` of `bytes`. A records field is a slice for us and a copy for most others. construct and its compiled form read "
-        "our layout, written in construct's own classes. A dash: the codec has no such version.",
+        "The codec: decoding messages",
+        "`Message.decode` of `bytes`. A records field is a slice here and a copy in most other codecs. construct and its compiled form decode "
+        "the same layout, written in construct's own classes. A dash: the codec does not support the version.",
     ),
     "encode": (
-        "The codec: writing messages",
-        "Into one buffer; *as buffers* is our way without a copy of the records (`splices`), against the same others. kio reads in Rust "
-        "and writes in Python.",
+        "The codec: encoding messages",
+        "Into one buffer; *as buffers* encodes without a copy of the records (`splices`), compared with the same other functions. kio decodes in "
+        "Rust and encodes in Python.",
     ),
     "records": (
         "The codec: record batches",
-        "A batch of 1000 records of 100 bytes (10 of them the key); in *mixed sizes* no record is as long as the one before. aiokafka "
-        "with its extension off, and its C code by itself. kio reads all records at once, verifies the checksum and knows no compression. "
-        "*Columns*: offsets, timestamps, keys and values apart.",
+        "A batch of 1000 records of 100 bytes (10 of them the key); with *mixed sizes* no record is as long as the one before. aiokafka "
+        "without its extension, and its C extension by itself. kio decodes all records at once, verifies the CRC and supports no compression. "
+        "*Columns*: offsets, timestamps, keys and values in separate columns.",
     ),
 }
 
@@ -159,12 +159,12 @@ def section(key: str, group: list[Cell]) -> Section:
         f" Against the fastest Python codec of each row: median {statistics.median(pure):.2f}, least {min(pure):.2f}."
     )
     rows = [cell.row(present) for cell in group]
-    return Section(f"codec-{key}", title, words + summary, ["work", *present, "wanted"], rows)
+    return Section(f"codec-{key}", title, words + summary, ["work", *present, "goal"], rows)
 
 
 def cost_section(rows: list[tuple[str, float, float]]) -> Section:
-    words = "Before the first message, in fresh processes. First use: the module's import and all four flat functions."
+    words = "The cost before the first message, in fresh processes. First use: import of the module and all four flat functions."
     listed = [
         [what, f"{ratio:.2f}", f"≤ {most:g}" + ("" if ratio <= most else " **missed**")] for what, ratio, most in rows
     ]
-    return Section("codec-costs", "The codec: what it costs to begin", words, ["what", "ratio", "wanted"], listed)
+    return Section("codec-costs", "The codec: startup costs", words, ["measurement", "value", "goal"], listed)

@@ -1,4 +1,4 @@
-"""One case in a process of its own: every codec in turn, round after round. Prints what each round took, as JSON.
+"""The measurement of one case in a process of its own: every codec in turn, round after round. Prints the time of each round as JSON.
 
 usage: python -m benchmarks.codec.worker TITLE ROUNDS ROUND_SECONDS
 """
@@ -10,35 +10,38 @@ import json
 import os
 import sys
 
-os.environ["AIOKAFKA_NO_EXTENSIONS"] = "1"  # read when it is imported; its C record code is asked for by name
+os.environ["AIOKAFKA_NO_EXTENSIONS"] = "1"  # read during the import; the C record code is imported by name
 
 import pyperf
 
 from benchmarks.codec.cases import Case, MessageCase, all_cases
-from benchmarks.codec.record_works import NotThereYet, record_works
+from benchmarks.codec.record_works import NotSupportedYet, record_works
 from benchmarks.codec.rivals import Work, message_works
 
 
 def works_of(case: Case) -> dict[str, dict[str, Work]]:
-    """Direction or work, then codec, to what is timed. Everything was run and compared once."""
+    """Return the functions to time, by kind of work and then by codec, after running each once and comparing the results."""
     return message_works(case) if isinstance(case, MessageCase) else record_works(case)
 
 
 def measure(works: dict[str, Work], rounds: int, round_seconds: float) -> dict[str, list[float]]:
-    """Seconds a call, for each codec and round. The collector is on, as in any program, but old objects are set aside."""
+    """Return the seconds per call of each codec in each round.
+
+    The garbage collector is on; `gc.freeze` excludes the objects that exist before the first round from it.
+    """
     calls = {name: calibrate(work, round_seconds) for name, work in works.items()}
-    found: dict[str, list[float]] = {name: [] for name in works}
+    seconds_by_codec: dict[str, list[float]] = {name: [] for name in works}
     gc.collect()
     gc.freeze()
     for _ in range(rounds):
         for name, work in works.items():
-            found[name].append(seconds(work, calls[name]) / calls[name])
+            seconds_by_codec[name].append(seconds(work, calls[name]) / calls[name])
     gc.unfreeze()
-    return found
+    return seconds_by_codec
 
 
 def calibrate(work: Work, round_seconds: float) -> int:
-    """The number of calls that fill a round."""
+    """Return how many calls of `work` take about `round_seconds`."""
     calls = 1
     while (took := seconds(work, calls)) < round_seconds / 4:
         calls *= 2
@@ -47,20 +50,20 @@ def calibrate(work: Work, round_seconds: float) -> int:
 
 def seconds(work: Work, calls: int) -> float:
     repeat = range(calls)
-    begun = pyperf.perf_counter()
+    start = pyperf.perf_counter()
     for _ in repeat:
         work()
-    return float(pyperf.perf_counter() - begun)
+    return float(pyperf.perf_counter() - start)
 
 
 def main(title: str, rounds: str, round_seconds: str) -> int:
     try:
         works = works_of(all_cases()[title])
-    except NotThereYet as missing:
-        print(f"{title}: left out, there is no {missing}", file=sys.stderr)
+    except NotSupportedYet as missing:
+        print(f"{title}: skipped, {missing} does not exist", file=sys.stderr)
         works = {}
-    found = {kind: measure(each, int(rounds), float(round_seconds)) for kind, each in works.items()}
-    print(json.dumps(found))
+    results = {kind: measure(each, int(rounds), float(round_seconds)) for kind, each in works.items()}
+    print(json.dumps(results))
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Kafka's own jars, in a cache outside the source tree that all test runs of a user share.
+"""Download of Kafka's jars into a cache outside the source tree that all test runs of a user share.
 
-Fetched with Maven where it is installed, else with the Ivy that every pyspark carries: a JDK 17 and pip are enough.
-The folder appears in one rename, so a run that was cut off leaves nothing half done and two runs may race.
+The download uses Maven if that is installed, or else the Ivy jar of pyspark, so that a JDK 17 and pip are enough. The folder of a version is created
+by one rename: an interrupted run leaves nothing incomplete, and two runs can download at the same time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 KAFKA_VERSION = "3.9.1"
 NEWER_VERSION = "4.2.0"
-"""What the older release does not know is asked of this one."""
+"""The Kafka release for tests of features that `KAFKA_VERSION` lacks."""
 BINDING = ("org.slf4j", "slf4j-nop", "1.7.36")  # keeps the broker's logging quiet
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -30,26 +30,26 @@ Coordinates = tuple[str, str, str]
 
 
 class JarsMissing(RuntimeError):
-    """The jars are not there and cannot be fetched; the message says what to do."""
+    """Raised if the jars are missing and cannot be downloaded. The message says what to do."""
 
 
 def cache_folder() -> Path:
-    """Where everything fetched lives: ``$KAFKAPROTO_CACHE``, else ``~/.cache/kafkaproto``."""
+    """Return the folder for all downloads: ``$KAFKAPROTO_CACHE``, or ``~/.cache/kafkaproto``."""
     return Path(os.environ.get("KAFKAPROTO_CACHE") or Path.home() / ".cache" / "kafkaproto")
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
-    """The folder with ``kafka_2.13``, ``kafka-clients`` and all they need. Fetches them once. Raises JarsMissing."""
+    """Return the folder with ``kafka_2.13``, ``kafka-clients`` and their dependencies, downloaded on first use. Raises JarsMissing."""
     return _fetched(f"kafka-{version}", [("org.apache.kafka", "kafka_2.13", version), BINDING], version)
 
 
 def tools_jars(version: str = KAFKA_VERSION) -> Path:
-    """The folder with the command-line tools beside the same."""
-    wanted = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
-    return _fetched(f"kafka-tools-{version}", [*wanted, BINDING], version)
+    """Return the folder with Kafka's command-line tools and their dependencies, downloaded on first use. Raises JarsMissing."""
+    coordinates_list = [("org.apache.kafka", name, version) for name in ("kafka_2.13", "kafka-tools")]
+    return _fetched(f"kafka-tools-{version}", [*coordinates_list, BINDING], version)
 
 
-def _fetched(name: str, wanted: Sequence[Coordinates], version: str) -> Path:
+def _fetched(name: str, coordinates_list: Sequence[Coordinates], version: str) -> Path:
     folder = cache_folder() / "jars" / name
     if folder.is_dir():
         return folder
@@ -58,39 +58,42 @@ def _fetched(name: str, wanted: Sequence[Coordinates], version: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
         fetched = Path(scratch) / "jars"
         fetched.mkdir()
-        fetch(wanted, fetched, Path(scratch))
+        fetch(coordinates_list, fetched, Path(scratch))
         if not list(fetched.glob(f"kafka-clients-{version}.jar")):
-            raise JarsMissing(f"kafka-clients {version} was not among what was fetched for {folder}")
+            raise JarsMissing(f"kafka-clients {version} is missing in the files that were downloaded for {folder}")
         try:
             fetched.rename(folder)
         except OSError:
-            if not folder.is_dir():  # no other run was faster, so something is wrong
+            if not folder.is_dir():  # no concurrent run has created it: the rename itself failed
                 raise
     return folder
 
 
 def clients_jar(version: str = KAFKA_VERSION) -> Path:
-    """The one jar with the message classes and definitions."""
+    """Return the jar `kafka-clients`, which contains Kafka's message classes and the definitions of the messages."""
     return kafka_jars(version) / f"kafka-clients-{version}.jar"
 
 
-def fetch(wanted: Sequence[Coordinates], target: Path, scratch: Path) -> None:
-    """Copy the jars of some coordinates, with all they depend on, into a folder."""
+def fetch(coordinates_list: Sequence[Coordinates], target: Path, scratch: Path) -> None:
+    """Download the jars with the given Maven coordinates, and all their dependencies, into the folder `target`. Raises JarsMissing.
+
+    scratch: folder for temporary files.
+    """
     if shutil.which("mvn"):
-        fetch_with_maven(wanted, target, scratch)
+        fetch_with_maven(coordinates_list, target, scratch)
         return
     ivy = find_ivy()
     if ivy is None:
         raise JarsMissing(
-            "Kafka's jars are fetched with Maven or with the Ivy inside pyspark, and neither is here: "
-            "`pip install pyspark==4.0.0` or install Maven, then run this again"
+            "Kafka's jars are downloaded with Maven or with the Ivy jar of pyspark, and neither is installed: run "
+            "`pip install pyspark==4.0.0` or install Maven, then repeat the command"
         )
-    for coordinates in wanted:
+    for coordinates in coordinates_list:
         fetch_with_ivy(ivy, coordinates, target)
 
 
-def fetch_with_maven(wanted: Sequence[Coordinates], target: Path, scratch: Path) -> None:
-    dependencies = "".join(DEPENDENCY.format(*coordinates) for coordinates in wanted)
+def fetch_with_maven(coordinates_list: Sequence[Coordinates], target: Path, scratch: Path) -> None:
+    dependencies = "".join(DEPENDENCY.format(*coordinates) for coordinates in coordinates_list)
     (scratch / "pom.xml").write_text(POM.format(dependencies=dependencies))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
     repository = f"-Dmaven.repo.local={cache_folder() / 'm2'}"
@@ -105,7 +108,7 @@ def fetch_with_ivy(ivy: Path, coordinates: Coordinates, target: Path) -> None:
 
 
 def find_ivy() -> Path | None:
-    """The Ivy jar of the pyspark of this interpreter."""
+    """Return the Ivy jar of the pyspark of this interpreter, or None."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.origin:
         return None
@@ -114,14 +117,14 @@ def find_ivy() -> Path | None:
 
 def require(program: str, remedy: str) -> None:
     if shutil.which(program) is None:
-        raise JarsMissing(f"`{program}` is not on the PATH; needed: {remedy}")
+        raise JarsMissing(f"`{program}` is not on the PATH; install {remedy}")
 
 
 def run(command: list[str]) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         tail = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
-        raise JarsMissing(f"`{' '.join(command[:4])} …` failed; is the network there?\n{tail}")
+        raise JarsMissing(f"`{' '.join(command[:4])} …` failed; check the network connection\n{tail}")
 
 
 if __name__ == "__main__":

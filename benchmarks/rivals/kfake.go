@@ -1,5 +1,5 @@
-// kfake as a process: one broker on a free port of this machine, whose address is its first line of output.
-// It ends when its standard input does, so that nothing outlives the tests.
+// kfake as a process: one broker on a free port of this machine, which prints its address as the first line of output.
+// It exits at the end of its standard input, so that it never outlives the tests.
 package main
 
 import (

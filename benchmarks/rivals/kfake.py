@@ -1,4 +1,4 @@
-"""kfake, the test broker of franz-go, built with Go on first use. Must never know what is measured or tested."""
+"""kfake, the test broker of franz-go, built with Go on first use. This module does not know what is measured or tested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAIN = Path(__file__).with_name("kfake.go")
 
 
 def built() -> str:
-    """Return the program, built once in the cache folder, as are Go's modules. Raises CalledProcessError, FileNotFoundError."""
+    """Return the path of the program kfake, which Go builds once in the cache folder. Raises CalledProcessError or FileNotFoundError."""
     folder = cache_folder() / "rivals" / KFAKE.rpartition("-")[2]
     program = folder / "kfake"
     if not program.exists():

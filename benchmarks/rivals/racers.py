@@ -1,6 +1,6 @@
-"""Who else runs in the race: kfake, and a real Kafka 3.9.1 of three brokers. What they need is fetched on first use.
+"""The rivals in the race: kfake, and a real Kafka 3.9.1 of three brokers. What they need is downloaded on first use.
 
-Must never know what is raced.
+This module does not know what is raced.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ SETTINGS = {
     "fetch.max.bytes": "2147483647",
     "unclean.leader.election.enable": "false",
 }
-"""Kafka's defaults, except what makes a small cluster work. Changing a setting changes what the race measures."""
+"""Settings that a small cluster needs; all others keep Kafka's defaults, because changing one would change what the race measures."""
 
 
 def kfake() -> Program:
-    """franz-go's fake broker, built with Go."""
+    """Return franz-go's fake broker, built with Go."""
     return Program("kfake", [built()])
 
 
 class Kafka(Program):
-    """Apache Kafka: three brokers and their controller. The address and the process are the first broker's."""
+    """Apache Kafka: three brokers and a controller. `address` and `pid` are those of the first broker."""
 
     def __init__(self) -> None:
         super().__init__("Kafka 3.9.1", [])

@@ -1,6 +1,6 @@
-"""Apache Kafka from its jars: three brokers and a controller of their own, on free ports of this machine, in a temporary folder.
+"""Apache Kafka from its jars: three brokers and a separate controller, on free ports of this machine, in a temporary folder.
 
-The controller is a process of its own so that any broker can be stopped or paused. Must never know what is measured or tested.
+The controller is a process of its own so that any broker can be stopped or paused. This module does not know what is measured or tested.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from benchmarks.raw_client import frame, read_answer
-from benchmarks.rivals.jars import kafka_jars
+from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
 from kafkaproto.api import ApiKey
 from kafkaproto.client import read_response
 from kafkaproto.messages.metadata import MetadataRequest
@@ -32,14 +32,14 @@ JVM = ("-Xms96m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-X
 
 
 class NotStarted(RuntimeError):
-    """Kafka did not come up; the message has the end of what it wrote."""
+    """Raised if Kafka did not start. The message contains the end of its output."""
 
 
 class KafkaCluster:
-    """Three brokers of Apache Kafka 3.9.1, started with the same broker settings. Raises NotStarted."""
+    """Three brokers of Apache Kafka, started with the same broker settings. Raises NotStarted."""
 
-    def __init__(self, settings: dict[str, str]) -> None:
-        self._jars = kafka_jars()
+    def __init__(self, settings: dict[str, str], version: str = KAFKA_VERSION) -> None:
+        self._jars = kafka_jars(version)
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._ports = dict(zip((0, 1, 2, CONTROLLER), free_ports(4), strict=True))
@@ -64,7 +64,7 @@ class KafkaCluster:
             "controller.quorum.voters": f"{CONTROLLER}@127.0.0.1:{self._ports[CONTROLLER]}",
             "controller.listener.names": "CONTROLLER",
             "listeners": listener,
-            "log.initial.task.delay.ms": "100",  # retention begins when the settings say, not after 30 s
+            "log.initial.task.delay.ms": "100",  # retention starts when the settings say, not 30 s later
             "log.dirs": str(self._folder / f"data-{node}"),
         }
         if role == "broker":
@@ -72,14 +72,14 @@ class KafkaCluster:
                 "advertised.listeners": listener,
                 "inter.broker.listener.name": "PLAINTEXT",
                 "broker.rack": f"r{node}",
-                "broker.session.timeout.ms": "30000",  # a paused broker is not dead
+                "broker.session.timeout.ms": "30000",  # a paused broker must stay registered
             }
         path = self._folder / f"{node}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         if role == "controller":
             self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path))
             return
-        # What the tool writes for a broker, without the second that Java needs to begin.
+        # This is what StorageTool writes for a broker; the tool would take another second to start Java.
         data = self._folder / f"data-{node}"
         data.mkdir()
         directory_id = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
@@ -89,9 +89,9 @@ class KafkaCluster:
 
     def _java(self, *arguments: str) -> None:
         command = ["java", *JVM, "-cp", f"{self._jars}/*", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise NotStarted(f"{' '.join(arguments)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            raise NotStarted(f"{' '.join(arguments)}: {completed.stdout[-2000:]}{completed.stderr[-2000:]}")
 
     def _spawn(self, node: int) -> None:
         command = ["java", *JVM, "-cp", f"{self._jars}/*", "kafka.Kafka", str(self._folder / f"{node}.properties")]
@@ -99,14 +99,14 @@ class KafkaCluster:
             self._processes[node] = subprocess.Popen(command, stdout=out, stderr=out, cwd=self._folder)
 
     def _wait_until_ready(self) -> None:
-        """Every broker that runs knows of all that do."""
+        """Wait until every running broker knows all running brokers. Raises NotStarted."""
         deadline = time.monotonic() + READY_SECONDS
         running = set(self._processes) - {CONTROLLER}
         waiting = sorted(running)
         while waiting:
             for node, process in self._processes.items():
                 if process.poll() is not None:
-                    raise NotStarted(f"node {node} ended: {(self._folder / f'{node}.out').read_text()[-2000:]}")
+                    raise NotStarted(f"node {node} exited: {(self._folder / f'{node}.out').read_text()[-2000:]}")
             if time.monotonic() > deadline:
                 raise NotStarted(f"brokers {waiting} were not ready within {READY_SECONDS} s")
             with suppress(OSError, EOFError):  # not listening yet
@@ -114,7 +114,7 @@ class KafkaCluster:
             time.sleep(0.1 if waiting else 0)
 
     def pid_of(self, broker_id: int) -> int:
-        """The process of a broker."""
+        """Return the process id of a broker."""
         return self._processes[broker_id].pid
 
     def start_stopped_brokers(self) -> None:
@@ -156,7 +156,7 @@ def brokers_known(address: tuple[str, int]) -> set[int]:
 
 def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [int(listener.getsockname()[1]) for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports

@@ -1,279 +1,222 @@
-"""The table of settings: Kafka's names, types, ranges and defaults (3.9), and what each does here. Data, no behaviour.
+"""The settings of a Kafka release: their definitions in Kafka (`tables/`), and their effect in this broker (`effects`).
 
-A setting marked `acts=False` is accepted and described like any other but changes nothing yet; setting it says so.
-Facts from `KafkaConfig`, `LogConfig` and `TopicConfig`.
+There are two tables: releases before 4.0 have the settings of Kafka 3.9.1, later releases those of 4.2.0. A table is read when a release
+is first used. The contents come from Kafka's `KafkaConfig`, `LogConfig`, `GroupConfig` and `DynamicBrokerConfig`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-INT_MAX = 2**31 - 1
-LONG_MAX = 2**63 - 1
-MINUTE_MS = 60_000
+from kafkaproto.broker.config.effects import ACTING, DIFFERENT_RANGES, FIXED_AT_START, OWN, REFUSED, REMOVED, Refusal
+
+OLDER_TABLE, NEWER_TABLE = "3.9.1", "4.2.0"
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+
+_PER_LISTENER = ("max.connections", "max.connection.creation.rate")
+_BITS = {"short": 15, "int": 31, "long": 63}
+_KEEPING_DUPLICATES = ("controller.quorum.voters", "controller.quorum.bootstrap.servers")
+_REPLICAS = ("([0-9]+[:-][0-9]+)?", "([0-9]+:[0-9]+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting. kind: boolean, string, int, short, long, double, list, password or class, as DescribeConfigs names them.
+class Setting(NamedTuple):
+    """One setting of a broker, a topic or a group.
 
-    topic_name: the topic setting of which this broker setting is the default. dynamic: may be changed while the broker runs.
-    per_listener: `listener.name.<listener>.<name>` holds for one listener.
-    coarser: settings that hold where this one is not given, the first that is: (name, how many of our unit its unit has).
-    only_dynamic: given at start it is accepted and changes nothing (R-12). items: what each item of a list has to match, under `kip`
-    and under `kafka` (D10), unless the whole is `*`; item_form: the same in words.
+    kind: boolean, string, int, short, long, double, list, password or class, as in DescribeConfigs. default: the typed default, None if there
+    is none. default_text: the default as Kafka writes it.
+
+    low, high: inclusive bounds of a number, None for no bound. special: an allowed number outside the bounds. values: the allowed values, or
+    the allowed items of a list; any if empty. any_case: whether upper and lower case are equal. versions: whether the values are metadata
+    versions of Kafka, where `2.8` stands for `2.8-IV1`. items: two patterns that each item of a list must match, for `semantics` kip and
+    for kafka (D10); the whole value may also be `*`. not_empty: whether an empty text is rejected.
+
+    mode: "r" if the setting is fixed at start, "b" if it is dynamic for one broker, "c" if it is dynamic for one broker or all brokers.
+    distinct: whether an item that a list repeats counts once, as in releases from 4.0 (KIP-1161).
+    internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this one is not
+    set. only_dynamic: whether it takes effect only when it is set on a running broker (R-12). per_listener: whether
+    `listener.name.<listener>.<name>` sets it for one listener.
+
+    acts: whether it changes what this broker does. fixed_here: whether Kafka can change it on a running broker and this broker cannot.
+    foreign: whether Kafka of this release does not know it, so that DescribeConfigs shows neither type nor value. refusal: the values that
+    this broker rejects although Kafka accepts them; None if there are none.
     """
 
     name: str
     kind: str
-    default: object
+    default: Any = None
+    default_text: str | None = None
     low: float | None = None
     high: float | None = None
-    choices: tuple[str, ...] = ()
-    acts: bool = True
-    dynamic: bool = False
-    topic_name: str | None = None
-    coarser: tuple[tuple[str, int], ...] = ()
-    per_listener: bool = False
-    only_dynamic: bool = False
+    special: int | None = None
+    values: tuple[str, ...] = ()
+    any_case: bool = False
+    versions: bool = False
+    not_empty: bool = False
     items: tuple[str, str] | None = None
-    item_form: str = ""
+    distinct: bool = False
+    mode: str = "r"
+    internal: bool = False
+    fallbacks: tuple[str, ...] = ()
+    only_dynamic: bool = False
+    per_listener: bool = False
+    fixed_here: bool = False
+    acts: bool = False
+    foreign: bool = False
+    refusal: Refusal | None = None
+
+    @property
+    def dynamic(self) -> bool:
+        """Return whether Kafka can change the setting on a running broker."""
+        return self.mode != "r"
+
+    @property
+    def sensitive(self) -> bool:
+        """Return whether the value is a secret, or may be one because Kafka does not know the setting."""
+        return self.kind == "password" or self.foreign
+
+    @property
+    def hidden(self) -> bool:
+        """Return whether DescribeConfigs and similar APIs omit the setting, because it exists only in this broker and not in Kafka."""
+        return self.name.startswith("kafkaproto.")
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words, for error messages."""
-        if self.choices:
-            kind = "any of" if self.kind == "list" else "one of"
-            return f"{kind} {', '.join(self.choices)}"
-        if self.item_form:
-            return self.item_form
+        """Return the allowed values as text, for error messages."""
+        if self.values:
+            kind = "a list of" if self.kind == "list" else "one of"
+            return f"{kind} {', '.join(self.values)}"
+        if self.items is not None:
+            return "* or a list of partition:broker, for example 0:1,0:2"
         if self.kind == "boolean":
             return "true or false"
-        if self.low is not None or self.high is not None:
-            low = "" if self.low is None else f" from {self.low}"
-            high = "" if self.high is None else f" to {self.high}"
-            return f"{self.kind}{low}{high}"
-        return f"a value of type {self.kind}"
+        if self.kind in _BITS or self.kind == "double":
+            special = "" if self.special is None else f"{self.special} or "
+            number = "a number" if self.kind == "double" else "an integer"
+            low, high = self.low, self.high
+            if self.kind in _BITS:
+                low = -(1 << _BITS[self.kind]) if low is None else low
+                high = (1 << _BITS[self.kind]) - 1 if high is None else high
+            bounds = ("" if low is None else f" from {low}") + ("" if high is None else f" to {high}")
+            return f"{special}{number}{bounds}"
+        return "a text that is not empty"
+
+
+class Definitions:
+    """All settings of one table of releases, by name.
+
+    broker: Kafka's broker settings, the dynamic-only ones (`only_dynamic`), those that exist only in this broker, and those that Kafka
+    3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it inherits.
+    finer: maps a setting in a coarse unit such as `log.retention.hours` to the equivalent one in milliseconds, `log.retention.ms`.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.broker: dict[str, Setting] = {}
+        self.topic: dict[str, Setting] = {}
+        self.group: dict[str, Setting] = {}
+        self.broker_name_of_topic: dict[str, str] = {}
+        self.finer: dict[str, str] = {}
+        for kind, setting in _read(table):
+            if kind == "topic":
+                self.topic[setting.name] = setting
+                if setting.fallbacks:
+                    self.broker_name_of_topic[setting.name] = setting.fallbacks[0]
+            else:
+                if setting.name.endswith(".ms"):
+                    self.finer |= dict.fromkeys(setting.fallbacks, setting.name)
+                (self.group if kind == "group" else self.broker)[setting.name] = setting
+        for name, kind, default, low in OWN:
+            text = None if default is None else str(default)
+            self.broker[name] = Setting(name, kind, default, text, low, acts=True)
+        for name in REMOVED:
+            self.broker[name] = Setting(name, "string", acts=True, foreign=True)
 
     @property
-    def example(self) -> str:
-        if self.items is not None:
-            return f"{self.name}=0:1,0:2"
-        if self.default is None or self.default == "":
-            return f"{self.name}={self.choices[0] if self.choices else 'a'}"
-        value = str(self.default).lower() if self.kind == "boolean" else self.default
-        return f"{self.name}={value}"
+    def other(self) -> Definitions:
+        """Return the definitions of the other table: that of 4.2.0 if this is the table of 3.9.1, and the other way round."""
+        return _definitions(NEWER_TABLE if self.table == OLDER_TABLE else OLDER_TABLE)
 
 
-_COMPRESSIONS = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
-_CLEANUP = ("delete", "compact")
-_TIMESTAMPS = ("CreateTime", "LogAppendTime")
+def definitions_of(release: str) -> Definitions:
+    """Return the settings of a release, "3.9" for example."""
+    return _definitions(NEWER_TABLE if int(release.partition(".")[0]) >= 4 else OLDER_TABLE)
 
 
-def _int(name: str, default: int, low: float | None = None, high: float | None = INT_MAX, **more: object) -> Setting:
-    return Setting(name, "int", default, low, high, **more)  # type: ignore[arg-type]
+@cache
+def _definitions(table: str) -> Definitions:
+    return Definitions(table)
 
 
-def _long(name: str, default: int, low: float | None = None, high: float | None = LONG_MAX, **more: object) -> Setting:
-    return Setting(name, "long", default, low, high, **more)  # type: ignore[arg-type]
+def unit_ms(name: str) -> int:
+    """Return the unit of a time setting in milliseconds, found by the end of its name: 3,600,000 for `log.retention.hours`."""
+    return HOUR_MS if name.endswith(".hours") else MINUTE_MS if name.endswith(".minutes") else 1
 
 
-def _bool(name: str, default: bool, **more: object) -> Setting:
-    return Setting(name, "boolean", default, **more)  # type: ignore[arg-type]
+def _read(table: str) -> Iterator[tuple[str, Setting]]:
+    """Yield (scope, setting) for each line of a table file. `tests/support/oracle/settings.py` makes the files and explains the columns."""
+    text = (Path(__file__).parent / "tables" / f"kafka-{table}.tsv").read_text()
+    ranges: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in text.splitlines()[2:]:
+        of, name, kind, default, allowed, mode, *fallbacks = line.split("\t")
+        if of == "broker":
+            allowed = DIFFERENT_RANGES.get(name, allowed)
+        key = (kind, allowed)
+        limits = ranges.get(key)
+        if limits is None:
+            limits = ranges[key] = _limits(kind, allowed)
+        is_distinct = table == NEWER_TABLE and kind == "list" and allowed != "replicas"
+        default_text = None if default == "(null)" else default
+        yield (
+            of,
+            Setting(
+                name,
+                kind,
+                None if default_text is None else value_of(kind, default_text),
+                default_text,
+                mode=mode[0],
+                fixed_here=name in FIXED_AT_START,
+                internal=mode.endswith("i"),
+                fallbacks=tuple(fallbacks[0].split(",")) if fallbacks else (),
+                only_dynamic=of == "dynamic",
+                per_listener=name in _PER_LISTENER,
+                acts=name in ACTING[of],
+                refusal=REFUSED.get(name),
+                distinct=is_distinct and name not in _KEEPING_DUPLICATES,
+                **limits,
+            ),
+        )
 
 
-def _string(name: str, default: str | None, **more: object) -> Setting:
-    return Setting(name, "string", default, **more)  # type: ignore[arg-type]
+def value_of(kind: str, text: str) -> Any:
+    """Return the typed value of a valid text. Strings, lists, classes and passwords stay text."""
+    if kind in _BITS:
+        return int(text)
+    if kind == "double":
+        return float(text)
+    return text.lower() == "true" if kind == "boolean" else text
 
 
-_BROKER = (
-    # Who this broker is and where it listens
-    _int("broker.id", -1, acts=False),
-    _int("node.id", -1, acts=False),
-    _string("broker.rack", None),
-    _string("listeners", "PLAINTEXT://:9092"),
-    _string("advertised.listeners", None),
-    _string("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT"),
-    _string("inter.broker.listener.name", None),
-    _string("process.roles", "broker", acts=False),
-    # Connections
-    _int("socket.request.max.bytes", 104857600, 1),
-    _long("connections.max.idle.ms", 600000),
-    _int("max.connections.per.ip", INT_MAX, 0, dynamic=True),
-    _string("max.connections.per.ip.overrides", "", dynamic=True),
-    _int("max.connections", INT_MAX, 0, dynamic=True, per_listener=True),
-    _int("max.connection.creation.rate", INT_MAX, 0, dynamic=True, per_listener=True),
-    _int("queued.max.requests", 500, 1, acts=False),
-    _int("num.network.threads", 3, 1, acts=False, dynamic=True),
-    _int("num.io.threads", 8, 1, acts=False, dynamic=True),
-    _int("socket.send.buffer.bytes", 102400, acts=False),
-    _int("socket.receive.buffer.bytes", 102400, acts=False),
-    _int("socket.listen.backlog.size", 50, 1, acts=False),
-    _int("connection.failed.authentication.delay.ms", 100, 0, acts=False),
-    # Topics
-    _bool("auto.create.topics.enable", True),
-    _bool("delete.topic.enable", True),
-    _int("num.partitions", 1, 1, 10_000),
-    Setting("default.replication.factor", "int", 1, 1, 32767),
-    _int("message.max.bytes", 1048588, 0, dynamic=True, topic_name="max.message.bytes"),
-    _string("compression.type", "producer", choices=_COMPRESSIONS, dynamic=True, topic_name="compression.type"),
-    _int("min.insync.replicas", 1, 1, dynamic=True, topic_name="min.insync.replicas"),
-    _bool("unclean.leader.election.enable", False, dynamic=True, topic_name="unclean.leader.election.enable"),
-    Setting("log.cleanup.policy", "list", "delete", choices=_CLEANUP, dynamic=True, topic_name="cleanup.policy"),
-    _int("log.segment.bytes", 1073741824, 14, dynamic=True, topic_name="segment.bytes"),
-    _long(
-        "log.roll.ms",
-        604800000,
-        1,
-        dynamic=True,
-        topic_name="segment.ms",
-        coarser=(("log.roll.hours", 60 * MINUTE_MS),),
-    ),
-    _int("log.roll.hours", 168, 1),
-    _long(
-        "log.roll.jitter.ms",
-        0,
-        0,
-        dynamic=True,
-        topic_name="segment.jitter.ms",
-        coarser=(("log.roll.jitter.hours", 60 * MINUTE_MS),),
-    ),
-    _int("log.roll.jitter.hours", 0, 0),
-    _long(
-        "log.retention.ms",
-        604800000,
-        -1,
-        dynamic=True,
-        topic_name="retention.ms",
-        coarser=(("log.retention.minutes", MINUTE_MS), ("log.retention.hours", 60 * MINUTE_MS)),
-    ),
-    _int("log.retention.hours", 168),
-    _int("log.retention.minutes", 10080),
-    _long("log.retention.bytes", -1, dynamic=True, topic_name="retention.bytes"),
-    _long("log.retention.check.interval.ms", 300000, 1),
-    _long("log.segment.delete.delay.ms", 60000, 0, acts=False, dynamic=True, topic_name="file.delete.delay.ms"),
-    _int("log.index.interval.bytes", 4096, 0, acts=False, dynamic=True, topic_name="index.interval.bytes"),
-    _long("log.flush.interval.messages", LONG_MAX, 1, dynamic=True, topic_name="flush.messages"),
-    _long("log.flush.interval.ms", LONG_MAX, 0, acts=False, dynamic=True, topic_name="flush.ms"),
-    _bool("log.cleaner.enable", True),
-    _long("log.cleaner.backoff.ms", 15000, 0, dynamic=True),
-    _long("log.cleaner.delete.retention.ms", 86400000, 0, dynamic=True, topic_name="delete.retention.ms"),
-    Setting(
-        "log.cleaner.min.cleanable.ratio",
-        "double",
-        0.5,
-        0,
-        1,
-        dynamic=True,
-        topic_name="min.cleanable.dirty.ratio",
-    ),
-    _long("log.cleaner.min.compaction.lag.ms", 0, 0, dynamic=True, topic_name="min.compaction.lag.ms"),
-    _long("log.cleaner.max.compaction.lag.ms", LONG_MAX, 1, dynamic=True, topic_name="max.compaction.lag.ms"),
-    _bool("log.preallocate", False, acts=False, dynamic=True, topic_name="preallocate"),
-    _bool("log.message.downconversion.enable", True, dynamic=True, topic_name="message.downconversion.enable"),
-    _string(
-        "log.message.timestamp.type",
-        "CreateTime",
-        choices=_TIMESTAMPS,
-        dynamic=True,
-        topic_name="message.timestamp.type",
-    ),
-    _long(
-        "log.message.timestamp.before.max.ms", LONG_MAX, 0, dynamic=True, topic_name="message.timestamp.before.max.ms"
-    ),
-    _long("log.message.timestamp.after.max.ms", LONG_MAX, 0, dynamic=True, topic_name="message.timestamp.after.max.ms"),
-    _string("log.dir", "", acts=False),
-    _string("log.dirs", "", acts=False),
-    # Fetch
-    _int("fetch.max.bytes", 57671680, 1024),
-    _int("max.incremental.fetch.session.cache.slots", 1000, 0),
-    _int("fetch.purgatory.purge.interval.requests", 1000, acts=False),
-    _int("producer.purgatory.purge.interval.requests", 1000, acts=False),
-    # Replication
-    _string("replica.selector.class", None),
-    _long("replica.lag.time.max.ms", 30000, 1),
-    _int("replica.fetch.max.bytes", 1048576, 0),
-    _int("replica.fetch.response.max.bytes", 10485760, 0),
-    _int("replica.fetch.min.bytes", 1),
-    _int("replica.fetch.wait.max.ms", 500),
-    _int("replica.fetch.backoff.ms", 1000, 0),
-    _int("num.replica.fetchers", 1, 1, acts=False, dynamic=True),
-    _bool("auto.leader.rebalance.enable", True),
-    _long("leader.imbalance.check.interval.seconds", 300, 1),
-    # Quotas
-    _int("quota.window.num", 11, 1),
-    _int("quota.window.size.seconds", 1, 1),
-    _int("replication.quota.window.num", 11, 1),
-    _int("replication.quota.window.size.seconds", 1, 1),
-    _int("alter.log.dirs.replication.quota.window.num", 11, 1, acts=False),
-    _int("alter.log.dirs.replication.quota.window.size.seconds", 1, 1, acts=False),
-    _int("controller.quota.window.num", 11, 1),
-    _int("controller.quota.window.size.seconds", 1, 1),
-    _long("leader.replication.throttled.rate", LONG_MAX, 0, dynamic=True, only_dynamic=True),
-    _long("follower.replication.throttled.rate", LONG_MAX, 0, dynamic=True, only_dynamic=True),
-    _long("replica.alter.log.dirs.io.max.bytes.per.second", LONG_MAX, 0, acts=False, dynamic=True, only_dynamic=True),
-    _string("quota.producer.default", None),
-    _string("quota.consumer.default", None),
-    _string("quota.producer.override", None),
-    _string("quota.consumer.override", None),
-    # Groups
-    _int("offsets.topic.num.partitions", 50, 1, 10_000),
-    Setting("offsets.topic.replication.factor", "short", 3, 1, 32767),
-    _int("offset.metadata.max.bytes", 4096),
-    _int("offsets.retention.minutes", 10080, 1),
-    _long("offsets.retention.check.interval.ms", 600000, 1),
-    _int("group.min.session.timeout.ms", 6000),
-    _int("group.max.session.timeout.ms", 1800000),
-    _int("group.initial.rebalance.delay.ms", 3000),
-    _int("group.max.size", INT_MAX, 1),
-    # Transactions: the coordinator comes with a later issue
-    _int("transaction.state.log.num.partitions", 50, 1, acts=False),
-    Setting("transaction.state.log.replication.factor", "short", 3, 1, 32767, acts=False),
-    _int("transaction.state.log.min.isr", 2, 1, acts=False),
-    _int("transaction.max.timeout.ms", 900000, 1, acts=False),
-    _int("producer.id.expiration.ms", 86400000, 1, dynamic=True),
-    _int("producer.id.expiration.check.interval.ms", 600000, 1),
-    # What this broker has and Kafka has not
-    _int("kafkaproto.replica.delay.ms", 0, 0),
-)
-
-
-def _throttled_replicas(name: str) -> Setting:
-    """R-1. KIP-73 writes `partition-broker`, its implementation `partition:broker` (D10); an item may be empty."""
-    return Setting(
-        name,
-        "list",
-        "",
-        dynamic=True,
-        items=("([0-9]+[:-][0-9]+)?", "([0-9]+:[0-9]+)?"),
-        item_form="* or a list of partition:broker",
-    )
-
-
-_TOPIC_ONLY = (
-    _throttled_replicas("leader.replication.throttled.replicas"),
-    _throttled_replicas("follower.replication.throttled.replicas"),
-    _bool("remote.storage.enable", False, acts=False, dynamic=True),
-    _int("segment.index.bytes", 10485760, 4, acts=False, dynamic=True),
-)
-
-
-def _topic_setting(broker: Setting) -> Setting:
-    assert broker.topic_name is not None
-    return Setting(
-        broker.topic_name,
-        broker.kind,
-        broker.default,
-        broker.low,
-        broker.high,
-        broker.choices,
-        broker.acts,
-        dynamic=True,
-    )
-
-
-BROKER_SETTINGS: dict[str, Setting] = {s.name: s for s in _BROKER}
-BROKER_NAME_OF_TOPIC_SETTING: dict[str, str] = {s.topic_name: s.name for s in _BROKER if s.topic_name is not None}
-TOPIC_SETTINGS: dict[str, Setting] = {
-    s.name: s for s in (*(_topic_setting(b) for b in _BROKER if b.topic_name is not None), *_TOPIC_ONLY)
-}
+def _limits(kind: str, allowed: str) -> dict[str, Any]:
+    """Return the keyword arguments of `Setting` that limit its values, parsed from the column `range` of a table file."""
+    limits: dict[str, Any] = {}
+    if kind in _BITS:
+        limits["high"] = 2 ** _BITS[kind] - 1
+    if allowed == "replicas":
+        limits["items"] = _REPLICAS
+    elif allowed == "+":
+        limits["not_empty"] = True
+    elif ".." in allowed:
+        special, _, interval = allowed.rpartition("|")
+        if special:
+            limits["special"] = int(special)
+        number = float if kind == "double" else int
+        low, _, high = interval.partition("..")
+        limits |= {key: number(end) for key, end in (("low", low), ("high", high)) if end}
+    elif allowed:
+        limits["any_case"] = allowed.startswith("~")
+        limits["versions"] = allowed.startswith("0.8.0|")
+        limits["values"] = tuple(allowed.removeprefix("~").split("|"))
+    return limits

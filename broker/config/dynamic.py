@@ -1,29 +1,38 @@
-"""Settings that are changed while brokers run, whichever API asks: of a topic, of one broker, of all brokers (`ConfigAdminManager`).
+"""Changes of settings for AlterConfigs and IncrementalAlterConfigs: those of a topic, a broker, all brokers, or a group.
 
-A resource tells what it has of its own and takes the whole of that anew; `applied` works out the whole from single operations.
-Must never know wire messages. Everything here raises KafkaError: 3 (no such topic), 40 (a topic's settings), 42 (a broker's, and what
-makes no sense), 56 (it cannot be remembered).
+Follows Kafka's `ConfigAdminManager`. All own settings of a resource are replaced at once; `applied` computes the new settings from single
+operations. Functions here raise KafkaError: 3 (unknown topic), 40 (invalid settings of a topic or group), 42 (invalid settings of a broker,
+or a contradictory request), 56 (the change cannot be persisted), -1 (appending to a setting that Kafka does not know). This module does not
+depend on wire messages.
 """
 
 from __future__ import annotations
 
+import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol, TypeVar
 
+from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
+from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig
 from kafkaproto.broker.config.definitions import Setting
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError, as_text, broker_setting, parse, topic_setting
+from kafkaproto.broker.config.effects import THREAD_COUNTS
+from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text, group_setting, parse
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
-TOPIC, BROKER = 2, 4
-ALL_BROKERS = -1
+TOPIC, BROKER, GROUP = 2, 4, 32
+
+
+_KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
+"""Names of the settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 
 class Operation(IntEnum):
-    """As IncrementalAlterConfigs numbers them (KIP-339)."""
+    """The operations of IncrementalAlterConfigs, with their numbers on the wire (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -33,7 +42,7 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One operation on one setting. `operation` may be a number that is none of them."""
+    """One operation on one setting. operation: an `Operation`, or the unknown number that a client sent. value: None for a null value."""
 
     name: str
     operation: int
@@ -41,17 +50,17 @@ class Change:
 
 
 class TopicConfigs(Protocol):
-    """Who has the settings of topics: the controller."""
+    """Interface of the controller, which stores the settings of topics."""
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
-        """Return a topic's own settings, None if there is no such topic."""
+        """Return a topic's own settings, or None if the topic does not exist."""
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace a topic's own settings. Raises KafkaError."""
+        """Replace a topic's own settings. Raises KafkaError if they are rejected."""
 
 
 class Configured(Protocol):
-    """A cluster whose settings change."""
+    """Interface of a cluster for changes of settings."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -59,15 +68,18 @@ class Configured(Protocol):
     @property
     def controller(self) -> TopicConfigs: ...
 
-    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
-        """Persist the settings of a broker (-1: of all) before they change. Raises KafkaError 56."""
+    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
+        """Persist the new settings of `owner` before they take effect. Raises KafkaError 56 if that fails.
+
+        owner: a broker id, -1 for all brokers, or a group id. layer: all settings that are set on the owner itself, as text.
+        """
 
     def setting_changed(self) -> None:
-        """Have everything that keeps a copy of a broker setting take over the new value."""
+        """Pass a changed broker setting to the components that keep a copy of it."""
 
 
 class ConfiguredBroker(Protocol):
-    """The broker that a request reached."""
+    """Interface of the broker that received the request to change settings."""
 
     @property
     def broker_id(self) -> int: ...
@@ -77,32 +89,35 @@ class ConfiguredBroker(Protocol):
 
 
 class Resource(Protocol):
-    """Whose settings are changed. bad_value: the error code for a value or a name that cannot be."""
+    """A topic, broker or group whose settings can be changed. bad_value: the error code of a request with an invalid value or name."""
 
     bad_value: ErrorCode
 
     @property
     def own(self) -> Mapping[str, str]:
-        """What it has of its own."""
+        """Return the settings that are set on this resource itself, without inherited values."""
 
     def setting(self, name: str) -> Setting:
-        """Raises ConfigError for an unknown name, KafkaError for one that cannot be changed."""
+        """Return the definition of a setting by name.
+
+        Raises ConfigError for an unknown name of a topic or a group, KafkaError for a setting that cannot be changed.
+        """
 
     def check_deletion(self, name: str) -> None:
-        """The same for one that is to be taken away."""
+        """Raise ConfigError or KafkaError if the setting cannot be deleted."""
 
     def in_force(self, name: str) -> str:
-        """The value that holds, wherever it comes from."""
+        """Return the current value of a setting as text, whether it is set on this resource or inherited."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raises ConfigError when these, each of which may be, cannot be together."""
+        """Raise ConfigError if settings that are valid by themselves contradict each other. own: all settings of the resource itself."""
 
     def store(self, own: Mapping[str, str]) -> None:
-        """Have these of its own from now on."""
+        """Replace the settings that are set on this resource itself."""
 
 
 class TopicResource:
-    """The settings of a topic, as broker `broker_id` sees what it inherits."""
+    """The settings of a topic. Settings that the topic does not set are inherited from broker `broker_id`."""
 
     bad_value = ErrorCode.INVALID_CONFIG
 
@@ -116,106 +131,189 @@ class TopicResource:
         self._broker_id = broker_id
 
     def setting(self, name: str) -> Setting:
-        return topic_setting(name)
+        return self._cluster.config.topic_setting(name)
 
     def check_deletion(self, name: str) -> None:
-        """Of what a topic has not, nothing is left either."""
+        """Accept every deletion: deleting a setting that the topic does not have is not an error."""
 
     def in_force(self, name: str) -> str:
-        return self._cluster.config.describe_topic(self._broker_id, self.own, name).value or ""
+        return as_text(self._cluster.config.topic_value(self._broker_id, self.own, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Settings of a topic do not depend on each other."""
+        self._cluster.config.check_topic(own)
 
     def store(self, own: Mapping[str, str]) -> None:
         self._cluster.controller.set_topic_configs(self._name, own)
 
 
 class BrokerResource:
-    """What was set for one broker while it ran, or for all of them (ALL_BROKERS)."""
+    """The dynamic settings of one broker, or of all brokers (ALL_BROKERS).
+
+    checked_id: the broker against whose current values a change for all brokers is checked: the broker that received the request.
+    """
 
     bad_value = ErrorCode.INVALID_REQUEST
 
-    def __init__(self, cluster: Configured, broker_id: int) -> None:
+    def __init__(self, cluster: Configured, broker_id: int, checked_id: int = 0) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
-
-    @property
-    def _layer(self) -> dict[str, object]:
-        config = self._cluster.config
-        return config.dynamic_all if self._broker_id == ALL_BROKERS else config.dynamic_of(self._broker_id)
+        self._checked_id = checked_id if broker_id == ALL_BROKERS else broker_id
 
     @property
     def own(self) -> Mapping[str, str]:
-        return {name: as_text(value) or "" for name, value in self._layer.items()}
+        return self._cluster.config.dynamic_texts(self._broker_id)
 
     def setting(self, name: str) -> Setting:
-        setting = broker_setting(name)
-        if not setting.dynamic:
+        setting = self._cluster.config.dynamic_setting(name)
+        if setting.foreign and not (name.startswith(LISTENER_PREFIX) and self._broker_id == ALL_BROKERS):
+            return setting
+        if setting.foreign:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} cannot be changed for all brokers; name one broker")
+        if not setting.dynamic or setting.fixed_here:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"{name} cannot be changed while the broker runs; give it at start"
+            )
+        if _KEY_STORE.match(name):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"{name} belongs to a listener: change listener.name.<listener>.{name}"
+            )
+        if setting.mode == "b" and self._broker_id == ALL_BROKERS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} cannot be changed for all brokers; name one broker")
+        of_all = name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas
+        if of_all and self._broker_id != ALL_BROKERS:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{name} can be changed only for all brokers at once while eligible leader replicas are enabled",
             )
         return setting
 
     def check_deletion(self, name: str) -> None:
-        self.setting(name)
+        """Reject the deletion of min.insync.replicas if eligible leader replicas are enabled; accept all others, even of settings not set."""
+        if name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, f"{name} cannot be deleted while eligible leader replicas are enabled"
+            )
 
     def in_force(self, name: str) -> str:
         return as_text(self._cluster.config.get(self._broker_id, name)) or ""
 
     def check(self, own: Mapping[str, str]) -> None:
-        before = self.own
-        self._have(own)
+        config, before = self._cluster.config, self.own
+        threads = self._thread_counts()
+        config.set_dynamic(self._broker_id, own)
         try:
-            self._cluster.config.check_connections(self._broker_id)
+            config.check_connections(self._broker_id)
+            for name, count in self._thread_counts().items():
+                _check_threads(name, threads[name], count)
         finally:
-            self._have(before)
+            config.set_dynamic(self._broker_id, before)
+
+    def _thread_counts(self) -> dict[str, int]:
+        """Return the settings for numbers of threads that are dynamic in this release, with their current values."""
+        config = self._cluster.config
+        known = config.definitions.broker
+        return {
+            name: config.get(self._checked_id, name)
+            for name in THREAD_COUNTS
+            if name in known and known[name].dynamic and known[name].default is not None
+        }
 
     def store(self, own: Mapping[str, str]) -> None:
         self._cluster.remember_config(self._broker_id, own)
-        self._have(own)
+        self._cluster.config.set_dynamic(self._broker_id, own)
         self._cluster.setting_changed()
 
-    def _have(self, own: Mapping[str, str]) -> None:
-        layer = self._layer  # in place: it is where everybody looks values up
-        layer.clear()
-        layer.update({name: parse(broker_setting(name), text) for name, text in own.items()})
+
+class GroupResource:
+    """The settings of a group, which need not exist yet (`GroupConfig`, KIP-848)."""
+
+    bad_value = ErrorCode.INVALID_CONFIG
+
+    def __init__(self, cluster: Configured, broker_id: int, group_id: str) -> None:
+        self._cluster = cluster
+        self._broker_id = broker_id
+        self._group_id = group_id
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        return self._cluster.config.groups.get(self._group_id, {})
+
+    def setting(self, name: str) -> Setting:
+        return group_setting(name, self._cluster.config.definitions)
+
+    def check_deletion(self, name: str) -> None:
+        """Accept the deletion of every known setting, even if it is not set."""
+
+    def in_force(self, name: str) -> str:
+        return as_text(self._cluster.config.group_value(self._broker_id, self.own, name)) or ""
+
+    def check(self, own: Mapping[str, str]) -> None:
+        """Raise ConfigError for a value outside the broker's limits, and for a session timeout that is not longer than the heartbeat interval."""
+        config = self._cluster.config
+        for name in own:
+            kind, _, rest = name.partition(".")
+            value = config.group_value(self._broker_id, own, name)
+            for limit, too_far in (("min", operator.lt), ("max", operator.gt)):
+                of_broker = f"group.{kind}.{limit}.{rest.removeprefix('num.')}"
+                if of_broker in config.definitions.broker and too_far(value, config.get(self._broker_id, of_broker)):
+                    words = "greater" if limit == "min" else "less"
+                    raise ConfigError(f"{name} must be {words} than or equal to {of_broker}")
+        for kind in ("consumer", "share", "streams"):
+            session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+            session_ms, heartbeat_ms = (config.group_value(self._broker_id, own, name) for name in (session, heartbeat))
+            if session_ms <= heartbeat_ms:
+                raise ConfigError(f"{session} must be greater than {heartbeat}")
+
+    def store(self, own: Mapping[str, str]) -> None:
+        self._cluster.remember_config(self._group_id, own)
+        self._cluster.config.set_group(self._group_id, own)
 
 
-class Asked(Protocol):
-    """What both requests say of a resource."""
+class NamedResource(Protocol):
+    """Interface of a resource in a request: the fields that AlterConfigs and IncrementalAlterConfigs have in common."""
 
     resource_type: int
     resource_name: str
 
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=NamedResource)
 
 
-def one_by_one(asked: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
-    """(what was asked, error code, message) of each resource of a request; one that is named twice is not changed at all."""
-    times = Counter((one.resource_type, one.resource_name) for one in asked)
-    for one in asked:
+def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
+    """Change each resource of a request with `alter`, and yield (entry of the request, error code, message) for each.
+
+    alter: changes one resource, or raises KafkaError. error code, message: 0 and None without an error. A resource that is named twice is not
+    changed at all and has error 42.
+    """
+    times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    for resource in resources:
         try:
-            if times[(one.resource_type, one.resource_name)] > 1:
+            if times[(resource.resource_type, resource.resource_name)] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            alter(one)
+            alter(resource)
         except KafkaError as error:
-            yield one, error.error_code, error.message
+            yield resource, error.error_code, error.message
         else:
-            yield one, 0, None
+            yield resource, 0, None
 
 
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
-    """What a request names. A broker changes itself only, or all of them at once ("")."""
+    """Return the resource that a request names.
+
+    The name of a broker must be the id of `node`, or empty for all brokers.
+    """
     if resource_type == TOPIC:
         if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "There are no settings of all topics.")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a topic must name the topic.")
         return TopicResource(node.cluster, node.broker_id, name)
+    if resource_type == GROUP and node.cluster.config.definitions.group:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a group must name the group.")
+        return GroupResource(node.cluster, node.broker_id, name)
     if resource_type != BROKER:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if not name:
-        return BrokerResource(node.cluster, ALL_BROKERS)
+        return BrokerResource(node.cluster, ALL_BROKERS, node.broker_id)
     if name != str(node.broker_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node.broker_id}, but received {name}"
@@ -223,46 +321,63 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
     return BrokerResource(node.cluster, node.broker_id)
 
 
-def change(asked: Resource, changes: Iterable[Change], strict_kip: bool, validate_only: bool = False) -> None:
-    """Do all, or nothing. strict_kip: how the `semantics` switch stands (D10)."""
+def change(resource: Resource, changes: Iterable[Change], strict_kip: bool, validate_only: bool = False) -> None:
+    """Apply all changes to a resource, or none if one is invalid. With `validate_only` nothing is changed.
+
+    strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's code (D10).
+    """
     try:
-        own = applied(asked, changes, strict_kip)
-        asked.check(own)
+        own = applied(resource, changes, strict_kip)
+        resource.check(own)
     except ConfigError as error:
-        raise KafkaError(asked.bad_value, str(error)) from None
+        raise KafkaError(resource.bad_value, str(error)) from None
     if not validate_only:
-        asked.store(own)
+        resource.store(own)
 
 
-def applied(asked: Resource, changes: Iterable[Change], strict_kip: bool) -> dict[str, str]:
-    """What `asked` would have of its own after all changes, each of another setting. Raises ConfigError, too."""
-    own = dict(asked.own)
+def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> dict[str, str]:
+    """Return the settings, as text, that a resource itself would have after all changes. Stores nothing. Raises KafkaError, ConfigError."""
+    own = dict(resource.own)
     named: set[str] = set()
-    for one in changes:
-        if one.name in named:
+    for change in changes:
+        if change.name in named:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-        named.add(one.name)
-        if one.operation == Operation.DELETE:
-            asked.check_deletion(one.name)
-            own.pop(one.name, None)
+        named.add(change.name)
+        if change.operation == Operation.DELETE:
+            resource.check_deletion(change.name)
+            own.pop(change.name, None)
             continue
-        if one.value is None:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {one.name}")
-        setting = asked.setting(one.name)
-        text = one.value
-        if one.operation in (Operation.APPEND, Operation.SUBTRACT):
-            held = own[one.name] if one.name in own else asked.in_force(one.name)
-            text = _edited(setting, one.operation, held, text)
-        elif one.operation != Operation.SET:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operation {one.operation}")
+        if change.value is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.name}")
+        setting = resource.setting(change.name)
+        text = change.value
+        if change.operation in (Operation.APPEND, Operation.SUBTRACT):
+            if setting.foreign:  # Kafka looks up its type and fails
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_SERVER_ERROR,
+                    f"{change.name} is an unknown setting: it can be set or deleted, but not changed as a list",
+                )
+            held = own[change.name] if change.name in own else resource.in_force(change.name)
+            text = _edited(setting, change.operation, held, text)
+        elif change.operation != Operation.SET:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operation {change.operation}")
         parse(setting, text, strict_kip)
-        own[one.name] = text
+        own[change.name] = text
     return own
+
+
+def _check_threads(name: str, current: int, count: int) -> None:
+    """Raise ConfigError if the new number of threads, `count`, is more than twice or less than half of the `current` one."""
+    lowest, highest = max(1, current // 2), current * 2
+    if count != current and not lowest <= count <= highest:
+        raise ConfigError(
+            f"{name} must be {lowest} to {highest} (got {count}): one change at most doubles or halves the {current} threads"
+        )
 
 
 def _edited(setting: Setting, operation: int, held: str, text: str) -> str:
     if setting.kind != "list":
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{setting.name} is no list: set it, or delete it")
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{setting.name} is not a list, so it can only be set or deleted")
     items = _items(held)
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(_items(text)) if item not in items]

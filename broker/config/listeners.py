@@ -1,11 +1,12 @@
-"""Listener settings: `NAME://host:port,…` as Kafka writes them, parsed and checked. Text in, addresses out."""
+"""Listener settings: parsing and checks of `NAME://host:port,…`, as Kafka writes them."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from kafkaproto.broker.config.values import BrokerConfig, ConfigError
+from kafkaproto.broker.config.cluster_config import BrokerConfig
+from kafkaproto.broker.config.values import ConfigError
 
 _ONE = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)://(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]/]*):(?P<port>[0-9]+)\Z")
 DEFAULT_NAME = "PLAINTEXT"
@@ -14,7 +15,7 @@ _MAP_EXAMPLE = "for example listener.security.protocol.map=INSIDE:PLAINTEXT,OUTS
 
 
 class Listener(NamedTuple):
-    """One listener. advertised_host "" and advertised_port 0 mean: as bound."""
+    """One listener. An empty advertised_host and an advertised_port of 0 stand for the host and port that the listener is bound to."""
 
     name: str
     host: str
@@ -24,58 +25,68 @@ class Listener(NamedTuple):
 
 
 def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
-    """name -> (host, port). Raises ConfigError for what is malformed, or named or used twice."""
+    """Return a dict of listener names to (host, port). Raises ConfigError for malformed text and for a repeated name."""
     example = f"for example {setting}=INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:19092"
-    found: dict[str, tuple[str, int]] = {}
+    endpoints: dict[str, tuple[str, int]] = {}
     for part in text.split(","):
         match = _ONE.match(part.strip())
         if match is None or int(match["port"]) > 65535:
-            raise ConfigError(f"{setting}={text}: {part.strip()!r} is no NAME://host:port; {example}")
+            raise ConfigError(f"{setting}={text}: {part.strip()!r} is not NAME://host:port; {example}")
         name = match["name"].upper()
-        if name in found:
+        if name in endpoints:
             raise ConfigError(f"{setting}={text}: listener {name} is named twice; {example}")
-        found[name] = (match["host"].strip("[]"), int(match["port"]))
-    return found
+        endpoints[name] = (match["host"].strip("[]"), int(match["port"]))
+    return endpoints
 
 
 def listeners_of(config: BrokerConfig, host: str, port: int) -> list[Listener]:
-    """A broker's listeners: `listeners` and `advertised.listeners` if set, else one on `host`:`port`.
+    """Return a broker's listeners: those of the settings `listeners` and `advertised.listeners`, or one on `host`:`port` if they are not set.
 
-    Raises ConfigError when an advertised listener does not exist.
+    Listeners of controllers (`controller.listener.names`) are left out: nothing listens there. Raises ConfigError if an advertised listener does
+    not exist, or if no listener is left.
     """
+    of_controllers = {name.strip().upper() for name in (_given(config, "controller.listener.names") or "").split(",")}
     given = _given(config, "listeners")
     bound = {DEFAULT_NAME: (host, port)} if given is None else parse_endpoints("listeners", given)
+    bound = {name: address for name, address in bound.items() if name not in of_controllers}
+    if not bound:
+        raise ConfigError(
+            f"listeners={given}: all of these listeners belong to controllers (controller.listener.names); add one for the broker, "
+            f"for example listeners=PLAINTEXT://:9092,{given}"
+        )
     _check_protocols(config, list(bound))
-    told_text = _given(config, "advertised.listeners")
-    told = {} if not told_text else parse_endpoints("advertised.listeners", told_text)
-    unknown = sorted(set(told) - set(bound))
+    advertised_text = _given(config, "advertised.listeners")
+    advertised = {} if not advertised_text else parse_endpoints("advertised.listeners", advertised_text)
+    advertised = {name: address for name, address in advertised.items() if name not in of_controllers}
+    unknown = sorted(set(advertised) - set(bound))
     if unknown:
         raise ConfigError(
-            f"advertised.listeners={told_text}: {unknown[0]} is not among the listeners {', '.join(bound)}; "
+            f"advertised.listeners={advertised_text}: {unknown[0]} is not among the listeners {', '.join(bound)}; "
             f"for example advertised.listeners={next(iter(bound))}://localhost:9092"
         )
-    return [Listener(name, *address, *told.get(name, ("", 0))) for name, address in bound.items()]
+    return [Listener(name, *address, *advertised.get(name, ("", 0))) for name, address in bound.items()]
 
 
 def _check_protocols(config: BrokerConfig, names: list[str]) -> None:
-    """Every listener needs a protocol in the map, as in Kafka, and here that is PLAINTEXT while there is no TLS and no SASL."""
+    """Raise ConfigError unless the protocol map has PLAINTEXT for every listener: TLS and SASL are not supported."""
     text = _given(config, "listener.security.protocol.map")
     protocols = {DEFAULT_NAME: "PLAINTEXT"}
     for part in (text or "").split(","):
         name, colon, protocol = part.strip().partition(":")
         if part.strip() and not (name and colon and protocol):
             raise ConfigError(
-                f"listener.security.protocol.map={text}: {part.strip()!r} is no NAME:PROTOCOL; {_MAP_EXAMPLE}"
+                f"listener.security.protocol.map={text}: {part.strip()!r} is not NAME:PROTOCOL; {_MAP_EXAMPLE}"
             )
         protocols[name.upper()] = protocol.strip().upper()
     for name in names:
-        # A name of one's own needs no entry as long as nobody gives a map: here it can only be PLAINTEXT.
+        # Without a map, a name that is no protocol needs no entry, because its protocol can only be PLAINTEXT.
         protocol = protocols.get(name, "" if text or name in _OTHER_PROTOCOLS else "PLAINTEXT")
         if protocol != "PLAINTEXT":
-            said = f"is {protocol}" if protocol else "has no protocol that is served here"
-            raise ConfigError(f"listener {name} {said}; allowed is PLAINTEXT, {_MAP_EXAMPLE}")
+            said = f"has protocol={protocol}" if protocol else "has no protocol that is served here"
+            raise ConfigError(
+                f"listener {name} {said}: TLS and SASL are not served; its protocol must be PLAINTEXT, {_MAP_EXAMPLE}"
+            )
 
 
 def _given(config: BrokerConfig, name: str) -> str | None:
-    layers = config.cluster.layers(config.broker_id, name)
-    return None if len(layers) == 1 else str(layers[0][0])
+    return str(config[name]) if config.is_given(name) else None

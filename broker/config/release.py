@@ -1,6 +1,6 @@
-"""Which API versions a Kafka release offers: the broker plays one release, by default 3.9. Data only.
+"""The API versions that a Kafka release offers. The broker emulates one release, by default 3.9.
 
-Only what this broker registers is advertised; the rest of a release's table would be a promise it does not keep (M-9).
+The broker advertises only the APIs that it has handlers for, not all APIs of the release (M-9).
 """
 
 from __future__ import annotations
@@ -12,15 +12,35 @@ RELEASES = tuple(releases())
 
 
 def delays_responses(release: str) -> bool:
-    """Whether a throttled answer is itself kept back, as before 2.0, and not sent at once with the connection muted (KIP-219).
+    """Return whether brokers of a release delay a throttled response, as before 2.0, instead of muting the connection (KIP-219).
 
-    Raises ValueError for a release that is not played.
+    Raises ValueError for an unknown release.
     """
     return _place(release) < _place("2.0")
 
 
+def has_eligible_leader_replicas(release: str) -> bool:
+    """Return whether eligible leader replicas are enabled in a new cluster of a release: true since 4.1 (KIP-966)."""
+    return _place(release) >= _place("4.1")
+
+
+def is_release_4(release: str) -> bool:
+    """Return whether a release is Kafka 4.0 or later."""
+    return _place(release) >= _place("4.0")
+
+
+def is_release_4_2(release: str) -> bool:
+    """Return whether a release is Kafka 4.2 or later."""
+    return _place(release) >= _place("4.2")
+
+
+def stores_topic_ids_of_offsets(release: str) -> bool:
+    """Return whether brokers of a release write committed offsets with a topic id: since 4.1 (value version 4)."""
+    return _place(release) >= _place("4.1")
+
+
 def ranges_of(release: str) -> Ranges:
-    """api key -> (lowest, highest version). Raises ValueError for a release that is not played, naming those that are."""
+    """Return a dict of API keys to (lowest, highest version). Raises ValueError for an unknown release, naming the known ones."""
     _place(release)
     return versions(release)
 
@@ -28,5 +48,5 @@ def ranges_of(release: str) -> Ranges:
 def _place(release: str) -> int:
     if release not in RELEASES:
         known = ", ".join(RELEASES)
-        raise ValueError(f"release {release!r} is not known; allowed: {known}; for example --release {DEFAULT_RELEASE}")
+        raise ValueError(f'unknown release "{release}"; known are {known}')
     return RELEASES.index(release)

@@ -1,7 +1,7 @@
-"""What consumers are told that do not know all that lies in a log: magic 2 came with version 4, zstd with 10 (F-31 to F-35, KIP-283).
+"""Conversion of records for old Fetch versions: magic 2 came with version 4, zstd with version 10 (F-31 to F-35, KIP-283).
 
-Applied to what has been read when it is answered, so that limits and waiting count the bytes of the log
-(`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). Must never know sessions or quotas.
+Records are converted when the response is built. Reading comes before, so byte limits and min_bytes count bytes of the log, not converted
+bytes (`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ _CHUNK_BYTES = 128 << 10
 
 
 def knows_all(version: int) -> bool:
-    """Whether a client of this version can be told whatever a log holds."""
+    """Return whether clients of this Fetch version understand every record format and codec that a log may contain."""
     return version >= FIRST_VERSION_WITH_ZSTD
 
 
-def told(params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partition: Partition | None) -> PartitionRead:
-    """What this client is answered for `read`. A. 76 on a zstd topic before version 10, whatever else is wrong;
+def for_client(
+    params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partition: Partition | None
+) -> PartitionRead:
+    """Return the result of reading one partition in a form that a client before version 10 understands.
 
-    B. from version 4 on anything as it is; C. 35 where converting is off, for consumers, also when there is nothing;
-    D. errors and nothing as they are; E. converted.
+    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides: A. the
+    topic's compression.type is zstd: error 76, whatever else is wrong; B. version 4 or later: unchanged; C. a consumer of a topic for which
+    conversion is off: error 35, even if there is nothing to read; D. errors and empty reads: unchanged; E. otherwise converted records.
     """
     if partition is None:
         return read
@@ -60,36 +63,38 @@ def told(params: FetchParams, fetch: PartitionFetch, read: PartitionRead, partit
 
 
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
-    """As many bytes as were read, or the first converted batch if it is larger; the end is cut off or filled (F-35).
+    """Return the records of `data` from `offset` on in at most `magic`, cut off or padded to the size of `data` (F-35).
 
-    Raises UnsupportedCompression when there is nothing before zstd, and what `down_convert` raises.
+    If the first converted batch is larger than `data`, the result is this batch.
+
+    Raises UnsupportedCompression if the first batch is compressed with zstd, and the errors of `down_convert`.
     """
-    found = bytearray()
+    result = bytearray()
     size_bytes = _PADDING_HEAD.size
     listed = list(batches(memoryview(data)[: complete_bytes(data)]))
     at = 0
     try:
-        while at < len(listed) and (not found or len(found) < size_bytes):
+        while at < len(listed) and (not result or len(result) < size_bytes):
             end = at + 1
-            # As Kafka does: one batch first, then as many at once as make a chunk. One of zstd loses its chunk (F-33).
+            # As in Kafka: one batch first, then a chunk of many batches at a time. A zstd batch drops its whole chunk (F-33).
             while (
-                found
+                result
                 and end < len(listed)
                 and listed[end].position + listed[end].header.size <= (listed[at].position + _CHUNK_BYTES)
             ):
                 end += 1
-            converted = down_convert(b"".join(one.view for one in listed[at:end]), magic, offset)
-            if converted and not found:
+            converted = down_convert(b"".join(entry.view for entry in listed[at:end]), magic, offset)
+            if converted and not result:
                 size_bytes = max(len(data), len(converted))
-            found += converted
+            result += converted
             at = end
     except UnsupportedCompression:
-        if not found:
+        if not result:
             raise
-    return bytes(found[:size_bytes]) + _padding(size_bytes - len(found))
+    return bytes(result[:size_bytes]) + _padding(size_bytes - len(result))
 
 
 def _padding(size_bytes: int) -> bytes:
-    """The head of a batch that ends beyond the answer: clients take it for one that was cut off."""
+    """Return `size_bytes` bytes that begin like the header of a longer batch. Clients ignore them as an incomplete batch."""
     head = _PADDING_HEAD.pack(-1, max(size_bytes + 1, _SMALLEST_BATCH_BYTES))
     return head.ljust(size_bytes, b"\0")[: max(0, size_bytes)]

@@ -1,6 +1,7 @@
-"""When a fetch must wait for data, and until when: there is enough, or no sense in waiting (`DelayedFetch` in Kafka).
+"""The conditions under which a fetch waits for data, and under which its wait ends (`DelayedFetch` in Kafka).
 
-The response is read afresh when the wait is over, never kept from when it began. Must never know wire messages, sessions or quotas.
+When the wait is over, the broker reads again; nothing of the first read is kept. This module does not depend on wire messages, sessions or
+client quotas.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from kafkaproto.error_codes import ErrorCode
 def must_answer_now(
     params: FetchParams, min_bytes: int, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> bool:
-    """F-28, after the first read. A. the client does not want to wait; B. nothing readable; C. enough bytes; D. a readable partition in error;
+    """Return whether the broker responds to a fetch right after the first read, without waiting (F-28), in any of these cases.
 
-    E. logs that part; F. a replica that is closer. An error found before reading (F-23) does not end the wait by itself.
+    A. max_wait_ms is 0 or less; B. no requested partition can be read; C. `min_bytes` were read; D. reading a partition failed; E. epochs
+    diverge; F. a closer replica exists. An error detected before reading (F-23) does not end the wait by itself.
     """
     if params.max_wait_ms <= 0 or sum(r.size_bytes for r in results) >= min_bytes:
         return True
@@ -27,7 +29,7 @@ def must_answer_now(
 
 
 class FetchCondition:
-    """What a fetch waits for: enough bytes, or that there is no sense in waiting for them any more."""
+    """The condition for completing a parked fetch: `min_bytes` are available, or waiting has become pointless."""
 
     __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 
@@ -46,19 +48,20 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Where to register for a check whenever one of the partitions changes."""
+        """Return the watchers of the fetch's partitions, one dictionary each. A fetch registered in them is checked when a partition changes."""
         return [partition.watchers for _, partition in self._partitions]
 
     def is_due(self, now_ms: int) -> bool:
-        """F-29: is there enough now, or no sense in waiting? Kafka asks this before it parks a fetch, too."""
+        """Return whether `min_bytes` are available now, or waiting is pointless (F-29). Kafka also checks this before it parks a fetch."""
         return self._pointless(now_ms) or self._available(now_ms) >= self._min_bytes
 
     def _pointless(self, now_ms: int) -> bool:
-        """A. the partition is gone; B. leadership or epoch moved; C. what may be seen ends below the asked offset (D1);
+        """Return whether waiting is pointless, in any of these cases.
 
-        D. one read cannot get past the end of a segment, unless nothing may be read (R-6); E. the logs part;
-
-        F. a follower's high watermark is stale (D5)."""
+        A. a partition was deleted; B. leadership or epoch changed; C. the requested offset is above the end of the visible records (D1) or
+        below the log start; D. a read would end with its segment and not at the last visible record, unless the follower is throttled (R-6);
+        E. epochs diverge; F. a follower's high watermark is stale (D5).
+        """
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
                 return True
@@ -74,9 +77,10 @@ class FetchCondition:
         return False
 
     def _available(self, now_ms: int) -> int:
-        """Bytes between the asked offsets and what may be seen, each partition cut to its own limit only (F-30).
+        """Return the number of visible bytes from the requested offsets on, each partition counting at most its own limit (F-30).
 
-        What is throttled has none (R-6)."""
+        A throttled partition counts 0 bytes (R-6).
+        """
         total = 0
         for fetch, partition in self._partitions:
             bound = self._reader.bound(self._params, partition)
@@ -88,7 +92,7 @@ class FetchCondition:
         return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
     def note_gone_partitions(self) -> None:
-        """Set the error of those that were deleted meanwhile, before all are read for the response."""
+        """Set error 3 on each partition that was deleted while the fetch was parked, before the broker reads for the response."""
         for fetch, partition in self._partitions:
             if partition.gone:
                 fetch.error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -1,7 +1,8 @@
-"""One read over many partitions within byte limits (KIP-74): who may read what, up to where, how much (`ReplicaManager.readFromLog`).
+"""Reading of many partitions within byte limits (KIP-74), and the offsets that a client may read (`ReplicaManager.readFromLog`).
 
-Request limit, partition limit, and the privilege: until some partition has yielded bytes, the next one may exceed its limit by
-one whole record batch, so that a consumer always gets on (F-4 to F-13). Must never know wire messages, sessions or quotas.
+There is a limit for the request and one for each partition. As long as no partition has returned bytes, the next partition may exceed
+both limits by one whole record batch, so that a consumer always makes progress (F-4 to F-13). This module does not depend on wire
+messages, sessions or client quotas.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ EMPTY = b""
 
 @dataclass(slots=True)
 class FetchParams:
-    """What holds for a whole fetch. replica_id >= 0: a follower. client: rack and address, only from version 11 on (KIP-392)."""
+    """The parameters of a whole fetch. replica_id: a follower's broker id, or below 0 for consumers.
+
+    client: the rack and address of a consumer that may be sent to a closer replica (KIP-392). None for followers, before version 11, and if
+    the broker has no replica selector.
+    """
 
     version: int
     replica_id: int
@@ -44,9 +49,10 @@ class FetchParams:
 
 @dataclass(slots=True)
 class PartitionFetch:
-    """One partition of a request. `error`: found wrong before any reading (F-23), then nothing else counts.
+    """One partition of a fetch request. error: an error detected before any reading (F-23); the other fields have no meaning then.
 
-    wanted_epoch and last_epoch: -1 when the client did not say.
+    offset: the first offset to read. log_start_offset: that of the follower's log. wanted_epoch: the leader epoch that the client knows.
+    last_epoch: the epoch of the last record that the client has. The last three are -1 if the client did not send them.
     """
 
     topic: str
@@ -61,9 +67,11 @@ class PartitionFetch:
 
 @dataclass(slots=True)
 class PartitionRead:
-    """What a partition answers. records: bytes, or a range of a file. diverging_end: (epoch, end offset) where the logs part (F-26).
+    """The result of reading one partition. Offsets that are not reported, and the preferred replica if there is none, are -1.
 
-    lists_aborted: aborted transactions are listed, which without transactions is an empty list; else they are null (F-20).
+    records: bytes, a range of a file, or None if the client's version does not support them. diverging_end: (epoch, its end offset in this
+    log), to which the client must truncate its log; None if the logs do not diverge (F-26). lists_aborted: whether the response has an empty
+    list of aborted transactions instead of null (F-20).
     """
 
     error_code: int = 0
@@ -86,17 +94,17 @@ class PartitionRead:
 
 
 def failed(error_code: int) -> PartitionRead:
-    """An error: no offsets are told (F-16, F-19)."""
+    """Return a result with an error and without offsets (F-16, F-19)."""
     return PartitionRead(error_code=int(error_code))
 
 
 def refused(error_code: int) -> PartitionRead:
-    """The client's version cannot be told these records: neither offsets nor records, which are null and not empty (F-22)."""
+    """Return a result without offsets whose records are null, for a client whose version does not support the records (F-22)."""
     return PartitionRead(error_code=int(error_code), records=None, lists_aborted=True)
 
 
 class Reader:
-    """Reads for one broker. strict_kip: the `semantics` switch (D1 to D3)."""
+    """Reads the partitions of one broker. strict_kip: whether to follow the KIPs where they differ from Kafka's code (D1 to D3, D5)."""
 
     def __init__(self, replicas: ReplicaManager, strict_kip: bool) -> None:
         self._replicas = replicas
@@ -105,7 +113,7 @@ class Reader:
     def read_all(
         self, params: FetchParams, fetches: Sequence[PartitionFetch], image: Image, now_ms: int
     ) -> list[PartitionRead]:
-        """F-6 to F-11: in order; once the limit is used up later partitions are still there, with real offsets and 0 bytes."""
+        """Read all partitions in order (F-6 to F-11). When the limit is used up, later partitions get their real offsets and no records."""
         remaining = params.max_bytes
         privileged = params.version >= FIRST_VERSION_WITH_PRIVILEGE
         results = []
@@ -126,7 +134,10 @@ class Reader:
         image: Image,
         now_ms: int,
     ) -> PartitionRead:
-        """One partition, checked in the order of F-24."""
+        """Read one partition, after the checks of rule F-24 in their order.
+
+        remaining: the bytes left of the request's limit. privileged: whether the first batch may exceed the limits (F-7).
+        """
         if fetch.error:
             return PartitionRead(error_code=int(fetch.error), lists_aborted=True)
         partition = self._replicas.partitions.get((fetch.topic, fetch.index))
@@ -145,14 +156,14 @@ class Reader:
         return self._slice(params, fetch, partition, remaining, privileged, now_ms)
 
     def check(self, params: FetchParams, fetch: PartitionFetch, partition: Partition) -> int:
-        """Epoch, leadership, membership (F-21, F-24, F-25); 0 when the partition may be read."""
+        """Return the error code if leader epoch, leadership or replica membership forbid reading (F-21, F-24, F-25), otherwise 0."""
         error = partition.check_leader_epoch(fetch.wanted_epoch)
         if error:
             return error
         leader_only = params.from_follower or params.version < FIRST_VERSION_WITH_CLIENT_METADATA
         if leader_only and not partition.is_leader:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        # The leader is no follower of its own either (`Partition.followerReplicaOrThrow`).
+        # A leader is not a follower of itself either (`Partition.followerReplicaOrThrow`).
         if params.from_follower and params.replica_id not in partition.followers:
             named = fetch.wanted_epoch >= 0
             return ErrorCode.UNKNOWN_LEADER_EPOCH if named else ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -185,7 +196,7 @@ class Reader:
             return early
         limit = min(fetch.max_bytes, remaining)
         if limit < 0:
-            # F-13: with something to read a negative limit is an error of the server, without it is not looked at.
+            # F-13: a negative limit is a server error if there is something to read, and ignored otherwise.
             readable = log.bytes_between(fetch.offset, self.bound(params, partition)) > 0
             return failed(ErrorCode.UNKNOWN_SERVER_ERROR) if readable else result
         if params.replica_id >= 0 and self.throttles(params, partition, now_ms):
@@ -200,28 +211,31 @@ class Reader:
     def _out_of_bounds(
         self, params: FetchParams, fetch: PartitionFetch, partition: Partition, result: PartitionRead
     ) -> PartitionRead | None:
-        """F-16, F-17 and the switch: what an offset outside the readable range answers; None when it is inside."""
+        """Return the result for an offset that is not readable (F-16, F-17, D1); None if it is readable."""
         log, offset = partition.log, fetch.offset
-        heard = log.high_watermark  # under `kip` a follower may have heard of more than it holds (D2)
+        high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
         if log.log_start_offset <= offset <= log.log_end_offset:
-            if not self._strict_kip or params.from_follower or offset <= heard:
+            if not self._strict_kip or params.from_follower or offset <= high_watermark:
                 return None
             result.error_code = int(ErrorCode.OFFSET_NOT_AVAILABLE)
             return result
-        if self._strict_kip and not partition.is_leader and log.log_end_offset < offset <= heard:
+        if self._strict_kip and not partition.is_leader and log.log_end_offset < offset <= high_watermark:
             result.error_code = int(ErrorCode.OFFSET_NOT_AVAILABLE)
             return result
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Error 1, with the replica's real offsets under `kip` and without any under `kafka` (D3)."""
+        """Return error 1 (OFFSET_OUT_OF_RANGE): with the replica's real offsets under `semantics` kip, without offsets under kafka (D3)."""
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)
         result.error_code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
         return result
 
     def throttles(self, params: FetchParams, partition: Partition, now_ms: int) -> bool:
-        """R-4: whether a follower gets nothing of a partition now. Never those in sync (D11); consumers are not asked about (R-8)."""
+        """Return whether the replication quota withholds the records of a partition from a follower now (R-4).
+
+        It never withholds them from in-sync followers (D11). Call this only for followers: replication quotas never affect consumers (R-8).
+        """
         quota = self._replicas.leader_quota
         return (
             quota.active
@@ -231,7 +245,7 @@ class Reader:
         )
 
     def has_stale_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
-        """D5: under `kip` a follower that has not heard the current high watermark is answered at once."""
+        """Return whether the broker must respond at once because the follower's high watermark is out of date (D5); only under `semantics` kip."""
         if not self._strict_kip or not params.from_follower:
             return False
         follower = partition.followers.get(params.replica_id)
@@ -247,11 +261,11 @@ class Reader:
 
     @staticmethod
     def last_stable_offset(partition: Partition) -> int:
-        """F-19. Transactions come with a later issue: without them it is the high watermark."""
+        """Return the last stable offset (F-19). Without transactions it is the high watermark."""
         return partition.log.high_watermark
 
     def bound(self, params: FetchParams, partition: Partition) -> int:
-        """F-15: up to where this fetch may see."""
+        """Return the first offset that is not visible to this fetch (F-15)."""
         log = partition.log
         if params.from_follower:
             return log.log_end_offset

@@ -1,16 +1,16 @@
-"""Incremental fetch sessions (KIP-227): what a fetcher asked for and was told last, so that both are sent only once.
+"""Incremental fetch sessions (KIP-227): client and broker remember the last request and response, so that only changes are sent.
 
-One cache per broker. A partition's key is opaque here: (topic name, index) or (topic id, index), as the request has it.
-Knows no log, no quota, no wire message. Kafka's `FetchSession`, `FetchSessionCache` and `FetchManager`; the cache is
-one pool of slots, as before 3.8 split it into eight (S-12).
+There is one cache for each broker. The key of a partition is opaque here: (topic name, index) or (topic id, index), as in the request.
+This module does not depend on logs, quotas or wire messages. It corresponds to Kafka's `FetchSession`, `FetchSessionCache` and
+`FetchManager`. The cache is one pool of slots, as in Kafka before 3.8, which has eight pools (S-12).
 
-How a fetch goes:
+The steps of a fetch:
 
-- `context = cache.begin(...)`: the request side of the session is updated (S-4);
-- `context.partitions()`: what to read, in order;
-- `context.included(results)`: what would be answered; touches nothing, and is what a quota is asked for (Q-12);
-- `context.commit(results)`: the answer goes out, the response side is updated, or the session made (S-2, S-9);
-- or `context.throttled()`: an empty answer goes out instead, and the response side stays as it was (S-10).
+- `context = cache.begin(...)` applies the request to the session: to its partitions and its epoch (S-4);
+- `context.partitions()` returns the partitions to read, in order;
+- `context.included(results)` returns the results that the response would have, to compute its quota charge; it changes nothing (Q-12);
+- `context.commit(results)` when the response is sent: stores the results sent, or creates the session (S-2, S-9);
+- or `context.throttled()` when an empty response is sent instead: the stored results stay as they were (S-10).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVICTION_AGE_MS = 120_000
 
 
 class PartitionRequest(NamedTuple):
-    """What a fetch asks of one partition. -1: not given."""
+    """The fields of a fetch request for one partition. -1 stands for a field that was not sent."""
 
     fetch_offset: int
     max_bytes: int
@@ -43,7 +43,7 @@ class PartitionRequest(NamedTuple):
 
 
 class PartitionResult(Protocol):
-    """What a session must know of the result of one partition. preferred_read_replica -1: none."""
+    """The fields of a partition's result that a session remembers. preferred_read_replica: -1 for none."""
 
     @property
     def has_records(self) -> bool: ...
@@ -65,7 +65,7 @@ Results = Sequence[tuple[K, R]]
 
 
 class Answer(NamedTuple, Generic[K, R]):
-    """The session part of a fetch response: top-level error, session id, and the partitions that it carries."""
+    """The session fields of a fetch response: error code, session id, and the partitions in the response."""
 
     error_code: int
     session_id: int
@@ -73,12 +73,12 @@ class Answer(NamedTuple, Generic[K, R]):
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch of the next request of a session: 0 and -1 have meanings of their own and are skipped (S-4)."""
+    """Return the session epoch that follows `epoch`: 1 after the largest, because 0 and -1 have other meanings (S-4)."""
     return 1 if epoch == MAX_EPOCH else epoch + 1
 
 
 class _Cached:
-    """One partition of a session: what was asked last, and what was told last."""
+    """One partition of a session: the last request for it and two offsets of the last result sent; high watermark -1 after an error."""
 
     __slots__ = ("high_watermark", "log_start_offset", "request")
 
@@ -88,7 +88,7 @@ class _Cached:
         self.log_start_offset = log_start_offset
 
     def is_news(self, result: PartitionResult) -> bool:
-        """Whether an incremental response must carry `result` (S-6)."""
+        """Return whether an incremental response must contain `result`, because it has records or differs from the last one sent (S-6)."""
         return (
             result.has_records
             or self.high_watermark != result.high_watermark
@@ -98,17 +98,18 @@ class _Cached:
             or result.diverging
         )
 
-    def told(self, result: PartitionResult) -> None:
-        # After an error the first good answer is news even if nothing changed (S-6).
+    def note_reported(self, result: PartitionResult) -> None:
+        # After an error the first good result is reported even if nothing changed (S-6).
         self.high_watermark = -1 if result.error_code != 0 else result.high_watermark
         self.log_start_offset = result.log_start_offset
 
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One session. `cached_size` and the evictable marks are as of the last touch, as in Kafka.
+    """One fetch session. privileged: whether a follower created it. epoch: the epoch expected in the next request.
 
-    privileged: made by a follower. epoch: of the request that is expected next.
+    cached_size: the number of partitions after the last request, by which sessions are chosen for eviction. As in Kafka, it changes only when
+    the session is used.
     """
 
     session_id: int
@@ -120,7 +121,7 @@ class Session:
     epoch: int = 1
     cached_size: int = 0
     names: dict[Hashable, str] = field(default_factory=dict)
-    """Topic id to the name it once had: Kafka's sessions keep it when the topic is gone (S-11)."""
+    """Maps topic ids to the names they had: Kafka's sessions keep the name of a deleted topic (S-11)."""
 
     @property
     def evictable_key(self) -> tuple[bool, int, int]:
@@ -128,7 +129,7 @@ class Session:
 
 
 class SessionlessContext(Generic[K, R]):
-    """A fetch that stands alone: all it asks for, all in the answer (epoch -1, versions before 7, S-1)."""
+    """A fetch without a session, with epoch -1 or a version before 7: the response has all requested partitions (S-1)."""
 
     __slots__ = ("_requested", "names")
 
@@ -150,7 +151,7 @@ class SessionlessContext(Generic[K, R]):
 
 
 class FullContext(SessionlessContext[K, R]):
-    """A full fetch that asks for a session (epoch 0): it is made when the answer goes out, if there is a slot (S-2)."""
+    """A full fetch that requests a session (epoch 0). The session is created when the response is sent, if a slot is available (S-2)."""
 
     __slots__ = ("_cache", "_privileged", "_uses_topic_ids")
 
@@ -166,13 +167,13 @@ class FullContext(SessionlessContext[K, R]):
         cached: dict[Hashable, _Cached] = {}
         for key, result in results:
             partition = cached[key] = _Cached(self._requested[key])
-            partition.told(result)
+            partition.note_reported(result)
         session_id = self._cache.create(cached, self._privileged, self._uses_topic_ids, now_ms, self.names)
         return Answer(0, session_id, results)
 
 
 class IncrementalContext(Generic[K, R]):
-    """A fetch within a session: the session's partitions, of which the answer has the news only (S-6)."""
+    """A fetch within a session: it reads all partitions of the session, and the response has only the changed ones (S-6)."""
 
     __slots__ = ("_expected_epoch", "session")
 
@@ -200,7 +201,7 @@ class IncrementalContext(Generic[K, R]):
         cached = self.session.partitions
         for key, result in news:
             partition = cached[key]
-            partition.told(result)
+            partition.note_reported(result)
             if result.has_records:
                 # To the end, so that partitions with much data do not starve the others (S-9).
                 del cached[key]
@@ -220,7 +221,7 @@ class IncrementalContext(Generic[K, R]):
 
 
 class ErrorContext(Generic[K, R]):
-    """A fetch whose session cannot be had: the error is all its answer, and nothing is read (S-3)."""
+    """A fetch that does not match a session: the response has only the error 70, 71 or 106, and nothing is read (S-3)."""
 
     __slots__ = ("error_code", "names")
 
@@ -238,7 +239,7 @@ class ErrorContext(Generic[K, R]):
         return Answer(self.error_code, NO_SESSION, ())
 
     def throttled(self) -> Answer[K, R]:
-        # The error is lost with the answer: the client meets it again with its next request (S-10).
+        # The error is not sent: the client gets it with its next request (S-10).
         return Answer(0, NO_SESSION, ())
 
 
@@ -247,7 +248,11 @@ FetchContext = SessionlessContext[K, R] | IncrementalContext[K, R] | ErrorContex
 
 @dataclass(slots=True)
 class SessionCache:
-    """The sessions of one broker, at most `slots`. `random` chooses ids, so that a run with one seed replays."""
+    """The sessions of one broker, at most `slots`. `random` draws the session ids, so that a run with the same seed has the same ids.
+
+    eviction_age_ms: a new session may evict any session that was not used for this time. evictions: how many sessions were evicted. partition_count:
+    the number of partitions in all sessions.
+    """
 
     random: Random
     slots: int = DEFAULT_SLOTS
@@ -255,7 +260,7 @@ class SessionCache:
     evictions: int = 0
     partition_count: int = 0
     _sessions: dict[int, Session] = field(default_factory=dict)
-    """In order of last use."""
+    """Maps session ids to sessions, the least recently used first."""
     _evictable_by_all: dict[int, Session] = field(default_factory=dict)
     _evictable_by_privileged: dict[int, Session] = field(default_factory=dict)
 
@@ -275,11 +280,11 @@ class SessionCache:
         privileged: bool,
         now_ms: int,
     ) -> FetchContext[K, PartitionResult]:
-        """The context of a request. The request side of a session is updated here, whatever becomes of the answer.
+        """Return the context of a request, and apply the request to its session, whatever the response will be.
 
-        partitions: in the order of the request; of duplicates the place of the first and the data of the last counts
-        (F-6).
-        uses_topic_ids: Fetch 13 and later. privileged: the request of a follower. Versions before 7 say (0, -1).
+        partitions: in the order of the request; a duplicate keeps the place of the first and the data of the last (F-6). forgotten: the keys of
+        partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request. Versions before 7 have
+        the session id 0 and the epoch -1.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:
@@ -290,7 +295,7 @@ class SessionCache:
         return self._continue(session_id, epoch, dict(partitions), forgotten, uses_topic_ids, now_ms)
 
     def close(self, session_id: int) -> None:
-        """Forget a session, if it is there."""
+        """Close a session, if it exists."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self._evictable_by_all.pop(session_id, None)
@@ -305,7 +310,7 @@ class SessionCache:
         now_ms: int,
         names: dict[Hashable, str],
     ) -> int:
-        """The id of a new session, or 0 if there is no slot for it (S-2, S-13)."""
+        """Create a session and return its id, or 0 if there is no slot for it (S-2, S-13)."""
         if len(self._sessions) >= self.slots and not self._evict_for(privileged, len(partitions), now_ms):
             return NO_SESSION
         session = Session(self._unused_id(), privileged, uses_topic_ids, now_ms, partitions, now_ms, names=names)
@@ -314,7 +319,7 @@ class SessionCache:
         return session.session_id
 
     def touch(self, session: Session, now_ms: int) -> None:
-        """Note the use of a session: it is the last to be evicted for age, and its size and age count as of now."""
+        """Record that a session was used: it moves to the end of the eviction order, and its size and age are updated."""
         session_id = session.session_id
         del self._sessions[session_id]
         self._sessions[session_id] = session
@@ -352,7 +357,7 @@ class SessionCache:
         return IncrementalContext(session)
 
     def _evict_for(self, privileged: bool, size: int, now_ms: int) -> bool:
-        # Looking through the sessions costs time only when the cache is full and a new session is wanted.
+        # Sessions are searched only when the cache is full and a new session needs a slot.
         victim = self._stale(now_ms) or self._worth_less(privileged, size)
         if victim is None:
             return False
@@ -382,7 +387,7 @@ class SessionCache:
 
 
 def _update(session: Session, partitions: dict[K, PartitionRequest], forgotten: Iterable[K]) -> None:
-    # New partitions go to the end; what is asked replaces what was asked as a whole; then the forgotten ones go (S-4).
+    # New partitions go to the end, listed ones are replaced whole, then forgotten ones are removed (S-4).
     cached = session.partitions
     for key, request in partitions.items():
         known = cached.get(key)

@@ -1,5 +1,5 @@
 """Classic consumer groups: members, generations, assignments, committed offsets.
 
-`coordinator` takes the requests, `rebalance` moves a group from one generation to the next, `group` is what is true of one,
-`commits` and `offsets` are what it has read, `placement` says which broker speaks for it. No wire messages, no clock.
+`coordinator` handles the requests, `rebalance` moves a group from one generation to the next, `group` holds the state of a single group,
+`commits` and `offsets` hold committed offsets, `placement` decides which broker coordinates a group. Knows no wire messages and no clock.
 """

@@ -1,53 +1,38 @@
-"""Committing and fetching offsets: who may commit to which group, what is refused, what is told.
+"""The committed offsets of groups: who may commit them, and how they are fetched and deleted.
 
-Knows no wire message. The offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`; offsets of open
-transactions come with the transaction coordinator.
+Knows no wire message. Corresponds to the offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`. Offsets of open
+transactions are not supported yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.group import Group, GroupState, Member
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired, is_too_long
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
+from kafkaproto.broker.group.rebalance import Rebalance
+from kafkaproto.broker.group.registry import AnyGroup, Registry
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
-from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.error_codes import ErrorCode
 
-
-class GroupKeeper(Protocol):
-    """Who remembers, for the next process, what groups must not lose."""
-
-    def committed(
-        self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
-    ) -> None:
-        """These offsets are about to be kept. Raises KafkaError: then they must not be."""
-
-    def gone(self, group_id: str) -> None:
-        """There is no such group any more. Never raises."""
+CommitReply = Callable[[dict[PartitionKey, int], int], None]
+"""Called once with an error code for each partition, and the time in ms."""
 
 
 class Commits:
-    """The committed offsets of all groups.
-
-    create: makes a group (group id, time). heard_from: a commit of a member is a sign of its life.
-    """
+    """The committed offsets of the groups of a broker. rebalance: has the settings and the session timeouts of members."""
 
     def __init__(
-        self,
-        groups: dict[str, Group],
-        create: Callable[[str, int], Group],
-        heard_from: Callable[[Group, Member, int], None],
-        settings: Callable[[], GroupSettings],
-        keeper: GroupKeeper | None,
+        self, groups: Registry, rebalance: Rebalance, storage: GroupStorage, *, is_release_4: bool = False
     ) -> None:
-        self._keeper = keeper
+        self.is_release_4 = is_release_4
         self._groups = groups
-        self._create = create
-        self._heard_from = heard_from
-        self._settings = settings
+        self._rebalance = rebalance
+        self._storage = storage
 
     def commit(
         self,
@@ -57,83 +42,138 @@ class Commits:
         group_instance_id: str | None,
         offsets: Mapping[PartitionKey, CommittedOffset],
         now_ms: int,
-    ) -> dict[PartitionKey, int]:
-        """OffsetCommit: an error code for each partition.
+        reply: CommitReply,
+        *,
+        has_member_epoch: bool = True,
+    ) -> None:
+        """Store offsets for OffsetCommit. `reply` gets an error code for each partition, when the offsets are replicated.
 
-        generation_id -1 without a member id: somebody who uses the group for its offsets only, and may while it has no
-        members.
+        A client that only stores offsets in the group sends a generation_id of -1 and an empty member id. This is allowed while the group
+        has no members. has_member_epoch: whether the request's version has member epochs (9 and later), which consumer groups need.
         """
-        group = self._groups.get(group_id)
+        group = self._groups.get_any(group_id)
         if group is None:
             if generation_id >= 0:
-                return dict.fromkeys(offsets, ErrorCode.ILLEGAL_GENERATION)
-            group = self._create(group_id, now_ms)
-        error = _refusal(group, generation_id, member_id, group_instance_id)
+                not_found = self.is_release_4 and has_member_epoch
+                unknown = ErrorCode.GROUP_ID_NOT_FOUND if not_found else ErrorCode.ILLEGAL_GENERATION
+                reply(dict.fromkeys(offsets, unknown), now_ms)
+                return
+            group = self._groups.create(group_id, now_ms)
+        if isinstance(group, ConsumerGroup):
+            error = _refusal_of_consumer(group, generation_id, member_id, has_member_epoch=has_member_epoch)
+        else:
+            error = _refusal(group, generation_id, member_id, group_instance_id)
         if error:
-            return dict.fromkeys(offsets, error)
-        if not group.is_in(GroupState.EMPTY):
-            self._heard_from(group, group.members[member_id], now_ms)
-        return self._keep(group, offsets)
+            reply(dict.fromkeys(offsets, error), now_ms)
+            return
+        if isinstance(group, Group) and not group.is_in(GroupState.EMPTY):
+            self._rebalance.sessions.heard_from(group, group.members[member_id], now_ms)
+        self._store(group, offsets, now_ms, reply)
 
     def fetch(
         self, group_id: str, partitions: Iterable[PartitionKey] | None
     ) -> dict[PartitionKey, CommittedOffset | None]:
-        """OffsetFetch, in any state: None for what was never committed. partitions None: all that was."""
-        group = self._groups.get(group_id)
+        """Return committed offsets for OffsetFetch, in any state of the group; None for a partition without a commit.
+
+        An offset whose write is not replicated yet is not returned; `unstable` names its partition.
+
+        partitions: None for all partitions that have a commit.
+        """
+        group = self._groups.get_any(group_id)
         offsets = {} if group is None else group.offsets
         if partitions is None:
             return dict(offsets)
         return {key: offsets.get(key) for key in partitions}
 
-    def forget_topic(self, topic: str) -> None:
-        """A topic was deleted: its offsets go."""
-        for group in self._groups.values():
-            for key in [key for key in group.offsets if key[0] == topic]:
-                del group.offsets[key]
+    def refuses_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> int:
+        """Return the error for an OffsetFetch that names a member of a consumer group, otherwise 0 (GO-31)."""
+        group = self._groups.get_consumer(group_id)
+        if group is None or (member_id is None and member_epoch < 0):
+            return ErrorCode.NONE
+        member = group.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member_epoch == member.current.epoch else ErrorCode.STALE_MEMBER_EPOCH
 
-    def expire(self, group: Group, now_ms: int) -> None:
-        """Forget the offsets that are past their retention (KIP-211).
+    def unstable(self, group_id: str) -> frozenset[PartitionKey]:
+        """Return the partitions with a commit that is being written; OffsetFetch with `require_stable` answers 88 for them (GO-29)."""
+        group = self._groups.get_any(group_id)
+        return frozenset() if group is None else frozenset(group.writing)
 
-        a. members were there and are gone: retention counts since they went;
-        b. a stable consumer group: topics that it reads are kept, for others each commit counts by itself;
-        c. there never were members: each commit counts by itself;
-        d. else (a rebalance is under way, or no consumer protocol): nothing expires.
+    def await_stable(
+        self,
+        group_id: str,
+        keys: Collection[PartitionKey] | None,
+        now_ms: int,
+        done: Callable[[int, int], None],
+    ) -> None:
+        """Call `done` when no commit of these partitions (None: all with a commit) is being written, as Kafka 4 does (GO-29).
+
+        `done` gets 0, or the error for the group if it cannot be waited for, and the time in ms.
         """
-        retention_ms = self._settings().offsets_retention_ms
-        none: frozenset[str] = frozenset()
-        if group.protocol_type is None:
-            gone = expired(group.offsets, None, none, retention_ms, now_ms)
-        elif group.is_in(GroupState.EMPTY):
-            gone = expired(group.offsets, group.state_since_ms, none, retention_ms, now_ms)
-        elif group.is_in(GroupState.STABLE) and group.subscribed is not None:
-            gone = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
-        else:
+        group = self._groups.get_any(group_id)
+        if group is None or not any(keys is None or key in keys for key in group.writing):
+            done(ErrorCode.NONE, now_ms)
             return
-        for key in gone:
-            del group.offsets[key]
 
-    def _keep(self, group: Group, offsets: Mapping[PartitionKey, CommittedOffset]) -> dict[PartitionKey, int]:
-        max_bytes = self._settings().offset_metadata_max_bytes
+        def look(error_code: int, at_ms: int) -> None:
+            if error_code:
+                done(error_code, at_ms)
+            else:
+                self.await_stable(group_id, keys, at_ms, done)
+
+        group.stable_waiters.append(look)
+
+    def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
+        """Delete offsets for OffsetDelete. Returns an error code for each partition, or one for the whole group (GC-60).
+
+        Before 4.0, an empty group is deleted together with its last offset (GC-64).
+        """
+        group = self._groups.get_any(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        if isinstance(group, Group) and not group.is_in(GroupState.EMPTY) and group.protocol_type != CONSUMER_PROTOCOL:
+            return ErrorCode.NON_EMPTY_GROUP
+        results = {key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(key[0]) else ErrorCode.NONE for key in keys}
+        self._groups.drop(group, [key for key, error in results.items() if not error], now_ms)
+        return {key: int(error) for key, error in results.items()}
+
+    def forget_topic(self, topic: str, now_ms: int) -> None:
+        """Delete the offsets of a deleted topic (GO-25)."""
+        for group in self._groups:
+            self._groups.drop(group, [key for key in group.offsets if key[0] == topic], now_ms)
+
+    def _store(
+        self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply
+    ) -> None:
+        max_bytes = self._rebalance.settings.offset_metadata_max_bytes
         results: dict[PartitionKey, int] = {}
-        kept: dict[PartitionKey, CommittedOffset] = {}
+        accepted: dict[PartitionKey, CommittedOffset] = {}
         for key, committed in offsets.items():
             if is_too_long(committed.metadata, max_bytes):
                 results[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                kept[key] = committed
-                results[key] = ErrorCode.NONE
-        if kept and self._keeper is not None:
-            try:
-                self._keeper.committed(group.group_id, group.protocol_type, kept)
-            except KafkaError:
-                # What Kafka makes of a log that cannot be written (`GroupMetadataManager.storeOffsets`).
-                return results | dict.fromkeys(kept, ErrorCode.NOT_COORDINATOR)
-        group.offsets.update(kept)
-        return results
+                accepted[key] = committed
+        if not accepted:
+            reply(results, now_ms)
+            return
+        group.writing.update(accepted.keys())
+
+        def stored(error_code: int, at_ms: int) -> None:
+            group.writing.subtract(accepted.keys())
+            group.writing += Counter()  # removes the keys whose count is 0
+            if not error_code and self._groups.get_any(group.group_id) is group:
+                group.offsets.update(accepted)
+            reply(results | dict.fromkeys(accepted, error_code), at_ms)
+            waiters, group.stable_waiters = group.stable_waiters, []
+            for waiter in waiters:
+                waiter(ErrorCode.NOT_COORDINATOR if error_code else ErrorCode.NONE, at_ms)
+
+        self._storage.store_offsets(group.group_id, accepted, now_ms, stored)
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:
-    """0 if the commit is allowed."""
+    """Return the error code for a commit that must be rejected, or 0 if the commit is allowed."""
     if generation_id < 0 and group.is_in(GroupState.EMPTY):
         return ErrorCode.NONE
     if generation_id < 0 and member_id == UNKNOWN_MEMBER_ID and instance_id is None:
@@ -145,6 +185,18 @@ def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str 
     if generation_id != group.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
     if group.is_in(GroupState.COMPLETING_REBALANCE):
-        # It has a valid generation, so it has joined again, and should commit only when it was assigned something.
+        # It has a valid generation, so it has joined again, and should commit only after it was assigned partitions.
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
+
+
+def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str, *, has_member_epoch: bool) -> int:
+    """Return the error code for a commit to a consumer group that must be rejected, or 0 if the commit is allowed (GO-19)."""
+    if member_epoch < 0 and not group.members:
+        return ErrorCode.NONE
+    member = group.members.get(member_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if not has_member_epoch:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.NONE if member_epoch == member.current.epoch else ErrorCode.STALE_MEMBER_EPOCH

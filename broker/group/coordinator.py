@@ -1,26 +1,31 @@
-"""The coordinator of classic consumer groups: who may join, sync, beat, leave, and what is known of each group.
+"""The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and what both protocols share.
 
-One for the cluster: the groups live in memory, whichever broker speaks for them. Knows no wire message, no connection
-and no clock; a join or sync is answered through its callback, at once or later, exactly once. Kafka's
-`GroupCoordinator` (3.9). It differs in one
-thing: where a member sends a second join or sync while the first is parked, Kafka forgets the first and never answers
-it; here it gets REBALANCE_IN_PROGRESS, so that its connection is not stuck.
+A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker
+becomes its leader, and dropped from memory when another broker does (GO-11, GO-12). This module does not depend on wire messages,
+connections or clocks. The result of a join or sync is passed to its callback, at once or later, exactly once. Corresponds to Kafka's
+`GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first is parked, Kafka never responds to
+the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does not hang.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
-from kafkaproto.broker.group.commits import Commits, GroupKeeper
+from kafkaproto.broker.group.commits import Commits
+from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator, Topic
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.overview import described, described_consumer, listed
+from kafkaproto.broker.group.ownership import Ownership
 from kafkaproto.broker.group.rebalance import Rebalance
+from kafkaproto.broker.group.records import KAFKA_3_9, RecordVersions
+from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.results import (
     UNKNOWN_MEMBER_ID,
-    DescribedMember,
     GroupDescription,
     GroupOverview,
     JoinReply,
@@ -32,33 +37,56 @@ from kafkaproto.broker.group.results import (
     SyncRequest,
     SyncResult,
 )
-from kafkaproto.broker.group.settings import GroupSettings
+from kafkaproto.broker.group.settings import ConsumerGroupSettings, GroupSettings
+from kafkaproto.broker.group.static_members import StaticMembers
+from kafkaproto.broker.group.storage import GroupStorage, OffsetsLog
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.runtime.events import Events
-from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
+
+OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
+"""Read, delete and describe."""
+OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
+"""Also describe and alter configs."""
 
 
 class GroupCoordinator:
-    """All groups. `random` makes member ids; `commits` is the part that keeps offsets; `keeper` is told what must survive."""
+    """The groups of one broker.
+
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: of the records to write.
+    load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: returns the
+    topics of the cluster by name.
+    """
 
     def __init__(
         self,
         settings: GroupSettings,
         timers: Timers,
         random: Random,
-        keeper: GroupKeeper | None = None,
         events: Events | None = None,
+        log: OffsetsLog | None = None,
+        versions: RecordVersions = KAFKA_3_9,
+        load_ms: Callable[[], int] = lambda: 0,
+        consumers: ConsumerGroupSettings | None = None,
+        topics: Callable[[], Mapping[str, Topic]] = dict,
     ) -> None:
-        self._keeper = keeper
-        self._groups: dict[str, Group] = {}
-        self._timers = timers
         self._random = random
         self._replies = DeferredReplies()
-        self._rebalance = Rebalance(settings, timers, self._replies, Events() if events is None else events)
-        self._sweep: Timer | None = None
-        self.commits = Commits(
-            self._groups, self._create, self._rebalance.sessions.heard_from, lambda: self.settings, keeper
-        )
+        self.ownership = Ownership(timers, self._load, self._unload, load_ms)
+        storage = GroupStorage(log, self.ownership.partition_of, versions)
+        events = Events() if events is None else events
+        self._rebalance = Rebalance(settings, timers, self._replies, events, storage)
+        self._static_members = StaticMembers(self._rebalance, self._replies, storage)
+        self.groups = Registry(timers, self._rebalance, storage)
+        consumers = consumers or ConsumerGroupSettings()
+        self.serves_consumers = consumers.is_on
+        """Whether the new protocol is served (GC-2)."""
+        self.is_release_4 = consumers.is_release_4
+        self.consumers = ConsumerCoordinator(self.groups, storage, consumers, timers, random, topics)
+        self.groups.resume_consumer = self.consumers.resume
+        self.groups.deletes_at_checks_only = self.is_release_4
+        self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=self.is_release_4)
 
     @property
     def settings(self) -> GroupSettings:
@@ -68,28 +96,38 @@ class GroupCoordinator:
     def settings(self, settings: GroupSettings) -> None:
         self._rebalance.settings = settings
 
+    @property
+    def operations(self) -> int:
+        """The operations that everybody may use on a group, as bits of `AclEntry.supportedOperations` (GC-53)."""
+        return OPERATIONS_OF_4 if self.is_release_4 else OPERATIONS
+
     # Join
 
     def join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
-        """JoinGroup. `reply` is called once: now, when the rebalance is over, or when the member is dropped from it."""
+        """Handle JoinGroup. `reply` is called once: now, at the end of the join phase, or when the member is removed or joins again."""
         result = self._join(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)
         self._replies.flush(now_ms)
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
-        """An answer to be given now, or None if the join is parked or was answered."""
+        """Return the result to send now, or None if the join was parked. A parked join may be complete already."""
         settings, member_id = self.settings, request.member_id
         if not request.group_id:
             return JoinResult(member_id, ErrorCode.INVALID_GROUP_ID)
         shortest_ms, longest_ms = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
         if not shortest_ms <= request.session_timeout_ms <= longest_ms:
             return JoinResult(member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
-        group = self._groups.get(request.group_id)
+        if self.groups.get_consumer(request.group_id) is not None and not self.groups.make_classic(
+            request.group_id, now_ms
+        ):
+            # Members of both protocols in one group are not served yet.
+            return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        group = self.groups.get(request.group_id)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
                 return JoinResult(member_id, ErrorCode.UNKNOWN_MEMBER_ID)
-            group = self._create(request.group_id, now_ms)
+            group = self.groups.create(request.group_id, now_ms)
         result = self._admit(group, request, now_ms, reply)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self._rebalance.complete_join_if_all_are_here(group, now_ms)
@@ -107,7 +145,7 @@ class GroupCoordinator:
             return self._join_new(group, request, now_ms, reply)
         if member_id in group.pending:
             if request.group_instance_id is not None:
-                # Static members are never asked to come back, so nobody can have been given this id for one.
+                # Static members are never asked to return with an id, so no static member can have been given this id.
                 return JoinResult(member_id, ErrorCode.UNKNOWN_SERVER_ERROR)
             self._rebalance.add_member(group, member_id, request, reply, now_ms)
             return None
@@ -121,7 +159,8 @@ class GroupCoordinator:
         new_id = f"{request.client_id if instance_id is None else instance_id}-{self._uuid()}"
         if instance_id is not None and instance_id in group.static_ids:
             old = group.members[group.static_ids[instance_id]]
-            return self._restart_static_member(group, old, new_id, request, now_ms, reply)
+            self._static_members.restart(group, old, new_id, request, now_ms, reply)
+            return None
         if instance_id is None and request.requires_member_id:
             self._rebalance.sessions.await_pending_member(group, new_id, request.session_timeout_ms, now_ms)
             return JoinResult(new_id, ErrorCode.MEMBER_ID_REQUIRED)
@@ -131,12 +170,12 @@ class GroupCoordinator:
     def _join_again(
         self, group: Group, member: Member, request: JoinRequest, now_ms: int, reply: JoinReply
     ) -> JoinResult | None:
-        """A member that is known joins.
+        """Handle the join of a known member.
 
-        a. while members are collected: it is collected;
-        b. while the leader assigns, with the same protocols: it missed its answer, and gets it again;
-        c. in a stable group, with the same protocols and not as leader: it gets the current generation, and may sync;
-        d. else: everybody must join again. A stable leader forces this when something changed that only it sees.
+        a. During the join phase the member joins the new generation.
+        b. During the sync phase, with the same protocols, it missed its response and gets it again.
+        c. In a stable group, with the same protocols and not as leader, it gets the current generation, and may sync.
+        d. Otherwise all members must join again. The leader of a stable group forces a rebalance by joining again.
         """
         unchanged = member.protocols == request.protocols
         if group.is_in(GroupState.COMPLETING_REBALANCE) and unchanged:
@@ -147,36 +186,10 @@ class GroupCoordinator:
         self._rebalance.prepare_if_possible(group, now_ms)
         return None
 
-    def _restart_static_member(
-        self, group: Group, member: Member, new_id: str, request: JoinRequest, now_ms: int, reply: JoinReply
-    ) -> JoinResult | None:
-        """A static member comes with no member id: its process was started anew.
-
-        a. in a stable group whose protocol stays the same: it keeps its assignment, nobody else notices;
-        b. in a stable group whose protocol would change, or while the leader assigns (it still knows the old id): a
-        rebalance; c. while members are collected: it is collected under its new id.
-        """
-        leader_before = group.leader_id or ""
-        self._rebalance.replace_static_member(group, member, new_id, now_ms)
-        self._rebalance.take_request(member, request, reply)
-        if group.is_in(GroupState.STABLE) and group.choose_protocol() == group.protocol_name:
-            member.join_reply = None
-            result = group.current_generation(new_id)
-            if request.can_skip_assignment:
-                result.skip_assignment = group.is_leader(new_id)
-            else:
-                # Told its new id as leader's, an older client would assign, and in a stable group nobody would hear of
-                # it.
-                result.leader_id = leader_before
-                result.members = ()
-            return result
-        self._rebalance.prepare_if_possible(group, now_ms)
-        return None
-
     # Sync, heartbeat, leave
 
     def sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> None:
-        """SyncGroup. `reply` is called once: now, when the leader has assigned, or when the rebalance starts again."""
+        """Handle SyncGroup. `reply` is called once: now, when the leader sends the assignment, or when a rebalance or removal ends the wait."""
         result = self._sync(request, now_ms, reply)
         if result is not None:
             self._replies.put(reply, result)
@@ -185,7 +198,7 @@ class GroupCoordinator:
     def _sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> SyncResult | None:
         if not request.group_id:
             return SyncResult(ErrorCode.INVALID_GROUP_ID)
-        group = self._groups.get(request.group_id)
+        group = self.groups.get(request.group_id)
         if group is None:
             return SyncResult(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.not_a_member(request.member_id, request.group_instance_id)
@@ -202,7 +215,7 @@ class GroupCoordinator:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self._rebalance.park_sync(group, member, reply)
             if group.is_leader(member.member_id):
-                self._rebalance.assign(group, dict(request.assignments), now_ms)
+                self._rebalance.store_assignment(group, dict(request.assignments), now_ms)
             return None
         self._rebalance.has_synced(group, member)
         self._rebalance.sessions.heard_from(group, member, now_ms)
@@ -211,10 +224,10 @@ class GroupCoordinator:
     def heartbeat(
         self, group_id: str, generation_id: int, member_id: str, group_instance_id: str | None, now_ms: int
     ) -> int:
-        """Heartbeat: the error code. A member that must join again is told so, and lives on."""
+        """Handle Heartbeat and return its error code. REBALANCE_IN_PROGRESS, too, restarts the session timeout of the member."""
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = group.not_a_member(member_id, group_instance_id) or group.other_generation(generation_id)
@@ -226,12 +239,12 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveResult:
-        """LeaveGroup, of one or of many (an administrator names static members by instance id)."""
+        """Handle LeaveGroup for one or many members. An administrator may remove static members by instance id."""
         if not group_id:
             return LeaveResult(ErrorCode.INVALID_GROUP_ID)
-        group = self._groups.get(group_id)
+        group = self.groups.get(group_id)
         if group is None:
-            return LeaveResult(0, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving])
+            return LeaveResult(0, self.consumers.remove(group_id, leaving, now_ms))
         results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
         self._replies.flush(now_ms)
         return LeaveResult(0, results)
@@ -251,108 +264,47 @@ class GroupCoordinator:
         self._rebalance.remove_member(group, group.members[member_id], now_ms)
         return ErrorCode.NONE
 
-    # What is known of the groups
+    # Listing, describing and deleting groups
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupOverview]:
-        """ListGroups. states, types: filters without regard to case; empty: all. Every group here is "classic"."""
-        wanted = {state.lower() for state in states}
-        if types and "classic" not in {kind.lower() for kind in types}:
-            return []
-        return [
-            GroupOverview(group.group_id, group.protocol_type or "", group.state.value)
-            for group in self._groups.values()
-            if not wanted or group.state.value.lower() in wanted
-        ]
+        """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
+        if self.is_release_4:  # its coordinator ignores blanks around states, but not around types (GC-56)
+            states = [state.strip() for state in states]
+        return listed(self.groups, states, types)
 
     def describe(self, group_id: str) -> GroupDescription:
-        """DescribeGroups, one group."""
-        group = self._groups.get(group_id)
-        if group is None:
-            return GroupDescription(group_id, GroupState.DEAD.value)
-        return _description(group)
+        """Return the description of one group for DescribeGroups, with the state Dead if the group does not exist."""
+        return described(self.groups.get(group_id), group_id)
 
-    def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
-        """DeleteGroups: an error code for each id. Only groups without members can go; their offsets go with them."""
-        results: dict[str, int] = {}
-        for group_id in group_ids:
-            group = self._groups.get(group_id)
-            if group is None:
-                results[group_id] = results.get(group_id, ErrorCode.GROUP_ID_NOT_FOUND)
-            elif group.is_in(GroupState.EMPTY):
-                self._end(group, now_ms)
-                results[group_id] = ErrorCode.NONE
-            else:
-                results[group_id] = ErrorCode.NON_EMPTY_GROUP
-        return results
-
-    def close(self, now_ms: int) -> None:
-        """Forget everything: parked requests are answered, no timer stays."""
-        for group in list(self._groups.values()):
-            self._end(group, now_ms)
-        self._replies.flush(now_ms)
+    def describe_any(self, group_id: str) -> GroupDescription:
+        """Return the description of a group of either protocol in the form of DescribeGroups."""
+        consumer = self.groups.get_consumer(group_id)
+        return self.describe(group_id) if consumer is None else described_consumer(consumer)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
-        """(group id, protocol type, committed offsets) of every group that has committed."""
-        for group in self._groups.values():
+        """Yield (group id, protocol type, committed offsets) of every group with commits."""
+        for group in self.groups:
             if group.offsets:
-                yield group.group_id, group.protocol_type, group.offsets
+                protocol_type = CONSUMER_PROTOCOL if isinstance(group, ConsumerGroup) else group.protocol_type
+                yield group.group_id, protocol_type, group.offsets
 
-    def restore(
-        self, groups: Mapping[str, tuple[str | None, Mapping[PartitionKey, CommittedOffset]]], now_ms: int
-    ) -> None:
-        """Begin with the offsets that another process has left, group by group: (protocol type, offsets). Nobody is a member."""
-        for group_id, (protocol_type, offsets) in groups.items():
-            group = self._create(group_id, now_ms)
-            group.protocol_type = protocol_type
-            group.offsets.update(offsets)
+    def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
+        """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
+        return self.groups.delete(group_ids, now_ms)
 
-    # The life of groups
+    def stop(self, now_ms: int) -> None:
+        """Drop all groups from memory, because the broker stops: answer their parked requests and cancel all timers."""
+        self.ownership.change((), 0, now_ms)
+        self.groups.unload(lambda group_id: True, now_ms)
+        self._replies.flush(now_ms)
 
-    def _create(self, group_id: str, now_ms: int) -> Group:
-        group = self._groups[group_id] = Group(group_id, now_ms)
-        if self._sweep is None:
-            self._sweep_later(now_ms)
-        return group
+    def _load(self, index: int, now_ms: int) -> None:
+        self.groups.load(index, now_ms)
+        self._replies.flush(now_ms)
 
-    def _end(self, group: Group, now_ms: int) -> None:
-        self._rebalance.end(group, now_ms)
-        del self._groups[group.group_id]
-        if self._keeper is not None:
-            self._keeper.gone(group.group_id)
-        if not self._groups and self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
-
-    def _sweep_later(self, now_ms: int) -> None:
-        self._sweep = self._timers.at(now_ms + self.settings.offsets_retention_check_interval_ms, self._forget_old)
-
-    def _forget_old(self, now_ms: int) -> None:
-        """Offsets past their retention go, and with the last of them a group that has no members."""
-        self._sweep = None
-        for group in list(self._groups.values()):
-            self.commits.expire(group, now_ms)
-            if group.is_in(GroupState.EMPTY) and not group.offsets and not group.pending:
-                self._end(group, now_ms)
-        if self._groups:
-            self._sweep_later(now_ms)
+    def _unload(self, index: int, now_ms: int) -> None:
+        self.groups.unload(lambda group_id: self.ownership.partition_of(group_id) == index, now_ms)
+        self._replies.flush(now_ms)
 
     def _uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
-
-
-def _description(group: Group) -> GroupDescription:
-    """Describe a group; what its members share is shown only while it is stable, as Kafka does."""
-    stable = group.is_in(GroupState.STABLE)
-    name = (group.protocol_name or "") if stable else ""
-    members = [
-        DescribedMember(
-            member.member_id,
-            member.group_instance_id,
-            member.client_id,
-            member.client_host,
-            member.metadata(name) if stable else b"",
-            member.assignment if stable else b"",
-        )
-        for member in group.members.values()
-    ]
-    return GroupDescription(group.group_id, group.state.value, 0, group.protocol_type or "", name, members)

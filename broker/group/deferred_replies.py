@@ -1,7 +1,7 @@
-"""Answers that wait until the state they speak of is complete.
+"""Replies that wait until a state change is complete.
 
-An answer may let a connection go on with its next request, which may come back into the coordinator at once. So answers
-are collected while a group changes and given out when it has changed. Knows nothing of groups.
+A reply may let a connection handle its next request, which may call the coordinator again at once. So replies are collected while a group
+changes, and sent when the change is complete. Knows nothing about groups.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 class DeferredReplies:
-    """`put` collects, `flush` gives out in order. A flush within a flush gives out what is left."""
+    """A queue of replies: `put` adds a reply, `flush` sends all of them in order.
+
+    If sending a reply calls `flush` again, the inner call sends the remaining replies.
+    """
 
     __slots__ = ("_answers",)
 

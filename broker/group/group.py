@@ -1,16 +1,18 @@
-"""One classic consumer group: its members, who leads, which protocol they chose, in which state it is.
+"""One classic consumer group: its members, its leader, its protocol and its state.
 
-What is true of a group at an instant, and nothing about when it changes: no timer is set here and nobody is answered;
-that is `rebalance`'s and `coordinator`'s. Kafka's `GroupMetadata` and `MemberMetadata`.
+It only holds the current state. `rebalance` and `coordinator` set its timers and respond to its requests. Corresponds to Kafka's
+`GroupMetadata` and `MemberMetadata`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.records import StoredGroup
 from kafkaproto.broker.group.results import JoinedMember, JoinReply, JoinResult, Protocols, SyncReply
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from kafkaproto.broker.runtime.timers import Timer
@@ -18,7 +20,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class GroupState(Enum):
-    """Kafka's names, as ListGroups and DescribeGroups show them."""
+    """The states of a group under Kafka's names, as ListGroups and DescribeGroups show them."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -38,9 +40,10 @@ _MAY_FOLLOW = {
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member. is_new: it has never got an answer to a join, so it cannot send heartbeats.
+    """One member. is_new: whether the response to its first join was not sent yet, so that it cannot send heartbeats.
 
-    join_reply, sync_reply: where the answer of its parked request goes.
+    group_instance_id: None unless the member is static. join_reply, sync_reply: the callback of its parked JoinGroup or SyncGroup, None if
+    that is not parked.
     """
 
     member_id: str
@@ -58,7 +61,7 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """A parked request proves life: no heartbeat can be sent meanwhile."""
+        """Return whether a JoinGroup or SyncGroup of the member is parked. A client sends no heartbeats while it waits for the response."""
         return self.join_reply is not None or self.sync_reply is not None
 
     def metadata(self, protocol_name: str) -> bytes:
@@ -70,7 +73,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group. Members stand in the order in which they came; without a leader the first of them leads."""
+    """One group. Members are in the order in which they joined; the first of them becomes leader if there is none."""
 
     group_id: str
     state_since_ms: int
@@ -80,28 +83,34 @@ class Group:
     protocol_name: str | None = None
     leader_id: str | None = None
     subscribed: frozenset[str] | None = None
-    """Topics of this generation; None if the group is no consumer group or cannot be read."""
+    """The topics that members of this generation subscribe to; None without the consumer protocol, or if a subscription cannot be decoded."""
     members: dict[str, Member] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
-    """Group instance id to member id."""
+    """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
-    """Ids given out to members that are to come back with them, each with its timeout."""
+    """Maps member ids that were given to new members (who must join again with this id) to their timeouts."""
     owing_sync: dict[str, None] = field(default_factory=dict)
-    """Members that got this generation's join answer and have not synced yet (a set that keeps its order)."""
+    """The ids of members that have received the response to their join in this generation and have not sent SyncGroup yet, in order."""
     new_member_added: bool = False
-    """Somebody came while the first rebalance was being delayed: it may be delayed further."""
+    """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False
-    """The first rebalance of an empty group waits for its time, even if all have joined."""
+    """Whether this is the first rebalance of an empty group, which waits for its full delay even if all have joined."""
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
+    writing: Counter[PartitionKey] = field(default_factory=Counter)
+    """How many commits of each partition are being written, and thus not in `offsets` yet."""
+    stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
+    """Called with an error code and the time in ms when a commit is written, or when the group leaves this broker."""
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
 
     def move_to(self, state: GroupState, now_ms: int) -> None:
         if self.state not in _MAY_FOLLOW[state]:
-            raise AssertionError(f"group {self.group_id}: {self.state.value} cannot become {state.value}")
+            raise AssertionError(
+                f"group {self.group_id}: its state cannot change from {self.state.value} to {state.value}"
+            )
         self.state = state
         self.state_since_ms = now_ms
 
@@ -125,7 +134,7 @@ class Group:
         return self.leader_id == member_id
 
     def not_a_member(self, member_id: str, instance_id: str | None) -> int:
-        """0 if `member_id` is a member, and the one behind `instance_id` if that is given; else the error (KIP-345)."""
+        """Return the error code if `member_id` is not a member or does not own `instance_id` (if given, KIP-345); otherwise 0."""
         if instance_id is not None:
             current = self.static_ids.get(instance_id)
             if current is None:
@@ -135,21 +144,21 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def other_generation(self, generation_id: int) -> int:
-        """0 if `generation_id` is the current one, else the error."""
+        """Return the error code if `generation_id` is not the current generation; otherwise 0."""
         return ErrorCode.NONE if generation_id == self.generation_id else ErrorCode.ILLEGAL_GENERATION
 
     def accepts(self, member_id: str, max_size: int) -> bool:
-        """Whether there is room for a joining member (`group.max.size`)."""
+        """Return whether there is room for a joining member (`group.max.size`)."""
         if self.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = self.members.get(member_id)
         if self.state is GroupState.PREPARING_REBALANCE:
-            # Who waits already is in; of the others the last to come stay out, should the limit have been lowered.
+            # Members whose join is parked stay. If the limit was lowered, those of the others that join last are rejected.
             return (member is not None and member.join_reply is not None) or self.waiting_join_count < max_size
         return member is not None or len(self.members) < max_size
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody with these protocols can be a member: one of them must be known to all."""
+        """Return whether a member with these protocols can join: all members must have at least one protocol in common."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
@@ -158,6 +167,10 @@ class Group:
             return bool(protocols)
         common = self._common_protocols()
         return any(name in common for name, _ in protocols)
+
+    def reads(self, topic: str) -> bool:
+        """Return whether members subscribe to `topic`; subscriptions that cannot be decoded count as all topics (GC-61)."""
+        return bool(self.members) and (self.subscribed is None or topic in self.subscribed)
 
     def add(self, member: Member, protocol_type: str) -> None:
         if not self.members:
@@ -177,7 +190,7 @@ class Group:
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
-        """Give a static member, whose process was started anew, a new member id; it keeps its place."""
+        """Give a new member id to a static member whose process was restarted. The member keeps its position in the order of members."""
         old_id = member.member_id
         self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
@@ -188,7 +201,7 @@ class Group:
             self.leader_id = new_id
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined again, else take the first member that has. False: nobody has."""
+        """Keep the leader if it has joined again; otherwise the first member that has joined becomes leader. Returns False if none has joined."""
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_reply is not None:
             return True
@@ -199,7 +212,7 @@ class Group:
         return True
 
     def start_generation(self, now_ms: int) -> None:
-        """The members are known: choose their protocol, or be empty."""
+        """Start the next generation with the joined members: choose their protocol. Without members the group becomes empty."""
         self.generation_id += 1
         self.owing_sync.clear()
         if self.members:
@@ -211,18 +224,53 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def choose_protocol(self) -> str:
-        """Each member votes for the first of its protocols that all know; most votes win, the earlier of equals."""
+        """Return the protocol with most votes.
+
+        Each member votes for the first of its protocols that all members support. With equal votes the protocol of the earliest vote wins.
+        """
         common = self._common_protocols()
         votes = Counter(member.vote(common) for member in self.members.values())
         return votes.most_common(1)[0][0]
 
+    def keeps_protocol_with(self, member: Member, protocols: Protocols) -> bool:
+        """Return whether the chosen protocol stays the same if `member` offers `protocols` instead of its own."""
+        before, member.protocols = member.protocols, protocols
+        try:
+            return self.choose_protocol() == self.protocol_name
+        finally:
+            member.protocols = before
+
+    def restore(self, stored: StoredGroup, now_ms: int) -> None:
+        """Take over a stored generation: the group is stable if it has members, otherwise empty (GO-11)."""
+        self.protocol_type = stored.protocol_type or None
+        self.generation_id = stored.generation_id
+        self.protocol_name = stored.protocol_name
+        self.leader_id = stored.leader_id
+        self.state_since_ms = now_ms if stored.state_since_ms < 0 else stored.state_since_ms
+        for entry in stored.members:
+            self.members[entry.member_id] = Member(
+                entry.member_id,
+                entry.group_instance_id,
+                entry.client_id,
+                entry.client_host,
+                entry.session_timeout_ms,
+                entry.rebalance_timeout_ms,
+                ((stored.protocol_name or "", entry.subscription),),
+                is_new=False,
+                assignment=entry.assignment,
+            )
+            if entry.group_instance_id is not None:
+                self.static_ids[entry.group_instance_id] = entry.member_id
+        self.state = GroupState.STABLE if self.members else GroupState.EMPTY
+        self.subscribed = self._subscribed_topics()
+
     def joined_members(self) -> list[JoinedMember]:
-        """All members with their metadata for the chosen protocol: what the leader needs."""
+        """Return all members with their metadata for the chosen protocol, as the leader gets them."""
         name = self.protocol_name or ""
         return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
 
     def current_generation(self, member_id: str) -> JoinResult:
-        """Return what a member is answered when it has joined; the leader also gets all members."""
+        """Return the result of joining the current generation for one member. The result for the leader also lists all members."""
         return JoinResult(
             member_id,
             generation_id=self.generation_id,

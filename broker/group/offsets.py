@@ -1,11 +1,11 @@
-"""Committed offsets: what is kept of one, and when it is forgotten (KIP-211).
+"""Committed offsets: the stored fields, and when they expire (KIP-211).
 
-Knows no member and no wire message; who may commit is decided in `commits`. Kafka's `OffsetAndMetadata`.
+Knows no member and no wire message; `commits` decides who may commit. Corresponds to Kafka's `OffsetAndMetadata`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 PartitionKey = tuple[str, int]
@@ -13,7 +13,10 @@ PartitionKey = tuple[str, int]
 
 
 class CommittedOffset(NamedTuple):
-    """One commit. leader_epoch -1: not given. expire_ms: of clients that ask for a retention (v2 to v4), else None."""
+    """One committed offset. leader_epoch: -1 if not given.
+
+    expire_ms: when it expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None.
+    """
 
     offset: int
     leader_epoch: int
@@ -22,14 +25,14 @@ class CommittedOffset(NamedTuple):
     expire_ms: int | None = None
 
     def is_expired(self, unused_since_ms: int, retention_ms: int, now_ms: int) -> bool:
-        """unused_since_ms: from when on `retention_ms` counts."""
+        """Return whether the offset is past its retention. unused_since_ms: the time from which `retention_ms` counts."""
         if self.expire_ms is not None:
             return now_ms >= self.expire_ms
         return now_ms - unused_since_ms >= retention_ms
 
 
 def is_too_long(metadata: str, max_bytes: int) -> bool:
-    """`offset.metadata.max.bytes`, which Kafka compares with the number of UTF-16 units, not of bytes."""
+    """Return whether the metadata exceeds `offset.metadata.max.bytes`. As in Kafka, its length counts UTF-16 units, not bytes."""
     if len(metadata) * 2 <= max_bytes:
         return False
     return len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > max_bytes
@@ -42,10 +45,10 @@ def expired(
     retention_ms: int,
     now_ms: int,
 ) -> list[PartitionKey]:
-    """Keys of the offsets to forget. empty_since_ms: since when the group has no members; None: each commit counts by
-    itself.
+    """Return the keys of the expired offsets.
 
-    subscribed: topics whose offsets are kept because members read them.
+    empty_since_ms: when the last member left; None if retention counts from each commit. subscribed: topics whose offsets are kept because
+    members read them.
     """
     return [
         key
@@ -55,3 +58,29 @@ def expired(
             committed.committed_ms if empty_since_ms is None else empty_since_ms, retention_ms, now_ms
         )
     ]
+
+
+def errors_by_topic(
+    topics: Iterable[tuple[str, Sequence[int]]],
+    results: Mapping[PartitionKey, int],
+    otherwise: int,
+    *,
+    repeats: bool = False,
+) -> list[tuple[str, list[tuple[int, int]]]]:
+    """Return (topic, (partition, error) pairs) in the order of OffsetCommit and OffsetDelete responses (GO-15).
+
+    Partitions without a result have the error `otherwise`. They come first in their topic, and their topics come first. A partition with a
+    result that is requested twice is listed once, or with `repeats` twice, as in Kafka 4.
+    """
+    unknown: dict[str, list[tuple[int, int]]] = {}
+    known: dict[str, list[tuple[int, int]]] = {}
+    for name, indexes in topics:
+        for index in indexes:
+            error = results.get((name, index))
+            if error is None:
+                unknown.setdefault(name, []).append((index, otherwise))
+            else:
+                entry = index, int(error)
+                if repeats or entry not in known.get(name, ()):
+                    known.setdefault(name, []).append(entry)
+    return [(name, [*unknown.get(name, ()), *known.get(name, ())]) for name in {**unknown, **known}]

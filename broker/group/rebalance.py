@@ -1,9 +1,8 @@
-"""How a group gets from one generation to the next: who is waited for, for how long, and who drops out.
+"""The rebalance of a group from one generation to the next: which members it waits for, how long, and which are removed.
 
-The join phase collects the members' JoinGroup requests, the sync phase hands out what the leader assigned. Sets the
-timers of a group and answers its parked requests; whether a request is allowed at all is decided in `coordinator`. The
-second half of Kafka's `GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and
-`DelayedHeartbeat`.
+The join phase collects the members' JoinGroup requests, the sync phase distributes the leader's assignment. This module sets the timers
+of a group and responds to its parked requests. `coordinator` decides whether a request is allowed. Corresponds to the second half of Kafka's
+`GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and `DelayedHeartbeat`.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from kafkaproto.broker.group.results import (
 )
 from kafkaproto.broker.group.sessions import Sessions, cancel
 from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
+from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -32,19 +32,27 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 
 
 class Rebalance:
-    """The moves of all groups. `settings` may be replaced while it runs. `sessions`: who must be heard from until when."""
+    """The transitions of all groups between states. `settings` may be replaced at run time. `sessions` has the session timeouts of members."""
 
-    def __init__(self, settings: GroupSettings, timers: Timers, replies: DeferredReplies, events: Events) -> None:
+    def __init__(
+        self,
+        settings: GroupSettings,
+        timers: Timers,
+        replies: DeferredReplies,
+        events: Events,
+        storage: GroupStorage,
+    ) -> None:
         self.settings = settings
         self.sessions = Sessions(timers, self._session_timed_out, self._pending_member_timed_out)
         self._events = events
         self._timers = timers
         self._replies = replies
+        self._storage = storage
 
     # Members come and change
 
     def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
-        """A new member joins: everybody must join again."""
+        """Add a new member with its parked join, and start a rebalance unless the group is in its join phase."""
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
         cancel(group.pending.pop(member_id, None))
@@ -59,30 +67,33 @@ class Rebalance:
             join_reply=reply,
         )
         group.add(member, request.protocol_type)
-        # It has no answer yet, so it cannot send heartbeats, and while it waits nobody sees that its connection is
-        # gone: a client that gives up and joins anew must not leave a trail of members behind for ever.
+        # It has no response yet, so it cannot send heartbeats, and while it waits nothing shows that its connection is
+        # closed: a client that gives up and joins again must not leave old members in the group forever.
         self.sessions.expect(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, now_ms)
         self.prepare_if_possible(group, now_ms)
 
-    def take_request(self, member: Member, request: JoinRequest, reply: JoinReply) -> None:
-        """The member's parked join is `request` from now on."""
+    def resume(self, group: Group, now_ms: int) -> None:
+        """Start the session timeouts of a group that was loaded; one with more than `group.max.size` members rebalances (GC-30)."""
+        for member in group.members.values():
+            self.sessions.heard_from(group, member, now_ms)
+        if len(group.members) > self.settings.group_max_size:
+            self.prepare(group, now_ms)
+
+    def take_request(self, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
+        """Make `request` the member's parked join; without `reply` it is answered elsewhere."""
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
         member.protocols = request.protocols
         member.session_timeout_ms = request.session_timeout_ms
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.join_reply = reply
 
-    def replace_static_member(self, group: Group, member: Member, new_id: str, now_ms: int) -> None:
-        """The process behind a static member was started anew: what the old one still waits for is fenced off."""
-        self.answer_join(member, JoinResult(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
-        self.answer_sync(member, SyncResult(ErrorCode.FENCED_INSTANCE_ID))
-        group.rename(member, new_id)
-        self.sessions.heard_from(group, member, now_ms)
-
     # Members go
 
     def remove_member(self, group: Group, member: Member, now_ms: int) -> None:
-        """A member left or was given up: the others must join again. Its parked request hears that it is unknown."""
+        """Remove a member that left or expired, and start a rebalance. A parked request of the member gets the error UNKNOWN_MEMBER_ID.
+
+        During the join phase no rebalance starts, but the phase ends if all remaining members have joined.
+        """
         self.drop(group, member)
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self.prepare_if_possible(group, now_ms)
@@ -90,7 +101,7 @@ class Rebalance:
             self.complete_join_if_all_are_here(group, now_ms)
 
     def drop(self, group: Group, member: Member) -> None:
-        """Take a member out, whatever that means for the group."""
+        """Remove a member without starting a rebalance. A parked request of the member gets the error UNKNOWN_MEMBER_ID."""
         self.answer_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
         self.answer_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         cancel(member.session_timer)
@@ -110,7 +121,7 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def prepare(self, group: Group, now_ms: int) -> None:
-        """Begin a rebalance: from now on the members are to join again."""
+        """Start a rebalance: all members must join again. Parked syncs get the error REBALANCE_IN_PROGRESS."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             for member in group.members.values():
                 member.assignment = b""
@@ -129,7 +140,7 @@ class Rebalance:
             self.complete_join_if_all_are_here(group, now_ms)
 
     def complete_join_if_all_are_here(self, group: Group, now_ms: int) -> None:
-        """The first rebalance of an empty group takes its time even then: more members are likely to come."""
+        """End the join phase if all members have joined. The first rebalance of an empty group waits for its full delay instead."""
         if not group.initial_join and group.all_joined:
             self._complete_join(group, now_ms)
 
@@ -165,18 +176,20 @@ class Rebalance:
         cancel(group.join_timer)
         group.join_timer = None
         for member in list(group.members.values()):
-            # Static members that did not come keep their place until their session times out.
+            # Static members that did not join keep their place until their session times out.
             if member.join_reply is None and member.group_instance_id is None:
                 self.drop(group, member)
         if group.members and not group.elect_joined_leader():
-            # Only static members are left and none came: wait until one does, or their sessions are over. At least a
-            # millisecond, for a client may have named no time at all.
+            # Only static members are left and none joined: wait until one does, or their sessions expire. At least a
+            # millisecond, because a client may have sent a timeout of 0.
             self._wait_for_joins(group, now_ms, at_least_ms=1)
             return
         group.start_generation(now_ms)
         _report(self._events, group, now_ms)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self._tell_the_members(group, now_ms)
+        else:
+            self._storage.store_group(group, {}, now_ms, lambda error, at_ms: None)
 
     def _tell_the_members(self, group: Group, now_ms: int) -> None:
         for member in group.members.values():
@@ -191,7 +204,7 @@ class Rebalance:
     # The sync phase
 
     def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
-        """The member waits for the leader's assignment."""
+        """Park the member's sync until the leader sends the assignment."""
         self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)
@@ -200,18 +213,34 @@ class Rebalance:
         group.owing_sync.pop(member.member_id, None)
         _stop_sync_timer_if_settled(group)
 
-    def assign(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
-        """The leader has decided: the generation is stable. Who was given nothing gets empty bytes."""
-        for member in group.members.values():
-            member.assignment = assignments.get(member.member_id, b"")
-            result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
-            self._answer_sync_and_expect_life(group, member, result, now_ms)
-        _move(self._events, group, GroupState.STABLE, now_ms)
+    def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
+        """Store the assignment that the leader sent; then the group is stable, and a member without an assignment gets empty bytes (GC-38).
 
-    # Answers and timeouts
+        If the assignment cannot be stored, the group rebalances (GC-39).
+        """
+        generation_id = group.generation_id
+
+        def stored(error_code: int, at_ms: int) -> None:
+            if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation_id != generation_id:
+                return
+            if error_code:
+                for member in group.members.values():
+                    self._answer_sync_and_expect_life(group, member, SyncResult(error_code), at_ms)
+                self.prepare(group, at_ms)
+            else:
+                for member in group.members.values():
+                    member.assignment = assignments.get(member.member_id, b"")
+                    result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
+                    self._answer_sync_and_expect_life(group, member, result, at_ms)
+                _move(self._events, group, GroupState.STABLE, at_ms)
+            self._replies.flush(at_ms)
+
+        self._storage.store_group(group, assignments, now_ms, stored)
+
+    # Responses and timeouts
 
     def answer_join(self, member: Member, result: JoinResult) -> None:
-        """Answer the member's parked join, if there is one."""
+        """Respond to the member's parked join, if there is one."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
             self._replies.put(reply, result)
@@ -224,7 +253,7 @@ class Rebalance:
     def _answer_sync_and_expect_life(self, group: Group, member: Member, result: SyncResult, now_ms: int) -> None:
         if member.sync_reply is not None:
             self.answer_sync(member, result)
-            # Its session may have run out while it waited, which does not count; so it starts now.
+            # Its session timeout may have passed while its sync was parked. That does not count, so the timeout restarts now.
             self.sessions.heard_from(group, member, now_ms)
 
     def _session_timed_out(self, group: Group, member: Member, now_ms: int) -> None:
@@ -246,7 +275,7 @@ class Rebalance:
         self._replies.flush(now_ms)
 
     def end(self, group: Group, now_ms: int) -> None:
-        """The group is no more: nobody is to wait for it. Parked requests hear that the coordinator is elsewhere."""
+        """End a group that is being deleted: cancel its timers, and respond to its parked requests with NOT_COORDINATOR."""
         for member in list(group.members.values()):
             self.answer_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
             self.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))

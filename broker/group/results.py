@@ -1,4 +1,4 @@
-"""What goes into and comes out of the group coordinator. Plain data: no wire message, no time."""
+"""The arguments and results of the group coordinator, as plain data without wire messages and times."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 NO_GENERATION = -1
 UNKNOWN_MEMBER_ID = ""
+UNKNOWN_GROUP = "Dead"
+"""The state in which an unknown group is described."""
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""(name, metadata) in the member's order of preference."""
+"""(name, metadata) pairs of a member's protocols, in its order of preference."""
 
 
 @dataclass(slots=True)
 class JoinRequest:
-    """One JoinGroup. member_id "": not known yet. group_instance_id: of a static member, else None.
+    """One JoinGroup request. member_id: "" if the member has no id yet. group_instance_id: None unless the member is static.
 
-    requires_member_id: a dynamic member must come back with the id that it is given (version 4 and later).
-    can_skip_assignment: a static leader can be told that it leads and has nothing to assign (version 9 and later).
+    Timeouts are in ms. requires_member_id: whether a new dynamic member must join again with the id that it is given (version 4 and later).
+    can_skip_assignment: whether the response can say that a static leader has nothing to assign (version 9 and later).
     """
 
     group_id: str
@@ -35,7 +37,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """A member as its leader sees it: metadata is of the chosen protocol."""
+    """A member in the list that the leader receives. metadata: the member's metadata for the chosen protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -44,7 +46,10 @@ class JoinedMember(NamedTuple):
 
 @dataclass(slots=True)
 class JoinResult:
-    """The answer to a JoinGroup; `members` is empty for all but the leader."""
+    """The result of a JoinGroup. members: empty unless the receiver is the leader.
+
+    skip_assignment: whether the receiver is a leader that must not assign partitions again (KIP-814).
+    """
 
     member_id: str
     error_code: int = 0
@@ -58,7 +63,10 @@ class JoinResult:
 
 @dataclass(slots=True)
 class SyncRequest:
-    """One SyncGroup. protocol_type, protocol_name: None before version 5. assignments: the leader's, by member id."""
+    """One SyncGroup request. protocol_type, protocol_name: None before version 5.
+
+    assignments: (member id, assignment) pairs, empty except from the leader.
+    """
 
     group_id: str
     generation_id: int
@@ -71,7 +79,7 @@ class SyncRequest:
 
 @dataclass(slots=True)
 class SyncResult:
-    """The answer to a SyncGroup."""
+    """The result of a SyncGroup."""
 
     error_code: int = 0
     protocol_type: str | None = None
@@ -80,12 +88,13 @@ class SyncResult:
 
 
 JoinReply = Callable[[JoinResult, int], None]
+"""Called with the result of a JoinGroup and the time in ms at which it is sent."""
 SyncReply = Callable[[SyncResult, int], None]
-"""Called with the answer and the time at which it is given."""
+"""Called with the result of a SyncGroup and the time in ms at which it is sent."""
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves: by member id, or (member_id "") by instance id, as an administrator names a static member."""
+    """A member that leaves. An administrator who removes a static member gives an empty member id and the member's instance id."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -93,18 +102,22 @@ class LeavingMember(NamedTuple):
 
 @dataclass(slots=True)
 class LeaveResult:
-    """`error_code` for the request; (member, its error code) for each member if that is 0."""
+    """The error code of the request and, if that is 0, (member, error code) for each member."""
 
     error_code: int
     members: Sequence[tuple[LeavingMember, int]] = ()
 
 
 class GroupOverview(NamedTuple):
-    """One line of ListGroups. protocol_type "": offsets only."""
+    """One group in the result of ListGroups. protocol_type: "" if the group has only offsets.
+
+    group_type: "classic", or "consumer" for the new protocol (KIP-848).
+    """
 
     group_id: str
     protocol_type: str
     state: str
+    group_type: str = "classic"
 
 
 class DescribedMember(NamedTuple):
@@ -120,7 +133,7 @@ class DescribedMember(NamedTuple):
 
 @dataclass(slots=True)
 class GroupDescription:
-    """One group of DescribeGroups. A group that does not exist is Dead, without an error."""
+    """One group in the result of DescribeGroups. An unknown group has the state Dead and no error."""
 
     group_id: str
     state: str

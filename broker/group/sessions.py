@@ -1,6 +1,6 @@
-"""Session timeouts: until when a member must be heard from, and an id that was given out must be used.
+"""Session timeouts of members, and timeouts of member ids that were given to new members and not used yet.
 
-Sets the timers only; what it means that one runs out is decided in `rebalance`. Kafka's `DelayedHeartbeat`.
+This module only sets the timers. `rebalance` decides what happens when one fires. Corresponds to Kafka's `DelayedHeartbeat`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ def cancel(timer: Timer | None) -> None:
 
 
 class Sessions:
-    """The sessions of the members of all groups. member_expired, id_expired: called with the time at which the timer fires."""
+    """The session timers of the members of all groups.
+
+    member_expired, id_expired: functions called when a timer fires, with the time as the last argument.
+    """
 
     def __init__(
         self,
@@ -31,18 +34,18 @@ class Sessions:
         self._id_expired = id_expired
 
     def heard_from(self, group: Group, member: Member, now_ms: int) -> None:
-        """Restart the session timeout: the member has shown that it is alive."""
+        """Restart the session timeout of a member that has shown that it is alive."""
         self.expect(group, member, member.session_timeout_ms, now_ms)
 
     def expect(self, group: Group, member: Member, timeout_ms: int, now_ms: int) -> None:
-        """Restart the session timeout with another time than the member's own."""
+        """Restart the session timer of a member with `timeout_ms` instead of the member's own session timeout."""
         cancel(member.session_timer)
         member.session_timer = self._timers.at(
             now_ms + timeout_ms, lambda at_ms: self._member_expired(group, member, at_ms)
         )
 
     def await_pending_member(self, group: Group, member_id: str, session_timeout_ms: int, now_ms: int) -> None:
-        """Expect the member that was given this id to come back with it within its session timeout."""
+        """Set a timer for a new member to join again with the id that it was given, within its session timeout."""
         group.pending[member_id] = self._timers.at(
             now_ms + session_timeout_ms, lambda at_ms: self._id_expired(group, member_id, at_ms)
         )

@@ -1,16 +1,20 @@
-"""The settings of the group coordinator, under the names of Kafka's settings with dots for underscores."""
+"""The settings of the group coordinator: Kafka's names with underscores instead of dots."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a member that was never answered may wait in a rebalance (`GroupCoordinator.NewMemberJoinTimeoutMs`)."""
+"""The time in ms after which a new member is removed if its first join is still parked (`NewMemberJoinTimeoutMs` in Kafka)."""
+
+ASSIGNOR_NAMES = "uniform", "range"
+"""The names of all assignors of consumer groups (`assignors.ASSIGNORS`), in the order of Kafka's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """Defaults are Kafka's; offsets_retention_ms is `offsets.retention.minutes` in milliseconds."""
+    """The settings, with Kafka's defaults. offsets_retention_ms is `offsets.retention.minutes` in milliseconds."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
@@ -19,3 +23,21 @@ class GroupSettings:
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     offsets_retention_check_interval_ms: int = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupSettings:
+    """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
+
+    is_on: whether the protocol is served. is_release_4, is_release_4_2: whether the broker behaves as Kafka 4, and as Kafka 4.2.
+    assignors: names, the default first.
+    session_timeout_ms, heartbeat_interval_ms: return the value for a group id, because a group may have its own (GN-68).
+    """
+
+    is_on: bool = False
+    is_release_4: bool = False
+    is_release_4_2: bool = False
+    max_size: int = 2**31 - 1
+    assignors: tuple[str, ...] = ASSIGNOR_NAMES
+    session_timeout_ms: Callable[[str], int] = lambda group_id: 45_000
+    heartbeat_interval_ms: Callable[[str], int] = lambda group_id: 5_000

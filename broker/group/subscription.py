@@ -1,6 +1,6 @@
-"""The topics that a consumer's subscription names: the only thing a coordinator reads of a member's metadata.
+"""The subscribed topics in a consumer's metadata, which is all that a coordinator needs of it.
 
-Knows the start of ConsumerProtocolSubscription, which is the same in all its versions: version, then the topics.
+This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
-    """All topics of the members' metadata; None if one of them cannot be read, so that nobody relies on it."""
+    """Return all topics that occur in the members' subscriptions; None if one of them cannot be decoded."""
     topics: set[str] = set()
     try:
         for metadata in metadatas:
@@ -24,14 +24,14 @@ def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
 
 def _topics(metadata: bytes) -> Iterable[str]:
     version, count = struct.unpack_from(">hi", metadata)
-    # Each name takes at least its length: a false count must not be believed.
+    # Each name takes at least the bytes of its length, so a larger count is wrong.
     if version < 0 or not 0 <= count <= len(metadata) // 2:
-        raise ValueError("not a subscription")
+        raise ValueError(f"not a subscription: version {version} with {count} topics in {len(metadata)} bytes")
     position = 6
     for _ in range(count):
         (length,) = struct.unpack_from(">h", metadata, position)
         name = metadata[position + 2 : position + 2 + length]
         if length < 0 or len(name) != length:
-            raise ValueError("not a subscription")
+            raise ValueError(f"not a subscription: a topic name of {length} bytes, but only {len(name)} are left")
         yield name.decode()
         position += 2 + length

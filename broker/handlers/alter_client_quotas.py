@@ -1,7 +1,7 @@
 """AlterClientQuotas (key 49, versions 0-1): set and remove client quotas (KIP-546).
 
 v1 is flexible.
-Behaviour: Q-19 and Q-20, in `quota.store`; a quota holds from the next request on, on every broker (Q-10).
+Behaviour: Q-19 and Q-20, implemented in `quota.store`. A changed quota applies from the next request on, on every broker (Q-10).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kafkaproto.messages.alter_client_quotas import (
 
 
 def _failed(exchange: Exchange, request: AlterClientQuotasRequest, error_code: int) -> Reply:
-    asked = [[(e.entity_type, e.entity_name) for e in entry.entity] for entry in request.entries]
-    return _response([AlterationResult(entity, int(error_code)) for entity in asked])
+    entities = [[(e.entity_type, e.entity_name) for e in entry.entity] for entry in request.entries]
+    return _response([AlterationResult(entity, int(error_code)) for entity in entities])
 
 
 @register(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, _failed)

@@ -1,7 +1,7 @@
-"""AlterConfigs (key 33, versions 0-2): replace all own settings of a topic or of a broker.
+"""AlterConfigs (key 33, versions 0-2): replace all own settings of a topic, broker or group.
 
 v2 is flexible.
-Behaviour: as IncrementalAlterConfigs (KIP-339), which came because this one takes away what it does not name.
+Behaviour: like IncrementalAlterConfigs (KIP-339), but settings that the request does not name are removed.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def _failed(exchange: Exchange, request: AlterConfigsRequest, error_code: int) -
 @register(ApiKey.ALTER_CONFIGS, 0, 2, _failed)
 def alter_configs(exchange: Exchange, request: AlterConfigsRequest) -> Reply:
     responses = [
-        AlterConfigsResourceResponse(code, message, asked.resource_type, asked.resource_name)
-        for asked, code, message in one_by_one(
+        AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)
+        for altered, code, message in one_by_one(
             request.resources, lambda r: _replace(exchange, r, request.validate_only)
         )
     ]
     return Reply(AlterConfigsResponse(responses=responses))
 
 
-def _replace(exchange: Exchange, asked: AlterConfigsResource, validate_only: bool) -> None:
-    changed = resource(exchange.node, asked.resource_type, asked.resource_name)
-    operations = [Change(c.name, Operation.SET, c.value) for c in asked.configs]
-    named = {c.name for c in asked.configs}
+def _replace(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
+    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
+    operations = [Change(c.name, Operation.SET, c.value) for c in altered.configs]
+    named = {c.name for c in altered.configs}
     operations += [Change(name, Operation.DELETE, None) for name in changed.own if name not in named]
     change(changed, operations, exchange.node.cluster.strict_kip, validate_only)

@@ -1,7 +1,7 @@
-"""AlterPartitionReassignments (key 45, version 0), KIP-455.
+"""AlterPartitionReassignments (key 45, version 0): move partitions to other brokers (KIP-455).
 
-Behaviour: each partition stands for itself and is answered at once; the data moves afterwards. Replicas null take back what is under
-way, 85 if nothing is.
+Behaviour: each partition is handled independently. The broker responds at once, and the data moves afterwards. Null replicas cancel the
+reassignment in progress; the error is 85 if there is none.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def alter_partition_reassignments(exchange: Exchange, request: AlterPartitionRea
     return Reply(AlterPartitionReassignmentsResponse(error_message=None, responses=responses))
 
 
-def _reassign(exchange: Exchange, topic: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+def _reassign(exchange: Exchange, topic: str, partition: ReassignablePartition) -> ReassignablePartitionResponse:
     try:
-        exchange.node.cluster.controller.reassign(topic, asked.partition_index, asked.replicas)
+        exchange.node.cluster.controller.reassign(topic, partition.partition_index, partition.replicas)
     except KafkaError as error:
-        return ReassignablePartitionResponse(asked.partition_index, error.error_code, error.message)
-    return ReassignablePartitionResponse(asked.partition_index, 0, None)
+        return ReassignablePartitionResponse(partition.partition_index, error.error_code, error.message)
+    return ReassignablePartitionResponse(partition.partition_index, 0, None)

@@ -1,8 +1,8 @@
-"""ApiVersions (key 18, versions 0-4): what this broker really serves.
+"""ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
 v1 adds throttle time; v3 is flexible and names the client's software; v4 fixes the encoding of feature levels of 0.
-Behaviour: the table is made from the registry (M-9). A version that is not offered is answered in version 0 with error 35 and the
-versions of this API, so that a client can step down (W-3). A bad software name or version is error 42 with an empty table (W-4).
+Behaviour: the table is made from the registry (M-9). An unsupported version of this API is answered in version 0 with error 35 and the
+supported versions, so that a client can use a lower one (W-3). An invalid software name or version gets error 42 and no APIs (W-4).
 """
 
 from __future__ import annotations
@@ -35,5 +35,7 @@ def api_versions(exchange: Exchange, request: ApiVersionsRequest) -> Reply:
         _SOFTWARE.match(request.client_software_name) and _SOFTWARE.match(request.client_software_version)
     ):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
+    if exchange.node.events.feature_asked is not None:
+        exchange.node.events.feature_asked(exchange, "versions", [])
     offered = exchange.node.apis.values()
     return Reply(ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered]))

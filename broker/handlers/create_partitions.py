@@ -1,8 +1,8 @@
-"""CreatePartitions (key 37, versions 0-3).
+"""CreatePartitions (key 37, versions 0-3): add partitions to topics (KIP-195).
 
-v2 flexible; v3 may be answered with 89 (KIP-599).
-Behaviour: each topic stands for itself; a topic named twice is refused with 42 (KIP-195). What is added is paid for (Q-18), validate_only
-too, and even if brokers are named that there are not.
+v2 is flexible; v3 may return error 89 (KIP-599).
+Behaviour: each topic is handled independently; a topic that is named twice gets error 42. Added partitions are charged to the controller
+mutation quota (Q-18), also with validate_only and also if the request names brokers that do not exist.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> R
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
     results = [
-        _add(exchange, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
+        _add(exchange, mutations, topic, request.validate_only) for topic in request.topics if named[topic.name] == 1
     ]
     results += [
         CreatePartitionsTopicResult(name, int(ErrorCode.INVALID_REQUEST), "Name each topic once.")
@@ -47,14 +47,14 @@ def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> R
 
 
 def _add(
-    exchange: Exchange, mutations: MutationCharge, asked: CreatePartitionsTopic, validate_only: bool
+    exchange: Exchange, mutations: MutationCharge, request: CreatePartitionsTopic, validate_only: bool
 ) -> CreatePartitionsTopicResult:
     controller = exchange.node.cluster.controller
-    given = None if asked.assignments is None else [a.broker_ids for a in asked.assignments]
+    given = None if request.assignments is None else [a.broker_ids for a in request.assignments]
     try:
-        topic = controller.plan_partitions(asked.name, asked.count, given, mutations.take)
+        topic = controller.plan_partitions(request.name, request.count, given, mutations.take)
         if not validate_only:
             controller.add_partitions(topic)
     except KafkaError as error:
-        return CreatePartitionsTopicResult(asked.name, error.error_code, error.message)
-    return CreatePartitionsTopicResult(asked.name, 0, None)
+        return CreatePartitionsTopicResult(request.name, error.error_code, error.message)
+    return CreatePartitionsTopicResult(request.name, 0, None)

@@ -1,9 +1,9 @@
-"""CreateTopics (key 19, versions 0-7).
+"""CreateTopics (key 19, versions 0-7): create topics.
 
-v1 validate_only and messages; v2 throttle time; v4 -1 for the broker's own partition count and replication factor; v5 flexible, tells
-the settings of what was made; v6 may be answered with 89 (KIP-599); v7 topic ids.
-Behaviour: each topic stands for itself; a topic named twice in a request is refused with 42 wherever it stands. A request for more than
-MAX_PARTITIONS is refused with 44 as a whole. A topic with which nothing is wrong pays for its partitions (Q-18), validate_only too.
+v1 adds validate_only and messages; v2 throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is
+flexible and returns the settings of the new topic; v6 may return error 89 (KIP-599); v7 adds topic ids.
+Behaviour: each topic is handled independently; a topic that is named twice gets error 42. All topics of a request for more than
+MAX_PARTITIONS partitions get error 44. The partitions of a valid topic are charged to the controller mutation quota (Q-18), also with validate_only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.definitions import TOPIC_SETTINGS
+from kafkaproto.broker.config.description import effective_topic_values
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.quota.mutations import MutationCharge
@@ -30,7 +30,7 @@ from kafkaproto.messages.create_topics import (
 FIRST_VERSION_WITH_CONFIGS = 5
 FIRST_STRICT_VERSION = 6
 MAX_PARTITIONS = 10_000
-"""In one request (`ReplicationControlManager` in Kafka), so that no client lays out more than memory holds."""
+"""The maximum number of partitions in one request (`ReplicationControlManager` in Kafka), so that a client cannot exhaust memory."""
 
 
 def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -> Reply:
@@ -39,7 +39,7 @@ def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -
 
 @register(ApiKey.CREATE_TOPICS, 0, 7, _failed)
 def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
-    if sum(_partitions(exchange, asked) for asked in request.topics) > MAX_PARTITIONS:
+    if sum(_partitions(exchange, topic) for topic in request.topics) > MAX_PARTITIONS:
         why = f"A request may ask for {MAX_PARTITIONS} partitions at most."
         return Reply(
             CreateTopicsResponse(topics=[_error(t.name, ErrorCode.POLICY_VIOLATION, why) for t in request.topics])
@@ -47,39 +47,41 @@ def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)
     results = [
-        _create(exchange, mutations, asked, request.validate_only) for asked in request.topics if named[asked.name] == 1
+        _create(exchange, mutations, topic, request.validate_only) for topic in request.topics if named[topic.name] == 1
     ]
     results += [_error(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, n in named.items() if n > 1]
     return Reply(CreateTopicsResponse(topics=results))
 
 
-def _partitions(exchange: Exchange, asked: CreatableTopic) -> int:
-    """How many it would have; nonsense counts nothing and is refused for itself."""
-    if asked.assignments:
-        return len(asked.assignments)
-    return max(0, exchange.node.config["num.partitions"] if asked.num_partitions == -1 else asked.num_partitions)
+def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
+    """Return how many partitions the topic would have; 0 if their number is invalid, which `plan_topic` rejects."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return max(0, exchange.node.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions)
 
 
 def _create(
-    exchange: Exchange, mutations: MutationCharge, asked: CreatableTopic, validate_only: bool
+    exchange: Exchange, mutations: MutationCharge, requested: CreatableTopic, validate_only: bool
 ) -> CreatableTopicResult:
     controller = exchange.node.cluster.controller
     try:
-        if asked.assignments and (asked.num_partitions != -1 or asked.replication_factor != -1):
+        if requested.assignments and (requested.num_partitions != -1 or requested.replication_factor != -1):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                "Give either an assignment, with -1 for partitions and replication factor, or these two.",
+                "With an assignment of replicas, the number of partitions and the replication factor must both be -1.",
             )
-        assignment = {a.partition_index: a.broker_ids for a in asked.assignments}
-        if len(assignment) < len(asked.assignments):
-            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "A partition is assigned twice.")
-        configs = {c.name: _value(c.name, c.value) for c in asked.configs}
-        topic = controller.plan_topic(asked.name, asked.num_partitions, asked.replication_factor, assignment, configs)
+        assignment = {a.partition_index: a.broker_ids for a in requested.assignments}
+        if len(assignment) < len(requested.assignments):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The assignment contains a partition twice.")
+        configs = {c.name: _value(c.name, c.value) for c in requested.configs}
+        topic = controller.plan_topic(
+            requested.name, requested.num_partitions, requested.replication_factor, assignment, configs
+        )
         mutations.take(len(topic.partitions))
         if not validate_only:
             controller.create_topic(topic)
     except KafkaError as error:
-        return _error(asked.name, error.error_code, error.message)
+        return _error(requested.name, error.error_code, error.message)
     return _made(exchange, topic)
 
 
@@ -100,8 +102,8 @@ def _made(exchange: Exchange, topic: Topic) -> CreatableTopicResult:
     )
     if exchange.api_version >= FIRST_VERSION_WITH_CONFIGS:
         config = exchange.node.config.cluster
-        described = [config.describe_topic(exchange.node.broker_id, topic.configs, name) for name in TOPIC_SETTINGS]
-        result.configs = [CreatableTopicConfigs(d.name, d.value, False, int(d.source), False) for d in described]
+        values = effective_topic_values(config, exchange.node.broker_id, topic.configs)
+        result.configs = [CreatableTopicConfigs(name, value, False, int(source)) for name, value, source in values]
     return result
 
 

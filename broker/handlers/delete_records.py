@@ -1,8 +1,9 @@
-"""DeleteRecords (key 21, versions 0-2), KIP-107.
+"""DeleteRecords (key 21, versions 0-2): delete the records of partitions below an offset (KIP-107).
 
-v1 changed nothing on the wire (KIP-219); v2 flexible.
-Behaviour: offset -1 means the high watermark; a partition that is named twice is asked for once, for the last offset. The
-answer waits until every live replica has given the records up, then tells the lowest log start; 7 at the deadline, the records stay deleted.
+v1 changed nothing on the wire (KIP-219); v2 is flexible.
+Behaviour: offset -1 means the high watermark; if a partition is named twice, the last offset counts. The broker responds when every running
+replica has deleted the records, with the lowest of their log start offsets. After the timeout of the request the error is 7, and the
+records stay deleted.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply |
     def build(_now_ms: int) -> Reply:
         for awaited, result in waiting:
             result.error_code = awaited.error_code
-            if awaited.error_code != ErrorCode.REQUEST_TIMED_OUT:  # then what was known at first is told
+            if awaited.error_code != ErrorCode.REQUEST_TIMED_OUT:  # a timed-out partition reports its first result
                 result.low_watermark = UNKNOWN_LOW_WATERMARK if result.error_code else awaited.partition.low_watermark()
         return Reply(DeleteRecordsResponse(topics=topics))
 
@@ -67,17 +68,19 @@ def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply |
 
 
 def _delete(
-    exchange: Exchange, topic: str, asked: DeleteRecordsPartition, waiting: Waiting
+    exchange: Exchange, topic: str, requested: DeleteRecordsPartition, waiting: Waiting
 ) -> DeleteRecordsPartitionResult:
     node = exchange.node
     try:
         if topic in INTERNAL_TOPICS:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is the broker's own.")
-        partition = node.replicas.leader_or_error(node.image, topic, asked.partition_index)
-        offset = partition.delete_records_before(asked.offset)
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"The records of internal topic {topic} cannot be deleted."
+            )
+        partition = node.replicas.leader_or_error(node.image, topic, requested.partition_index)
+        offset = partition.delete_records_before(requested.offset)
     except KafkaError as error:
-        return _error(asked.partition_index, error.error_code)
-    result = DeleteRecordsPartitionResult(asked.partition_index, partition.low_watermark())
+        return _error(requested.partition_index, error.error_code)
+    result = DeleteRecordsPartitionResult(requested.partition_index, partition.low_watermark())
     waiting.append((AwaitedDeletion(partition, offset), result))
     return result
 

@@ -1,8 +1,8 @@
-"""DeleteTopics (key 20, versions 0-6).
+"""DeleteTopics (key 20, versions 0-6): delete topics by name or id.
 
-v1 throttle time; v4 flexible; v5 messages, and may be answered with 89 (KIP-599); v6 topics by name or by id.
-Behaviour: each topic stands for itself; a topic asked for twice, which is answered once, or by neither or both of name and id, is refused with 42.
-A topic that can be deleted pays for its partitions (Q-18).
+v1 adds throttle time; v4 is flexible; v5 adds messages and may return error 89 (KIP-599); v6 names topics by name or by id.
+Behaviour: each topic is handled independently. The error is 42, once, for a topic that is named twice, and for an entry with neither or both
+of name and id. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
 from __future__ import annotations
@@ -28,35 +28,39 @@ FIRST_STRICT_VERSION = 5
 FIRST_VERSION_BY_ID = 6
 
 
-def _asked(exchange: Exchange, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+def _requested_topics(exchange: Exchange, request: DeleteTopicsRequest) -> list[DeleteTopicState]:
     if exchange.api_version >= FIRST_VERSION_BY_ID:
         return request.topics
     return [DeleteTopicState(name) for name in request.topic_names]
 
 
 def _failed(exchange: Exchange, request: DeleteTopicsRequest, error_code: int) -> Reply:
-    asked = _asked(exchange, request)
+    topics = _requested_topics(exchange, request)
     return Reply(
-        DeleteTopicsResponse(responses=[DeletableTopicResult(t.name, t.topic_id, int(error_code)) for t in asked])
+        DeleteTopicsResponse(responses=[DeletableTopicResult(t.name, t.topic_id, int(error_code)) for t in topics])
     )
 
 
 @register(ApiKey.DELETE_TOPICS, 0, 6, _failed)
 def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
-    asked = _asked(exchange, request)
+    topics = _requested_topics(exchange, request)
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
-    times = Counter((t.name, t.topic_id) for t in asked)
-    once = {(t.name, t.topic_id): t for t in asked}
+    times = Counter((t.name, t.topic_id) for t in topics)
+    once = {(t.name, t.topic_id): t for t in topics}
     results = [_delete(exchange, mutations, t, times[key]) for key, t in once.items()]
     return Reply(DeleteTopicsResponse(responses=results))
 
 
-def _delete(exchange: Exchange, mutations: MutationCharge, asked: DeleteTopicState, times: int) -> DeletableTopicResult:
-    result = DeletableTopicResult(asked.name, asked.topic_id)
+def _delete(
+    exchange: Exchange, mutations: MutationCharge, requested: DeleteTopicState, times: int
+) -> DeletableTopicResult:
+    result = DeletableTopicResult(requested.name, requested.topic_id)
     try:
-        result.name, result.topic_id = _find(exchange, asked, times)
+        result.name, result.topic_id = _find(exchange, requested, times)
         if not exchange.node.config["delete.topic.enable"]:
-            raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false.")
+            raise KafkaError(
+                ErrorCode.TOPIC_DELETION_DISABLED, "Topic deletion is disabled: delete.topic.enable is false."
+            )
         mutations.take(len(exchange.node.image.topics[result.name].partitions))
         exchange.node.cluster.controller.delete_topic(result.name)
     except KafkaError as error:
@@ -64,18 +68,18 @@ def _delete(exchange: Exchange, mutations: MutationCharge, asked: DeleteTopicSta
     return result
 
 
-def _find(exchange: Exchange, asked: DeleteTopicState, times: int) -> tuple[str, bytes]:
+def _find(exchange: Exchange, requested: DeleteTopicState, times: int) -> tuple[str, bytes]:
     image = exchange.node.image
-    by_id = asked.topic_id != NO_TOPIC_ID
-    if times > 1 or by_id == (asked.name is not None):
+    by_id = requested.topic_id != NO_TOPIC_ID
+    if times > 1 or by_id == (requested.name is not None):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Name each topic once, by its name or by its id.")
     if by_id:
-        topic = image.topic_by_id(asked.topic_id)
+        topic = image.topic_by_id(requested.topic_id)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
     else:
-        found = image.topics.get(asked.name or "")
-        if found is None:
+        by_name = image.topics.get(requested.name or "")
+        if by_name is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        topic = found
+        topic = by_name
     return topic.name, topic.topic_id

@@ -1,7 +1,7 @@
-"""DescribeClientQuotas (key 48, versions 0-1): which client quotas are set, by a filter over entities (KIP-546).
+"""DescribeClientQuotas (key 48, versions 0-1): the client quotas that match a filter over entities (KIP-546).
 
 v1 is flexible.
-Behaviour: Q-21, in `quota.store`.
+Behaviour: Q-21, implemented in `quota.store`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _failed(
 def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequest) -> Reply:
     components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     try:
-        found = exchange.node.cluster.quota_store.describe(components, request.strict)
+        described = exchange.node.cluster.quota_store.describe(components, request.strict)
     except KafkaError as error:
         return _failed(exchange, request, error.error_code, error.message)
     entries = [
@@ -39,6 +39,6 @@ def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequ
             [EntityData(kind, name) for kind, name in entity.components()],
             [ValueData(key, float(value)) for key, value in values.items()],
         )
-        for entity, values in found
+        for entity, values in described
     ]
     return Reply(DescribeClientQuotasResponse(entries=entries))

@@ -1,7 +1,7 @@
 """DescribeCluster (key 60, versions 0-1): cluster id, controller, brokers.
 
-v1 asks for brokers (endpoint type 1) or controllers (2).
-Behaviour: M-7. This broker has no controllers of their own to tell about: type 2 is 114, any other 115; v0 has no such field.
+v1 adds the endpoint type: brokers (1) or controllers (2).
+Behaviour: M-7. This cluster has no separate controllers: type 2 gets error 114, any other type error 115.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkaproto.messages.describe_cluster import (
 
 BROKERS, CONTROLLERS = 1, 2
 ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
-"""What `AclEntry.supportedOperations` lists for a cluster, as bits: without access control, all of it."""
+"""The operations that a cluster supports, as bits of `AclEntry.supportedOperations`. Without access control all are authorised."""
 
 
 def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int) -> Reply:
@@ -34,7 +34,7 @@ def describe_cluster(exchange: Exchange, request: DescribeClusterRequest) -> Rep
         return Reply(
             DescribeClusterResponse(
                 error_code=int(error),
-                error_message=f"Endpoint type {request.endpoint_type} was asked of a broker; it tells type {BROKERS}.",
+                error_message=f"The endpoint type in a request to a broker must be {BROKERS} (got {request.endpoint_type}).",
             )
         )
     image, listener = exchange.node.image, exchange.peer.listener_name

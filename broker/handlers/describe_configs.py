@@ -1,8 +1,8 @@
-"""DescribeConfigs (key 32, versions 0-4): the settings of topics and brokers, and where each value comes from.
+"""DescribeConfigs (key 32, versions 0-4): the settings of topics, brokers and groups, and the source of each value.
 
-v1 synonyms and sources; v3 types and documentation; v4 flexible.
-Behaviour: resource type 2 is a topic, 4 a broker ("" is the default of all brokers: what was changed for all while running).
-A broker tells about itself only. Loggers (8) and other types are refused with 42.
+v1 adds synonyms and sources; v3 types and documentation; v4 is flexible.
+Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 32 a group (Kafka 4.0 and later). A broker
+describes only itself. Loggers (8) and other types get error 42. Settings that only this broker has (`kafkaproto.`) are left out.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.definitions import BROKER_SETTINGS, TOPIC_SETTINGS
-from kafkaproto.broker.config.values import Described, Source
+from kafkaproto.broker.config.cluster_config import Source
+from kafkaproto.broker.config.description import (
+    Described,
+    broker_descriptions,
+    cluster_descriptions,
+    group_descriptions,
+    topic_descriptions,
+)
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.broker.requests.exchange import Exchange
@@ -27,7 +33,8 @@ from kafkaproto.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
+UNKNOWN_TYPE = 0
 TYPE_NUMBERS = {
     "boolean": 1,
     "string": 2,
@@ -62,16 +69,16 @@ def _resource(
             described = _topic(exchange, resource.resource_name)
         elif resource.resource_type == BROKER:
             described = _broker(exchange, resource.resource_name)
+        elif resource.resource_type == GROUP and exchange.node.config.cluster.definitions.group:
+            described = _group(exchange, resource.resource_name)
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}.")
     except KafkaError as error:
         result.error_code, result.error_message = error.error_code, error.message
         return result
-    wanted = resource.configuration_keys
+    names = resource.configuration_keys
     result.configs = [
-        _config(d, request.include_synonyms, resource.resource_type, exchange.api_version)
-        for d in described
-        if not wanted or d.name in wanted
+        _config(d, request.include_synonyms, exchange.api_version) for d in described if not names or d.name in names
     ]
     return result
 
@@ -82,38 +89,37 @@ def _topic(exchange: Exchange, name: str) -> Iterable[Described]:
     topic = exchange.node.image.topics.get(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    config = exchange.node.config.cluster
-    return [config.describe_topic(exchange.node.broker_id, topic.configs, key) for key in TOPIC_SETTINGS]
+    return topic_descriptions(exchange.node.config.cluster, exchange.node.broker_id, topic.configs)
 
 
 def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
     config, own_id = exchange.node.config.cluster, exchange.node.broker_id
     if name == "":
-        return [
-            d for d in (config.describe_broker(-1, key) for key in config.dynamic_all) if d.source != Source.DEFAULT
-        ]
+        return cluster_descriptions(config)
     if name != str(own_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"A broker describes itself only: expected {own_id}, but received {name}"
         )
-    shown = [key for key in BROKER_SETTINGS if config.is_shown(own_id, key)]
-    return [config.describe_broker(own_id, key) for key in (*shown, *config.given_to_listeners(own_id))]
+    return broker_descriptions(config, own_id)
 
 
-def _config(
-    described: Described, with_synonyms: bool, resource_type: int, version: int
-) -> DescribeConfigsResourceResult:
-    setting = described.setting
+def _group(exchange: Exchange, name: str) -> Iterable[Described]:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a group must name the group.")
+    return group_descriptions(exchange.node.config.cluster, exchange.node.broker_id, name)
+
+
+def _config(described: Described, with_synonyms: bool, version: int) -> DescribeConfigsResourceResult:
     result = DescribeConfigsResourceResult(
         described.name,
         described.value,
-        # Kafka keeps replication quotas apart from what it calls dynamic, and says so here.
-        read_only=resource_type == BROKER and (setting.only_dynamic or not setting.dynamic),
-        is_default=version == 0 and described.source == Source.DEFAULT,  # later versions say where a value comes from
+        read_only=described.read_only,
+        is_default=version == 0 and described.source == Source.DEFAULT,  # later versions have a source
         config_source=int(described.source),
-        config_type=TYPE_NUMBERS[setting.kind],
+        is_sensitive=described.sensitive,
+        config_type=UNKNOWN_TYPE if described.kind is None else TYPE_NUMBERS[described.kind],
         documentation=None,
     )
     if with_synonyms:
-        result.synonyms = [DescribeConfigsSynonym(name, value, int(source)) for name, value, source in described.layers]
+        result.synonyms = [DescribeConfigsSynonym(s.name, s.value, int(s.source)) for s in described.synonyms]
     return result

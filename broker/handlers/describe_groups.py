@@ -1,17 +1,18 @@
-"""DescribeGroups (key 15, versions 0-5): state, protocol and members of groups.
+"""DescribeGroups (key 15, versions 0-6): state, protocol and members of groups.
 
-v1 throttle time; v3 authorised operations; v4 static members; v5 flexible.
-Behaviour: a group that does not exist is Dead, without an error; metadata and assignments are told of stable groups
-only.
+v1 adds throttle time; v3 authorised operations; v4 static members; v5 is flexible; v6 adds messages,
+and an unknown group has the error GROUP_ID_NOT_FOUND (KIP-1043).
+Behaviour: an unknown group is Dead, without an error. Only stable groups have metadata and assignments in the response.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.placement import refusal
+from kafkaproto.broker.group.results import UNKNOWN_GROUP
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -19,8 +20,7 @@ from kafkaproto.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
-GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
-"""Read, delete, describe: without access control everybody may do everything (`AclEntry.supportedOperations`)."""
+FIRST_VERSION_WITH_MESSAGES = 6
 
 
 def _failed(exchange: Exchange, request: DescribeGroupsRequest, error_code: int) -> Reply:
@@ -28,7 +28,7 @@ def _failed(exchange: Exchange, request: DescribeGroupsRequest, error_code: int)
     return Reply(DescribeGroupsResponse(groups=groups))
 
 
-@register(ApiKey.DESCRIBE_GROUPS, 0, 5, _failed)
+@register(ApiKey.DESCRIBE_GROUPS, 0, 6, _failed)
 def describe_groups(exchange: Exchange, request: DescribeGroupsRequest) -> Reply:
     described = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in request.groups]
     return Reply(DescribeGroupsResponse(groups=described))
@@ -36,19 +36,22 @@ def describe_groups(exchange: Exchange, request: DescribeGroupsRequest) -> Reply
 
 def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> DescribedGroup:
     node = exchange.node
-    error = refusal(node.cluster, node.broker_id, group_id)
+    error = node.refuses_group(group_id)
     if error:
         return DescribedGroup(int(error), group_id=group_id)
-    found = node.cluster.groups.describe(group_id)
-    members = [DescribedGroupMember(*member) for member in found.members]
+    described = node.groups.describe(group_id)
+    if exchange.api_version >= FIRST_VERSION_WITH_MESSAGES and described.state == UNKNOWN_GROUP:
+        not_found = int(ErrorCode.GROUP_ID_NOT_FOUND)
+        return DescribedGroup(not_found, f"Group {group_id} not found.", group_id, described.state)
+    members = [DescribedGroupMember(*member) for member in described.members]
     group = DescribedGroup(
-        error_code=int(found.error_code),
+        error_code=int(described.error_code),
         group_id=group_id,
-        group_state=found.state,
-        protocol_type=found.protocol_type,
-        protocol_data=found.protocol_name,
+        group_state=described.state,
+        protocol_type=described.protocol_type,
+        protocol_data=described.protocol_name,
         members=members,
     )
     if with_operations:
-        group.authorized_operations = GROUP_OPERATIONS
+        group.authorized_operations = node.groups.operations
     return group

@@ -1,7 +1,7 @@
-"""DescribeLogDirs (key 35, versions 0-4): where a broker keeps its replicas, and how large they are.
+"""DescribeLogDirs (key 35, versions 0-4): the log directories of a broker, and the sizes of its replicas.
 
-v2 is flexible; v3 an error for the whole; v4 the size of the volume (KIP-827), which nobody knows here.
-Behaviour: a broker has one directory. What it does not hold is left out, unknown topics too.
+v2 is flexible; v3 adds an error for the whole response; v4 the size of the volume (KIP-827), which is unknown here.
+Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _failed(exchange: Exchange, request: DescribeLogDirsRequest, error_code: int
 def describe_log_dirs(exchange: Exchange, request: DescribeLogDirsRequest) -> Reply:
     node = exchange.node
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for partition in _asked(node, request):
+    for partition in _requested_partitions(node, request):
         topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(partition.topic))
-        topic.partitions.append(_told(partition))
+        topic.partitions.append(_described(partition))
     result = DescribeLogDirsResult(log_dir=node.log_dir, topics=list(topics.values()))
     return Reply(DescribeLogDirsResponse(results=[result]))
 
 
-def _asked(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
+def _requested_partitions(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
     held = node.replicas.partitions
     if request.topics is None:
         return held.values()
@@ -46,7 +46,7 @@ def _asked(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
     return [held[name] for name in names if name in held]
 
 
-def _told(partition: Partition) -> DescribeLogDirsPartition:
+def _described(partition: Partition) -> DescribeLogDirsPartition:
     log = partition.log
     return DescribeLogDirsPartition(
         partition.index,

@@ -1,7 +1,7 @@
-"""DescribeUserScramCredentials (key 50, version 0): which users have SCRAM passwords (KIP-554). Here nobody has.
+"""DescribeUserScramCredentials (key 50, version 0): the users with SCRAM credentials (KIP-554). No user has any here.
 
-v0 is flexible. kafka-configs asks it whenever it describes users without client-ids, for their quotas.
-Behaviour: `ScramImage.describe` in Kafka, of an image without credentials.
+v0 is flexible. kafka-configs sends it whenever it describes the quotas of users without client ids.
+Behaviour: as `ScramImage.describe` in Kafka for an image without credentials.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _failed(exchange: Exchange, request: DescribeUserScramCredentialsRequest, er
 
 @register(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, _failed)
 def describe_user_scram_credentials(exchange: Exchange, request: DescribeUserScramCredentialsRequest) -> Reply:
-    """One result a name: 91 for who is unknown, 92 for who was named twice. No names: all that have a password, so none."""
+    """Return one result per user: RESOURCE_NOT_FOUND (91) if unknown, DUPLICATE_RESOURCE (92) if repeated. Without names there are no results."""
     named = Counter(user.name for user in request.users or ())
     return Reply(DescribeUserScramCredentialsResponse(results=[_result(name, times) for name, times in named.items()]))
 

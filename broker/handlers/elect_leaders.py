@@ -1,9 +1,9 @@
-"""ElectLeaders (key 43, versions 0-2).
+"""ElectLeaders (key 43, versions 0-2): elect the preferred replica as leader, or any running replica (KIP-460).
 
-v1 unclean elections (KIP-460) and a top-level error; v2 flexible.
-Behaviour: without a list every partition that needs an election gets one, and only those are told of. With a list each partition
-is answered for: 84 where the election is not needed, 80 where the preferred replica cannot lead, 83 where nobody can; 42 for
-all where the kind of election is unknown.
+v1 adds unclean elections and a top-level error; v2 is flexible.
+Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list it returns each
+partition with its error: 84 if no election is needed, 80 if the preferred replica cannot lead, 83 if no replica can, 3 if it is unknown. With
+an unknown kind of election, all partitions get error 42.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def elect_leaders(exchange: Exchange, request: ElectLeadersRequest) -> Reply:
         return _of_no_kind(request)
     controller = exchange.node.cluster.controller
     listed = request.topic_partitions is not None
-    asked = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
+    requested = request.topic_partitions if request.topic_partitions is not None else _everything(controller)
     response = ElectLeadersResponse()
-    for topic in asked:
+    for topic in requested:
         results = [_elect(controller, topic.topic, index, request.election_type) for index in topic.partitions]
-        told = [r for r in results if listed or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
-        if told:
-            response.replica_election_results.append(ReplicaElectionResult(topic.topic, told))
+        reported = [r for r in results if listed or r.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+        if reported:
+            response.replica_election_results.append(ReplicaElectionResult(topic.topic, reported))
     return Reply(response)
 
 

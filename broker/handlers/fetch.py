@@ -1,10 +1,10 @@
 """Fetch (key 1, versions 0-17): records from partitions, for consumers and followers.
 
-v1 throttle time; v3 a limit for the whole answer; v4 isolation level, magic 2; v5 log start offsets; v7 sessions; v9 the leader epoch that
-the client knows; v11 racks; v12 flexible, diverging epochs; v13 topic ids instead of names; v15 replica id in a tagged struct;
-v16 endpoints of leaders that moved; v17 directory ids.
-Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.fetch_condition`, sessions in `fetch.session`.
-Clients before v4 get the records converted, those before v10 no zstd (`fetch.conversion`).
+v1 adds throttle time; v3 a limit for the whole response; v4 isolation level, magic 2; v5 log start offsets; v7 sessions; v9 the client's leader
+epoch; v11 racks; v12 is flexible and adds diverging epochs; v13 names topics by id; v15 has the replica id in a tagged struct; v16 adds
+endpoints of moved leaders; v17 directory ids.
+Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.fetch_condition`, sessions in `fetch.session`. Records are
+converted for clients before v4, and zstd is not sent to those before v10 (`fetch.conversion`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.fetch.conversion import knows_all, told
+from kafkaproto.broker.fetch.conversion import for_client, knows_all
 from kafkaproto.broker.fetch.fetch_condition import FetchCondition, must_answer_now
 from kafkaproto.broker.fetch.read import (
     FIRST_VERSION_WITH_CLIENT_METADATA,
@@ -45,16 +45,19 @@ from kafkaproto.messages.fetch import (
 READ_COMMITTED = 1
 ISOLATION_LEVELS = (0, READ_COMMITTED)
 NEW_SESSION_EPOCH = 0
-# Shared by all answers that do not say otherwise; never written to.
+# Shared by all responses without values of their own; never written to.
 NO_DIVERGENCE, NO_LEADER, NO_SNAPSHOT = EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId()
 MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 Key = tuple[Any, int]
-"""(topic name or topic id, partition index), as the request names it."""
+"""A partition as the request names it: (topic name, partition index), from version 13 on (topic id, partition index)."""
 
 
 def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> FetchReply:
-    """The error stands at the top where there is room for it, and at every partition but where those have ids."""
+    """Return the reply to a fetch that failed as a whole.
+
+    The error is at the top level if the version has that field, and in every partition unless topics are named by id.
+    """
     version = exchange.api_version
     at_top = int(error_code) if version >= fetch_versions.FIRST_WITH_SESSIONS else 0
     topics = request.topics if version < fetch_versions.FIRST_BY_ID else []
@@ -73,7 +76,7 @@ def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
     session: FetchContext[Key, Any] = node.sessions.begin(
         request.session_id,
         request.session_epoch,
-        _asked(request, by_id),
+        _requested_partitions(request, by_id),
         [(t.topic_id if by_id else t.topic, p) for t in request.forgotten_topics_data for p in t.partitions],
         by_id,
         params.from_follower,
@@ -89,7 +92,7 @@ def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
     if must_answer_now(params, min_bytes, fetches, results):
         return answer.build(results, now_ms)
     if answer.owed_at_once(first_of_session):
-        # As if it had parked and been woken: read afresh, for the high watermark that this very fetch may have moved.
+        # Read again, as after parking: this very fetch may have moved the high watermark.
         return answer.build(node.reader.read_all(params, fetches, node.image, now_ms), now_ms)
     condition = FetchCondition(params, min_bytes, fetches, node.reader, node.replicas)
     if condition.is_due(now_ms):
@@ -127,7 +130,7 @@ def _params(exchange: Exchange, request: FetchRequest) -> FetchParams:
 
 
 def _max_bytes(exchange: Exchange, request: FetchRequest, replica_id: int) -> int:
-    """F-4: the client's wish, the broker's limit, and what the client's quota has room for in its window."""
+    """Return the byte limit for the response: the lowest of the client's, the broker's, and what the client's quota allows (F-4)."""
     node = exchange.node
     limit = min(request.max_bytes, node.fetch_max_bytes)
     if replica_id < 0 and node.quotas.fetch.enabled:
@@ -135,7 +138,7 @@ def _max_bytes(exchange: Exchange, request: FetchRequest, replica_id: int) -> in
     return limit
 
 
-def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionRequest]]:
+def _requested_partitions(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionRequest]]:
     return [
         (
             (topic.topic_id if by_id else topic.topic, p.partition),
@@ -143,7 +146,7 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
                 p.fetch_offset,
                 p.partition_max_bytes,
                 p.log_start_offset,
-                max(-1, p.current_leader_epoch),  # anything below means none here, as in `FetchRequest`
+                max(-1, p.current_leader_epoch),  # any value below means none, as in `FetchRequest`
                 p.last_fetched_epoch,
             ),
         )
@@ -155,14 +158,15 @@ def _asked(request: FetchRequest, by_id: bool) -> list[tuple[Key, PartitionReque
 def _resolve(
     exchange: Exchange, session: FetchContext[Key, Any], by_id: bool, from_follower: bool
 ) -> tuple[list[Key], list[PartitionFetch]]:
-    """What to read, readable partitions first: those found wrong before reading are answered after them (F-23).
+    """Return (keys, partitions) of a fetch: partitions to read first, then those with an error detected before reading (F-23).
 
-    Of the wrong ones a consumer is told unknown ids first; `KafkaApis` looks at the names of a follower's as they come.
+    by_id: whether the keys have topic ids. For a consumer, unknown topic ids come first among the errors. For a follower, the errors are in
+    the order of the request, as in `KafkaApis`.
     """
     image = exchange.node.image
     good: list[tuple[Key, PartitionFetch]] = []
     bad: list[tuple[Key, PartitionFetch]] = []
-    for key, asked in session.partitions():
+    for key, limits in session.partitions():
         topic = image.topic_by_id(key[0]) if by_id else image.topics.get(key[0])
         error = 0
         if topic is None:
@@ -174,15 +178,18 @@ def _resolve(
         name = "" if topic is None else topic.name
         if name and by_id:
             session.names[key[0]] = name
-        (bad if error else good).append((key, PartitionFetch(name, key[1], *asked, error)))
+        (bad if error else good).append((key, PartitionFetch(name, key[1], *limits, error)))
     if not from_follower:
-        bad.sort(key=lambda one: one[1].error != ErrorCode.UNKNOWN_TOPIC_ID)
+        bad.sort(key=lambda item: item[1].error != ErrorCode.UNKNOWN_TOPIC_ID)
     ordered = good + bad
-    return [key for key, _ in ordered], [one for _, one in ordered]
+    return [key for key, _ in ordered], [item for _, item in ordered]
 
 
 def _unknown_id(image: Image, name: str | None) -> ErrorCode:
-    """S-11: a session knows what a topic was called that is gone; there may be another of that name now."""
+    """Return the error of a topic id that does not exist.
+
+    name: the name that the session remembers for the id, or None. A topic of this name may exist again under another id (S-11).
+    """
     if name is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     return ErrorCode.INCONSISTENT_TOPIC_ID if name in image.topics else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -191,18 +198,18 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """N-11: what a follower asks for tells how far it is; only when it asks, not when it is answered, and not where logs part."""
-    for one, result in zip(fetches, results, strict=True):
+    """Record a follower's position, which is its fetch offset (N-11), for each partition without an error or divergence."""
+    for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:
-            partition = exchange.node.replicas.partitions[(one.topic, one.index)]
-            partition.follower_fetched(params.replica_id, one.offset, one.log_start_offset, exchange.now_ms)
+            partition = exchange.node.replicas.partitions[(fetch.topic, fetch.index)]
+            partition.follower_fetched(params.replica_id, fetch.offset, fetch.log_start_offset, exchange.now_ms)
             own = partition.fetchers.get(params.replica_id)
-            if own is not None:  # somebody asked in its name (N-12): its own next fetch tells the truth again
+            if own is not None:  # a client used the follower's id (N-12): the follower's next fetch corrects it
                 own.refetch_soon(partition, exchange.now_ms)
 
 
 class _Answer:
-    """Builds the response of one fetch, now or when it has waited."""
+    """Builds the response to one fetch, at once or after the fetch was parked."""
 
     __slots__ = ("_exchange", "_fetches", "_keys", "_params", "_session")
 
@@ -221,7 +228,10 @@ class _Answer:
         self._fetches = fetches
 
     def owed_at_once(self, first_of_session: bool) -> bool:
-        """D5: under `kip` a follower's first fetch of a session, and one with a stale high watermark, never wait."""
+        """Return whether this is a follower's fetch that must not wait (D5); only under `semantics` kip.
+
+        These are the first fetch of a session, and a fetch of a partition whose high watermark at the follower is out of date.
+        """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:
             return False
@@ -236,38 +246,38 @@ class _Answer:
         paired = list(zip(self._keys, results, strict=True))
         news = self._session.included(paired)
         if not knows_all(self._params.version):
-            news = self._as_told(news)
+            news = self._for_client(news)
         message = FetchResponse(responses=_grouped(exchange, news))
         if exchange.api_version >= fetch_versions.FIRST_WITH_ENDPOINTS:
             _name_leaders(exchange, message)
 
         def read(delivered: bool) -> None:
             if from_follower:
-                self._told(results)
+                self._note_high_watermarks(results)
             elif exchange.node.events.records_read is not None:
                 exchange.node.events.records_read(exchange, self._fetches, results, delivered)
 
         charge = Charge.EXEMPT if from_follower else Charge.FETCH
         return FetchReply(message, charge, session=self._session, results=paired, read=read, now_ms=now_ms)
 
-    def _as_told(self, news: Sequence[tuple[Key, PartitionRead]]) -> list[tuple[Key, PartitionRead]]:
+    def _for_client(self, news: Sequence[tuple[Key, PartitionRead]]) -> list[tuple[Key, PartitionRead]]:
         fetches = dict(zip(self._keys, self._fetches, strict=True))
         find = self._exchange.node.replicas.find
         return [
-            (key, told(self._params, fetches[key], read, find(fetches[key].topic, fetches[key].index)))
+            (key, for_client(self._params, fetches[key], read, find(fetches[key].topic, fetches[key].index)))
             for key, read in news
         ]
 
-    def _told(self, results: list[PartitionRead]) -> None:
-        for one, result in zip(self._fetches, results, strict=True):
-            partition = self._exchange.node.replicas.find(one.topic, one.index)
+    def _note_high_watermarks(self, results: list[PartitionRead]) -> None:
+        for fetch, result in zip(self._fetches, results, strict=True):
+            partition = self._exchange.node.replicas.find(fetch.topic, fetch.index)
             follower = None if partition is None else partition.followers.get(self._params.replica_id)
             if follower is not None:
                 follower.high_watermark = result.high_watermark
 
 
 def _grouped(exchange: Exchange, results: Sequence[tuple[Key, PartitionRead]]) -> list[FetchableTopicResponse]:
-    """F-27: the order of the results stays; neighbours of one topic share its entry."""
+    """Group the results by topic for the response. The order is kept, so only consecutive partitions of a topic share an entry (F-27)."""
     by_id = exchange.api_version >= fetch_versions.FIRST_BY_ID
     topics: list[FetchableTopicResponse] = []
     last: object = None
@@ -299,7 +309,7 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
 
 
 def _name_leaders(exchange: Exchange, message: FetchResponse) -> None:
-    """KIP-951: a partition that moved says who leads it now, and where that is (F-2)."""
+    """Add the leader and its endpoint for each partition that moved (F-2, KIP-951)."""
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in message.responses:

@@ -1,9 +1,9 @@
-"""FindCoordinator (key 10, versions 0-6): which broker speaks for a group.
+"""FindCoordinator (key 10, versions 0-6): the broker that coordinates a group.
 
-v1 key types (0 group, 1 transaction) and messages; v3 flexible; v4 many keys, each with its own error; v5 and v6 change
-no layout. Behaviour: M-8. Without the internal topic the answer is 15, and it is created for the next one. Transactions
-have no coordinator until
-a later issue: they are refused with 53, which no client retries.
+v1 adds key types (0 group, 1 transaction) and messages; v3 is flexible; v4 takes many keys, each with its own error; v5 and v6 change no layout.
+Behaviour: M-8. The first request creates the offsets topic. With profile `kafka` the broker answers it with COORDINATOR_NOT_AVAILABLE, as
+Kafka does until the topic exists; with profile `test` it answers with the coordinator, so that no client waits for its retry.
+Transactions have no coordinator yet: the error is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), which no client retries.
 """
 
 from __future__ import annotations
@@ -23,29 +23,37 @@ NOWHERE = (-1, "", -1)
 
 
 def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int) -> Reply:
-    keys = request.coordinator_keys if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
-    return _response(exchange, [_error(key, error_code) for key in keys])
+    return _response(exchange, [_error(key, error_code) for key in _keys(exchange, request)])
 
 
 @register(ApiKey.FIND_COORDINATOR, 0, 6, _failed)
 def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Reply:
     if request.key_type == TRANSACTION:
+        if exchange.node.events.feature_asked is not None:
+            exchange.node.events.feature_asked(exchange, "transactions", _keys(exchange, request))
         return _failed(exchange, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if request.key_type != GROUP:
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
-    keys = request.coordinator_keys if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
-    is_new = OFFSETS_TOPIC not in exchange.node.image.topics
-    return _response(exchange, [_find(exchange, key, is_new) for key in keys])
+    keys = _keys(exchange, request)
+    if exchange.node.events.feature_asked is not None:
+        exchange.node.events.feature_asked(exchange, "group", keys)
+    comes_later = exchange.node.cluster.profile == "kafka" and OFFSETS_TOPIC not in exchange.node.image.topics
+    return _response(exchange, [_find(exchange, key, comes_later) for key in keys])
 
 
-def _find(exchange: Exchange, group_id: str, is_new: bool) -> Coordinator:
+def _keys(exchange: Exchange, request: FindCoordinatorRequest) -> list[str]:
+    """Return the groups or transactional ids of a request of any version."""
+    return request.coordinator_keys if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
+
+
+def _find(exchange: Exchange, group_id: str, comes_later: bool) -> Coordinator:
     node = exchange.node
     try:
         broker_id = node.cluster.coordinator_of(group_id)
     except KafkaError as error:
         return _error(group_id, error.error_code)
     endpoint = node.image.endpoint(broker_id, exchange.peer.listener_name)
-    if is_new or endpoint is None:
+    if comes_later or endpoint is None:
         return _error(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return Coordinator(group_id, *endpoint[:3])
 
@@ -55,13 +63,13 @@ def _error(key: str, error_code: int) -> Coordinator:
     return Coordinator(key, *NOWHERE, error_code=int(error_code), error_message=f"{name}.")
 
 
-def _response(exchange: Exchange, found: list[Coordinator]) -> Reply:
+def _response(exchange: Exchange, coordinators: list[Coordinator]) -> Reply:
     if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS:
-        return Reply(FindCoordinatorResponse(coordinators=found))
-    one = found[0]
-    # Kafka names even success here.
-    message = one.error_message or ErrorCode.NONE.name
+        return Reply(FindCoordinatorResponse(coordinators=coordinators))
+    first = coordinators[0]
+    # Kafka has a message even for success.
+    message = first.error_message or ErrorCode.NONE.name
     answer = FindCoordinatorResponse(
-        error_code=one.error_code, error_message=message, node_id=one.node_id, host=one.host, port=one.port
+        error_code=first.error_code, error_message=message, node_id=first.node_id, host=first.host, port=first.port
     )
     return Reply(answer)

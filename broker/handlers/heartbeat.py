@@ -1,16 +1,16 @@
-"""Heartbeat (key 12, versions 0-4): a member lives, and hears whether it must join again.
+"""Heartbeat (key 12, versions 0-4): keep a member's session alive, and return whether the member must join again.
 
-v1 throttle time; v3 static members; v4 flexible.
-Behaviour: `group.coordinator`.
+v1 adds throttle time; v3 static members; v4 is flexible.
+Behaviour: see `group.coordinator`. While the group is loading, any member is alive (GC-9).
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
@@ -21,8 +21,12 @@ def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> R
 @register(ApiKey.HEARTBEAT, 0, 4, _failed)
 def heartbeat(exchange: Exchange, request: HeartbeatRequest) -> Reply:
     node = exchange.node
-    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
-    error = error or node.cluster.groups.heartbeat(
+    error = node.refuses_group(request.group_id) if request.group_id else 0
+    if error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return _failed(
+            exchange, request, ErrorCode.NONE
+        )  # the member may not know yet that its coordinator moved (GC-9)
+    error = error or node.groups.heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id, exchange.now_ms
     )
     return Reply(HeartbeatResponse(error_code=int(error)))

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (key 44, versions 0-1): set, delete, append to or subtract from settings (KIP-339).
 
 v1 is flexible.
-Behaviour: one result per resource; a resource changes wholly or not at all. A broker changes what Kafka calls dynamic of its own;
-"" is the default of all brokers. APPEND and SUBTRACT are for lists.
+Behaviour: one result per resource; all changes of a resource are made, or none. A broker changes only its own dynamic settings; the empty
+broker name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_c
 @register(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, _failed)
 def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfigsRequest) -> Reply:
     responses = [
-        AlterConfigsResourceResponse(code, message, asked.resource_type, asked.resource_name)
-        for asked, code, message in one_by_one(request.resources, lambda r: _alter(exchange, r, request.validate_only))
+        AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)
+        for altered, code, message in one_by_one(
+            request.resources, lambda r: _alter(exchange, r, request.validate_only)
+        )
     ]
     return Reply(IncrementalAlterConfigsResponse(responses=responses))
 
 
-def _alter(exchange: Exchange, asked: AlterConfigsResource, validate_only: bool) -> None:
-    changed = resource(exchange.node, asked.resource_type, asked.resource_name)
-    operations = [Change(c.name, c.config_operation, c.value) for c in asked.configs]
+def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
+    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
+    operations = [Change(c.name, c.config_operation, c.value) for c in altered.configs]
     change(changed, operations, exchange.node.cluster.strict_kip, validate_only)

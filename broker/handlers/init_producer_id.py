@@ -1,8 +1,8 @@
-"""InitProducerId (key 22, versions 0-5): an id for an idempotent producer.
+"""InitProducerId (key 22, versions 0-5): a producer id for an idempotent producer.
 
 v2 is flexible; v3 lets a producer keep its id and epoch; v4 and v5 change no layout.
-Behaviour: P-22. Transactional ids need the transaction coordinator, which comes with a later issue: they are refused with 53
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which no client retries.
+Behaviour: P-22. There is no transaction coordinator yet: the error for a transactional id is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53),
+which no client retries.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ def init_producer_id(exchange: Exchange, request: InitProducerIdRequest) -> Repl
     if request.transactional_id == "" or (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
+        if exchange.node.events.feature_asked is not None:
+            exchange.node.events.feature_asked(exchange, "transactions", [request.transactional_id])
         return _failed(exchange, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    # Without a transactional id Kafka hands out a fresh one each time, whatever id the producer brings.
+    # Without a transactional id Kafka returns a new id each time, whatever id the request has.
     return Reply(InitProducerIdResponse(producer_id=exchange.node.cluster.next_producer_id(), producer_epoch=0))

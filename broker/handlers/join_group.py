@@ -1,14 +1,14 @@
 """JoinGroup (key 11, versions 0-9): become a member of a classic group.
 
-v1 a rebalance timeout of its own (before, the session timeout counts); v4 a member must come back with its member id;
-v5 static members; v6 flexible; v7 protocol type, and no protocol name on error; v8 a reason; v9 a static leader may
-skip the assignment. Behaviour: `group.coordinator`; answered when the rebalance is over, which may be long after.
+v1 adds a rebalance timeout (v0 uses the session timeout); v4 requires a new member to join again with the member id that it is given; v5
+adds static members; v6 is flexible; v7 adds the protocol type, and has no protocol name on error; v8 adds a reason; v9 lets a static
+leader skip the assignment.
+Behaviour: see `group.coordinator`. The broker responds when the rebalance is over, which may be much later.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import JoinRequest, JoinResult
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
@@ -29,7 +29,7 @@ def _failed(exchange: Exchange, request: JoinGroupRequest, error_code: int) -> R
 @register(ApiKey.JOIN_GROUP, 0, 9, _failed)
 def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed:
     node = exchange.node
-    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
+    error = node.refuses_group(request.group_id) if request.group_id else 0
     if error:
         return _failed(exchange, request, error)
     delayed = Delayed()
@@ -37,14 +37,14 @@ def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed
     def reply(result: JoinResult, at_ms: int) -> None:
         delayed.complete(lambda: _response(exchange, result), at_ms)
 
-    node.cluster.groups.join(_asked(exchange, request), exchange.now_ms, reply)
+    node.groups.join(_join_request(exchange, request), exchange.now_ms, reply)
     if not delayed.done and node.events.noted is not None:
         facts = {"api": "JoinGroup", "client_id": exchange.client_id, "group": request.group_id}
         node.events.noted(exchange.now_ms, node.broker_id, "parked", facts)
     return delayed
 
 
-def _asked(exchange: Exchange, request: JoinGroupRequest) -> JoinRequest:
+def _join_request(exchange: Exchange, request: JoinGroupRequest) -> JoinRequest:
     version = exchange.api_version
     has_timeout = version >= FIRST_VERSION_WITH_REBALANCE_TIMEOUT
     return JoinRequest(

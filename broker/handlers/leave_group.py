@@ -1,13 +1,13 @@
-"""LeaveGroup (key 13, versions 0-5): members go; an administrator may send static ones away by instance id.
+"""LeaveGroup (key 13, versions 0-5): remove members; an administrator may remove static ones by instance id.
 
-v1 throttle time; v3 many members, each with its own error (before, the one member's error is the answer's); v4
-flexible; v5 a reason. Behaviour: `group.coordinator`.
+v1 adds throttle time; v3 takes many members, each with its own error (earlier versions have one member and one error); v4 is flexible; v5
+adds a reason.
+Behaviour: see `group.coordinator`.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import LeavingMember
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -24,12 +24,12 @@ def _failed(exchange: Exchange, request: LeaveGroupRequest, error_code: int) -> 
 @register(ApiKey.LEAVE_GROUP, 0, 5, _failed)
 def leave_group(exchange: Exchange, request: LeaveGroupRequest) -> Reply:
     node = exchange.node
-    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
+    error = node.refuses_group(request.group_id) if request.group_id else 0
     if error:
         return _failed(exchange, request, error)
     many = exchange.api_version >= FIRST_VERSION_WITH_MANY_MEMBERS
     leaving = [LeavingMember(m.member_id, m.group_instance_id) for m in request.members]
-    result = node.cluster.groups.leave(
+    result = node.groups.leave(
         request.group_id, leaving if many else [LeavingMember(request.member_id)], exchange.now_ms
     )
     if not many:

@@ -1,19 +1,17 @@
-"""ListGroups (key 16, versions 0-5): the groups that this broker speaks for.
+"""ListGroups (key 16, versions 0-5): the groups that this broker coordinates.
 
-v1 throttle time; v3 flexible; v4 states, and a filter for them; v5 types, and a filter for them ("classic" is the only
-one here). Behaviour: each broker lists its own, so a client asks them all.
+v1 adds throttle time; v3 is flexible; v4 adds states and a filter for them; v5 types and a filter for them ("classic" is the only one here).
+Behaviour: each broker lists only the groups that it coordinates, so clients send the request to all brokers.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-
-CLASSIC = "classic"
 
 
 def _failed(exchange: Exchange, request: ListGroupsRequest, error_code: int) -> Reply:
@@ -23,9 +21,7 @@ def _failed(exchange: Exchange, request: ListGroupsRequest, error_code: int) -> 
 @register(ApiKey.LIST_GROUPS, 0, 5, _failed)
 def list_groups(exchange: Exchange, request: ListGroupsRequest) -> Reply:
     node = exchange.node
-    listed = [
-        ListedGroup(group.group_id, group.protocol_type, group.state, CLASSIC)
-        for group in node.cluster.groups.list_groups(request.states_filter, request.types_filter)
-        if not refusal(node.cluster, node.broker_id, group.group_id)
-    ]
-    return Reply(ListGroupsResponse(groups=listed))
+    # As the old coordinator of Kafka 3.9, which lists what is loaded together with the error (GC-57).
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if node.groups.ownership.is_loading else ErrorCode.NONE
+    listed = [ListedGroup(*group) for group in node.groups.list_groups(request.states_filter, request.types_filter)]
+    return Reply(ListGroupsResponse(error_code=int(error), groups=listed))

@@ -1,8 +1,8 @@
-"""ListOffsets (key 2, versions 0-9): the offset for a time, or for the ends of the log.
+"""ListOffsets (key 2, versions 0-9): the offset for a timestamp, or for an end of the log.
 
-v0: an array of offsets; v1: one offset with its timestamp; v2 isolation level and throttle time; v4 leader epochs; v7 timestamp -3
-(the record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
-Behaviour: L-1 to L-10. replica_id -2 may ask any replica; everybody else is answered by the leader only.
+v0 returns an array of offsets; v1 one offset with its timestamp; v2 adds isolation level and throttle time; v4 leader epochs; v7 timestamp
+-3 (the record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
+Behaviour: L-1 to L-10. With replica id -2 any replica answers, otherwise only the leader.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ISOLATION_LEVELS = (0, READ_COMMITTED)
 
 
 class Found(NamedTuple):
-    """offset -1: nothing is there, which is no error (L-6)."""
+    """The result of a look-up: an offset with its timestamp and leader epoch. Offset -1: no record matches, which is no error (L-6)."""
 
     offset: int
     timestamp: int = -1
@@ -56,63 +56,68 @@ def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) ->
 def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
-    asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
-    answers = []  # an entry for each of the request, also for one topic twice (L-10)
+    times = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    answers = []  # one entry for each topic of the request, repeated ones included (L-10)
     for topic in request.topics:
         answers.append(answer := ListOffsetsTopicResponse(topic.name))
-        for wanted in topic.partitions:
-            if asked[(topic.name, wanted.partition_index)] > 1:
-                answer.partitions.append(_error(wanted, ErrorCode.INVALID_REQUEST))
+        for partition in topic.partitions:
+            if times[(topic.name, partition.partition_index)] > 1:
+                answer.partitions.append(_error(partition, ErrorCode.INVALID_REQUEST))
             else:
-                answer.partitions.append(_one(exchange, request, topic.name, wanted))
+                answer.partitions.append(_list_partition(exchange, request, topic.name, partition))
     return Reply(ListOffsetsResponse(topics=answers))
 
 
-def _one(
-    exchange: Exchange, request: ListOffsetsRequest, topic: str, wanted: ListOffsetsPartition
+def _list_partition(
+    exchange: Exchange, request: ListOffsetsRequest, topic: str, requested: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
     version = exchange.api_version
     try:
-        if wanted.timestamp < 0 and FIRST_VERSION_OF.get(wanted.timestamp, version + 1) > version:
+        if requested.timestamp < 0 and FIRST_VERSION_OF.get(requested.timestamp, version + 1) > version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        partition = _partition(exchange, request.replica_id, topic, wanted)
+        partition = _partition(exchange, request.replica_id, topic, requested)
         if version < FIRST_VERSION_WITH_ONE_OFFSET:
-            offsets = _old_style(partition, request.replica_id, wanted, exchange.now_ms)
-            return ListOffsetsPartitionResponse(wanted.partition_index, 0, offsets)
-        found = _look_up(exchange, request, partition, wanted.timestamp)
+            offsets = _old_style(partition, request.replica_id, requested, exchange.now_ms)
+            return ListOffsetsPartitionResponse(requested.partition_index, 0, offsets)
+        offset = _look_up(exchange, request, partition, requested.timestamp)
     except KafkaError as error:
-        return _error(wanted, error.error_code)
-    epoch = found.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1
-    return ListOffsetsPartitionResponse(wanted.partition_index, 0, [], found.timestamp, found.offset, epoch)
+        return _error(requested, error.error_code)
+    epoch = offset.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1
+    return ListOffsetsPartitionResponse(requested.partition_index, 0, [], offset.timestamp, offset.offset, epoch)
 
 
-def _old_style(partition: Partition, replica_id: int, wanted: ListOffsetsPartition, now_ms: int) -> list[int]:
-    """v0: up to max_num_offsets starts of segments and the log's end, newest first, of segments written by that time.
+def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPartition, now_ms: int) -> list[int]:
+    """Return up to `max_num_offsets` offsets for version 0, newest first: the log end and the starts of segments.
 
-    Kafka asks the file when a segment was written last; here its largest timestamp tells. Source: `UnifiedLog.legacyFetchOffsetsBefore`.
+    The start of a segment is included if the segment was last written at or before the requested timestamp. Timestamp -1 includes all
+    offsets, -2 only the oldest. Kafka takes the time of the last write from the file system, this broker the segment's largest timestamp.
+    Source: `UnifiedLog.legacyFetchOffsetsBefore`.
     """
     log = partition.log
     starts = log.segment_starts()
     if log.log_end_offset > log.log_start_offset:
         starts.append((log.log_end_offset, now_ms))
-    if wanted.timestamp == EARLIEST:
+    if requested.timestamp == EARLIEST:
         starts = starts[:1]
-    elif wanted.timestamp != LATEST:
-        while starts and starts[-1][1] > wanted.timestamp:
+    elif requested.timestamp != LATEST:
+        while starts and starts[-1][1] > requested.timestamp:
             starts.pop()
-    offsets = [offset for offset, _ in reversed(starts)][: max(0, wanted.max_num_offsets)]
+    offsets = [offset for offset, _ in reversed(starts)][: max(0, requested.max_num_offsets)]
     if replica_id != CONSUMER or not offsets or offsets[0] <= log.high_watermark:
         return offsets
     return [log.high_watermark, *(offset for offset in offsets if offset <= log.high_watermark)]
 
 
-def _partition(exchange: Exchange, replica_id: int, topic: str, wanted: ListOffsetsPartition) -> Partition:
-    """L-3, L-4: unknown 3; epoch 74 or 75; not the leader 6, unless the asker is a debugging one."""
+def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListOffsetsPartition) -> Partition:
+    """Return the partition whose offset is requested.
+
+    Raises KafkaError 3 if it is unknown, 74 or 75 for a wrong leader epoch, 6 if this broker must be the leader and is not (L-3, L-4).
+    """
     node = exchange.node
-    partition = node.replicas.find(topic, wanted.partition_index)
+    partition = node.replicas.find(topic, requested.partition_index)
     if partition is None:
-        return node.replicas.leader_or_error(node.image, topic, wanted.partition_index)
-    error = partition.check_leader_epoch(wanted.current_leader_epoch)
+        return node.replicas.leader_or_error(node.image, topic, requested.partition_index)
+    error = partition.check_leader_epoch(requested.current_leader_epoch)
     if error:
         raise KafkaError(error)
     if replica_id != DEBUGGING_CONSUMER and not partition.is_leader:
@@ -148,10 +153,10 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
 
 
 def _not_available(exchange: Exchange) -> int:
-    """KIP-207: a new leader does not know yet how far its predecessor had got (L-8)."""
+    """Return the error code for a new leader that does not know its high watermark yet; it depends on the version (L-8, KIP-207)."""
     known = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
     return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _error(wanted: ListOffsetsPartition, error_code: int) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(wanted.partition_index, int(error_code))
+def _error(requested: ListOffsetsPartition, error_code: int) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(requested.partition_index, int(error_code))

@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (key 46, version 0), KIP-455.
+"""ListPartitionReassignments (key 46, version 0): the reassignments in progress (KIP-455).
 
-Behaviour: partitions that are not being moved, and those that do not exist, are not told of.
+Behaviour: partitions without a reassignment, and unknown ones, are left out.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ def _failed(exchange: Exchange, request: ListPartitionReassignmentsRequest, erro
 def list_partition_reassignments(exchange: Exchange, request: ListPartitionReassignmentsRequest) -> Reply:
     image = exchange.node.image
     if request.topics is None:
-        asked = {name: [p.index for p in topic.partitions] for name, topic in image.topics.items()}
+        indexes_of_topics = {name: [p.index for p in topic.partitions] for name, topic in image.topics.items()}
     else:
-        asked = {topic.name: topic.partition_indexes for topic in request.topics}
-    told = [OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in asked.items()]
-    return Reply(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in told if t.partitions]))
+        indexes_of_topics = {topic.name: topic.partition_indexes for topic in request.topics}
+    ongoing = [
+        OngoingTopicReassignment(name, _ongoing(image, name, indexes)) for name, indexes in indexes_of_topics.items()
+    ]
+    return Reply(ListPartitionReassignmentsResponse(error_message=None, topics=[t for t in ongoing if t.partitions]))
 
 
 def _ongoing(image: Image, topic: str, indexes: list[int]) -> list[OngoingPartitionReassignment]:

@@ -1,8 +1,8 @@
-"""Metadata (key 3, versions 0-12): who leads what, and where the brokers are.
+"""Metadata (key 3, versions 0-12): topics with their leaders, and brokers with their addresses.
 
-v0: an empty list means all topics; from v1 null does, and empty means none. v1 racks, controller, internal flag; v2 cluster id;
-v4 leave to auto-create; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
-Behaviour: M-1 to M-6. A missing topic answers 3 and is created for the next request when the client and the broker allow it (M-3).
+In v0 an empty list means all topics; from v1 on null does, and empty means none. v1 adds racks, controller, internal flag; v2 cluster id;
+v4 a flag for automatic creation; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
+Behaviour: M-1 to M-6. A missing topic gets error 3; if client and broker allow it, it is created for the next request (M-3).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafkaproto.messages.metadata import (
 FIRST_VERSION_WITH_LISTENER_ERROR = 6
 FIRST_VERSION_BY_ID = 12
 ALL_TOPIC_OPERATIONS, ALL_CLUSTER_OPERATIONS = 0b1101_1111_1000, 0b1_1111_1010_0000
-"""Without access control everybody may do everything that is supported there (`AclEntry.supportedOperations`), as bits."""
+"""The operations that a topic and a cluster support, as bits of `AclEntry.supportedOperations`. Without access control all are authorised."""
 
 
 def _failed(exchange: Exchange, request: MetadataRequest, error_code: int) -> Reply:
@@ -42,8 +42,8 @@ def _failed(exchange: Exchange, request: MetadataRequest, error_code: int) -> Re
 def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
     image = exchange.node.image
     version = exchange.api_version
-    if _asks_oddly(request, version):
-        # A real 3.9 stumbles over a topic without name and id.
+    if _is_invalid(request, version):
+        # Kafka 3.9 fails for a topic without name and id.
         odd = ErrorCode.INVALID_REQUEST if version < FIRST_VERSION_BY_ID else ErrorCode.UNKNOWN_SERVER_ERROR
         return _failed(exchange, request, odd)
     live = image.alive_on(exchange.peer.listener_name)
@@ -58,8 +58,8 @@ def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
     return Reply(response)
 
 
-def _asks_oddly(request: MetadataRequest, version: int) -> bool:
-    """M-2: a null name, or a topic id before ids are served."""
+def _is_invalid(request: MetadataRequest, version: int) -> bool:
+    """Return whether the request has a null name, or a topic id before version 12 (M-2)."""
     if not request.topics:
         return False
     if version >= FIRST_VERSION_BY_ID:
@@ -103,18 +103,18 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
 
 
 def _create(exchange: Exchange, name: str) -> int:
-    """M-3: the topic is there from the next request on; this one still answers 3, and clients ask again."""
+    """Create a missing topic, and return its error code in this response: 3 if it is created, so that clients retry, else the cause (M-3)."""
     cluster = exchange.node.cluster
     try:
         if name in INTERNAL_TOPICS:
             cluster.controller.ensure_internal(name)
         else:
-            # A KRaft broker asks the controller in the client's name, in the newest version, and tells of no throttle (Q-18).
+            # A KRaft broker sends CreateTopics to the controller for the client, in the newest version, and reports no throttle (Q-18).
             cluster.auto_create(
                 name, cluster.mutations.begin(exchange.peer.principal, exchange.client_id, True, exchange.now_ms)
             )
     except KafkaError as error:
-        # Too few brokers for default.replication.factor, or too many mutations: a KRaft broker goes on answering 3.
+        # With too few brokers for default.replication.factor, or too many mutations, a KRaft broker still answers 3.
         if error.error_code not in (ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.THROTTLING_QUOTA_EXCEEDED):
             return error.error_code
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -135,7 +135,7 @@ def _topic(exchange: Exchange, request: MetadataRequest, image: Image, topic: To
 
 
 def _partition(version: int, image: Image, reachable: set[int], state: PartitionState) -> MetadataResponsePartition:
-    """M-4: errors are per partition; ids of dead brokers stay in the lists, but not in v0."""
+    """Return the entry of one partition with its own error. Stopped brokers stay in the lists of replicas, except in version 0 (M-4)."""
     error: int = 0
     leader = state.leader
     if leader < 0 or not image.is_alive(leader):

@@ -1,16 +1,16 @@
-"""OffsetCommit (key 8, versions 0-9): keep how far a group has read.
+"""OffsetCommit (key 8, versions 0-9): store the committed offsets of a group.
 
-v1 generation and member, a timestamp per partition (v1 only); v2 to v4 a retention time; v3 throttle time; v6 leader
-epochs; v7 static members; v8 flexible; v9 lets the generation be a member epoch, which classic groups do not have.
-Behaviour: who may commit, `group.commits`. Partitions that do not exist answer 3. v0 meant ZooKeeper: 35, as a KRaft
-broker answers.
+v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 a retention time; v3 throttle time; v6 leader
+epochs; v7 static members; v8 is flexible; v9 allows a member epoch as the generation, which classic groups do not have.
+Behaviour: `group.commits` decides who may commit. Unknown partitions answer 3. The response is sent when the offsets are replicated.
+In Kafka, v0 stored offsets in ZooKeeper; here it answers 35, as a KRaft broker does.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
-from kafkaproto.broker.group.placement import refusal
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -24,15 +24,16 @@ from kafkaproto.messages.offset_commit import (
 )
 
 FIRST_VERSION_IN_KAFKA = 1
+FIRST_VERSION_WITH_MEMBER_EPOCH = 9
 NOT_GIVEN = -1
 
 
 def _failed(exchange: Exchange, request: OffsetCommitRequest, error_code: int) -> Reply:
-    return _response(request, {}, error_code)
+    return _response(exchange, request, {}, error_code)
 
 
 @register(ApiKey.OFFSET_COMMIT, 0, 9, _failed)
-def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply:
+def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | Delayed:
     node = exchange.node
     if exchange.api_version < FIRST_VERSION_IN_KAFKA:
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
@@ -42,48 +43,50 @@ def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply:
         for p in topic.partitions
         if node.image.partition(topic.name, p.partition_index) is not None
     }
-    error = refusal(node.cluster, node.broker_id, request.group_id) if known else 0
-    if error:
-        results: dict[PartitionKey, int] = dict.fromkeys(known, error)
-    else:
-        results = _commit(exchange, request, known) if known else {}
-    return _response(request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    error = node.refuses_group(request.group_id) if known else 0
+    if error or not known:
+        return _response(exchange, request, dict.fromkeys(known, error), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    delayed = Delayed()
 
+    def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
+        delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
 
-def _commit(
-    exchange: Exchange, request: OffsetCommitRequest, offsets: dict[PartitionKey, CommittedOffset]
-) -> dict[PartitionKey, int]:
-    return exchange.node.cluster.groups.commits.commit(
+    node.groups.commits.commit(
         request.group_id,
         request.generation_id_or_member_epoch,
         request.member_id,
         request.group_instance_id,
-        offsets,
+        known,
         exchange.now_ms,
+        reply,
+        has_member_epoch=exchange.api_version >= FIRST_VERSION_WITH_MEMBER_EPOCH,
     )
+    return delayed
 
 
-def _committed(request: OffsetCommitRequest, asked: OffsetCommitRequestPartition, now_ms: int) -> CommittedOffset:
+def _committed(request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, now_ms: int) -> CommittedOffset:
     return CommittedOffset(
-        asked.committed_offset,
-        asked.committed_leader_epoch,
-        asked.committed_metadata or "",
-        now_ms if asked.commit_timestamp == NOT_GIVEN else asked.commit_timestamp,
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.committed_metadata or "",
+        now_ms if partition.commit_timestamp == NOT_GIVEN else partition.commit_timestamp,
         None if request.retention_time_ms == NOT_GIVEN else now_ms + request.retention_time_ms,
     )
 
 
-def _response(request: OffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int) -> Reply:
-    topics = [
-        OffsetCommitResponseTopic(
-            topic.name,
-            partitions=[
-                OffsetCommitResponsePartition(
-                    p.partition_index, int(results.get((topic.name, p.partition_index), otherwise))
+def _response(
+    exchange: Exchange, request: OffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int
+) -> Reply:
+    topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    return Reply(
+        OffsetCommitResponse(
+            topics=[
+                OffsetCommitResponseTopic(
+                    name, partitions=[OffsetCommitResponsePartition(index, error) for index, error in errors]
                 )
-                for p in topic.partitions
-            ],
+                for name, errors in errors_by_topic(
+                    topics, results, int(otherwise), repeats=exchange.node.groups.is_release_4
+                )
+            ]
         )
-        for topic in request.topics
-    ]
-    return Reply(OffsetCommitResponse(topics=topics))
+    )

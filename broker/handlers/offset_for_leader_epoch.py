@@ -1,7 +1,7 @@
-"""OffsetForLeaderEpoch (key 23, versions 0-4): where an epoch ended, so that a log can be cut where it parts from the leader's.
+"""OffsetForLeaderEpoch (key 23, versions 0-4): the end offset of a leader epoch, to which a diverging log is truncated.
 
-v1 adds the epoch in the answer; v2 the asker's current epoch and throttle time; v3 replica_id (-1 consumer); v4 is flexible.
-Behaviour: E-1 to E-5, and D4: under `kip` a consumer is told nothing beyond the high watermark.
+v1 adds the epoch to the response; v2 the client's current leader epoch and throttle time; v3 replica_id (-1: a consumer); v4 is flexible.
+Behaviour: E-1 to E-5. Under `semantics` kip a consumer gets no offset beyond the high watermark (D4).
 """
 
 from __future__ import annotations
@@ -38,37 +38,47 @@ def offset_for_leader_epoch(exchange: Exchange, request: OffsetForLeaderEpochReq
     from_consumer = exchange.api_version >= FIRST_VERSION_WITH_REPLICA_ID and request.replica_id == CONSUMER
     capped = from_consumer and exchange.node.cluster.strict_kip
     topics = [
-        OffsetForLeaderTopicResult(topic.topic, [_one(exchange, topic.topic, p, capped) for p in topic.partitions])
+        OffsetForLeaderTopicResult(
+            topic.topic, [_epoch_end(exchange, topic.topic, p, capped) for p in topic.partitions]
+        )
         for topic in request.topics
     ]
     return Reply(OffsetForLeaderEpochResponse(topics=topics))
 
 
-def _one(exchange: Exchange, topic: str, asked: OffsetForLeaderPartition, capped: bool) -> EpochEndOffset:
+def _epoch_end(exchange: Exchange, topic: str, requested: OffsetForLeaderPartition, capped: bool) -> EpochEndOffset:
     try:
-        epoch, end = _look_up(exchange, topic, asked, capped)
+        epoch, end = _look_up(exchange, topic, requested, capped)
     except KafkaError as error:
-        return EpochEndOffset(error.error_code, asked.partition)
-    return EpochEndOffset(0, asked.partition, epoch, end)
+        return EpochEndOffset(error.error_code, requested.partition)
+    return EpochEndOffset(0, requested.partition, epoch, end)
 
 
-def _look_up(exchange: Exchange, topic: str, asked: OffsetForLeaderPartition, capped: bool) -> tuple[int, int]:
-    """E-2: unknown 3, epoch 74 or 75, not the leader 6; then the look-up of E-3."""
+def _look_up(exchange: Exchange, topic: str, requested: OffsetForLeaderPartition, capped: bool) -> tuple[int, int]:
+    """Return the largest known epoch not above the requested one, and its end offset (E-3).
+
+    capped: whether the end offset is limited to the high watermark.
+
+    Raises KafkaError 3 for an unknown partition, 74 or 75 for a wrong leader epoch, 6 if this broker is not the leader (E-2).
+    """
     node = exchange.node
-    partition = node.replicas.find(topic, asked.partition)
+    partition = node.replicas.find(topic, requested.partition)
     if partition is None:
-        partition = node.replicas.leader_or_error(node.image, topic, asked.partition)
-    error = partition.check_leader_epoch(asked.current_leader_epoch)
+        partition = node.replicas.leader_or_error(node.image, topic, requested.partition)
+    error = partition.check_leader_epoch(requested.current_leader_epoch)
     if error:
         raise KafkaError(error)
     if not partition.is_leader:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    epoch, end = partition.log.end_offset_for_epoch(asked.leader_epoch)
+    epoch, end = partition.log.end_offset_for_epoch(requested.leader_epoch)
     return (epoch, _capped(partition, epoch, end)) if capped and epoch >= 0 else (epoch, end)
 
 
 def _capped(partition: Partition, epoch: int, end: int) -> int:
-    """D4: never beyond the high watermark; 78 for the latest epoch while a new leader does not know its own yet."""
+    """Return the end offset for a consumer: at most the high watermark.
+
+    Raises KafkaError 78 while a new leader does not know its high watermark (D4).
+    """
     if epoch == partition.leader_epoch and partition.high_watermark_unknown():
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
     return min(end, partition.log.high_watermark)

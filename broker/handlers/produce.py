@@ -1,9 +1,9 @@
-"""Produce (key 0, versions 0-11): record batches into partitions.
+"""Produce (key 0, versions 0-11): append record batches to partitions.
 
-v1 throttle time (last, not first); v2 log append time; v3 one batch of magic 2, before messages of any magic; v5 log start offset; v7 zstd;
-v8 record errors; v9 flexible; v10 current leader of a partition that moved; v11 no change of layout.
-Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the
-connection.
+v1 adds throttle time (at the end of the response); v2 log append time; v3 requires one batch of magic 2 (before, messages of any magic);
+v5 adds log start offset; v7 zstd; v8 record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 changes no
+layout.
+Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the connection.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
-    """Reject a whole request. It is charged for its time only, because Kafka charges bytes later than this (T-12)."""
+    """Return the outcome of a request rejected as a whole. Its bytes are not charged, only its handler time, as in Kafka (T-12)."""
     if request.acks == 0:
         return NoReply(close=True, charge=Charge.TIME)
     topics = [
@@ -84,7 +84,7 @@ def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
-    """Return each topic once, with each of its partitions once; of repeated partitions the last counts."""
+    """Return each topic once, with each of its partitions once. If a partition is repeated, the last entry counts."""
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
@@ -92,9 +92,9 @@ def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
-    """Return the error of a whole request because of one batch, None if there is none.
+    """Return the error with which one invalid batch rejects the whole request, or None if no batch does.
 
-    2 if the bytes cannot begin a batch, 53 if a batch is transactional and the request has no transactional id.
+    The error is 2 if the bytes cannot begin with a batch, 53 if a batch is transactional and the request has no transactional id.
     """
     try:
         for topic in request.topic_data:
@@ -113,11 +113,11 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
 def _append(
     exchange: Exchange, topic: str, data: PartitionProduceData, request: ProduceRequest
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
-    """Append the records of one partition, and return its part of the response and what acks=all waits for.
+    """Append the records of one partition. Returns the partition's response and, for acks=all, the replication to wait for.
 
-    The checks, in Kafka's order: A. the partition exists; B. the request may carry these bytes (P-4); C. acks is known (P-5);
-    D. the topic is not internal; E. this broker leads the partition; F. the transactional id is known, which none is yet (P-23);
-    G. enough replicas are in sync; H. the batch is valid. The response has a log start offset (P-2) from G on.
+    The checks, in Kafka's order: A. the partition exists; B. the request may carry these bytes (P-4); C. acks is valid (P-5); D. the
+    topic is not internal; E. this broker leads the partition; F. the transactional id is known, which never holds yet (P-23); G. enough
+    replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
     partition = node.replicas.partitions.get((topic, data.index))
@@ -180,7 +180,7 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
-    """Return the response for an invalid batch. A message comes only with record errors and with corrupt bytes (P-2, P-10)."""
+    """Return the response for an invalid batch. It has a message only with record errors, or if the bytes cannot be a batch (P-2, P-10)."""
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
     answer = _error(index, error.error_code, error.message if has_message else None)
     if error.log_start_known and partition is not None:

@@ -1,13 +1,12 @@
-"""SyncGroup (key 14, versions 0-5): the leader hands out the assignment, every member gets its own.
+"""SyncGroup (key 14, versions 0-5): the group leader sends the assignment, and every member gets its own part.
 
-v1 throttle time; v3 static members; v4 flexible; v5 protocol type and name, which then are mandatory.
-Behaviour: `group.coordinator`; a follower is answered when the leader has spoken.
+v1 adds throttle time; v3 static members; v4 is flexible; v5 adds protocol type and name, both mandatory.
+Behaviour: see `group.coordinator`. A member's response waits for the leader's assignment.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.group.placement import refusal
 from kafkaproto.broker.group.results import SyncRequest, SyncResult
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
@@ -28,7 +27,9 @@ def sync_group(exchange: Exchange, request: SyncGroupRequest) -> Reply | Delayed
     node = exchange.node
     if exchange.api_version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         return _failed(exchange, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    error = refusal(node.cluster, node.broker_id, request.group_id) if request.group_id else 0
+    error = node.refuses_group(request.group_id) if request.group_id else 0
+    if error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        error = ErrorCode.REBALANCE_IN_PROGRESS  # what was to be assigned is lost: the member must join again (GC-9)
     if error:
         return _failed(exchange, request, error)
     delayed = Delayed()
@@ -36,14 +37,14 @@ def sync_group(exchange: Exchange, request: SyncGroupRequest) -> Reply | Delayed
     def reply(result: SyncResult, at_ms: int) -> None:
         delayed.complete(lambda: _response(result), at_ms)
 
-    node.cluster.groups.sync(_asked(request), exchange.now_ms, reply)
+    node.groups.sync(_sync_request(request), exchange.now_ms, reply)
     if not delayed.done and node.events.noted is not None:
         facts = {"api": "SyncGroup", "client_id": exchange.client_id, "group": request.group_id}
         node.events.noted(exchange.now_ms, node.broker_id, "parked", facts)
     return delayed
 
 
-def _asked(request: SyncGroupRequest) -> SyncRequest:
+def _sync_request(request: SyncGroupRequest) -> SyncRequest:
     return SyncRequest(
         request.group_id,
         request.generation_id,

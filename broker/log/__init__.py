@@ -1,5 +1,4 @@
-"""The log of one partition: one shared store of bytes, one view of it per replica, and what is remembered about them.
+"""The log of one partition: a store of bytes that its replicas share, and a view of the store with leader epochs and producers per replica.
 
-Offsets, bytes and ids only: nothing here knows a wire message, a socket, a clock or another broker.
-Time is an argument.
+The package works with offsets, bytes and ids. It does not depend on wire messages, sockets, clocks or other brokers: time is an argument.
 """

@@ -1,9 +1,9 @@
-"""Of each key only the last record stays: what cleaning does to one replica's log (`LogCleaner`, `Cleaner` in Kafka; KIP-534).
+"""Log compaction of one replica: keeps only the last record of each key (`LogCleaner`, `Cleaner` in Kafka; KIP-534).
 
-What is left of the closed, committed segments is appended to the store as segments of its own, and the replica's runs point
-there instead: no byte is written over, and who still reads the old ones does so to the end. Offsets stay, and a batch keeps its
-first and last one. Each replica is cleaned by itself, as in Kafka; those whose batches are the same bytes share the result.
-Must never know topics, other replicas, when it is asked.
+The remaining records of the closed, committed segments are appended to the store as new segments, and the replica's runs then point to
+these: no byte is overwritten, so responses in progress can still read the old ones. Offsets do not change, and a batch keeps its first
+and last offset. Each replica is cleaned independently, as in Kafka; replicas whose batches are the same bytes share the result. This
+module does not depend on topics, other replicas or the schedule.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ from kafkaproto.records.batch import (
 logger = logging.getLogger("kafkaproto.log")
 
 Shared = dict[object, "OffsetRange | None"]
-"""What was cleaned in one round: the batches and all that decides about them, to what is left."""
+"""The results of one cleaning round, by their input, so that replicas with the same input share a result.
+
+Key: an opaque tuple of the store, the batches' positions, the producers and the settings. Value: the cleaned batches, None if none remain.
+"""
 
 
 class CleaningLimits(NamedTuple):
-    """min.compaction.lag.ms, max.compaction.lag.ms, min.cleanable.dirty.ratio, delete.retention.ms."""
+    """The settings min.compaction.lag.ms, max.compaction.lag.ms, min.cleanable.dirty.ratio (0 to 1) and delete.retention.ms, in this order."""
 
     min_lag_ms: int
     max_lag_ms: int
@@ -47,7 +50,11 @@ class CleaningLimits(NamedTuple):
 
 
 class Cleanable(NamedTuple):
-    """The segments that may be cleaned, `clean` of which were before; when the next one may be, None if time does not matter."""
+    """The segments that may be cleaned, oldest first.
+
+    clean: how many of them, counted from the oldest, were cleaned before; the others are dirty. next_ms: the time from which one more segment
+    may be cleaned, None if no segment becomes cleanable by the passing of time alone.
+    """
 
     segments: Sequence[LogSegment]
     clean: int
@@ -59,7 +66,11 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
-    """All but the open segment, up to the high watermark, up to the first dirty one that is too young."""
+    """Return the segments that may be cleaned.
+
+    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the high
+    watermark, or a dirty segment whose newest record is younger than min.compaction.lag.ms.
+    """
     closed = list(log.runs.segments())[:-1]
     clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)
     for before, segment in enumerate(closed):
@@ -73,32 +84,42 @@ def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable
 
 
 def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
-    """Whether enough of the log is dirty, or some of it for too long."""
-    found = cleanable(log, limits, now_ms)
-    if not found.dirty:
+    """Return whether the log should be cleaned now.
+
+    It should if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or max.compaction.lag.ms has passed.
+    """
+    candidates = cleanable(log, limits, now_ms)
+    if not candidates.dirty:
         return False
-    dirty_bytes = sum(segment.size_bytes for segment in found.dirty)
-    total_bytes = sum(segment.size_bytes for segment in found.segments)
-    latest_ms = _latest_start_ms(log, limits, found.dirty)
+    dirty_bytes = sum(segment.size_bytes for segment in candidates.dirty)
+    total_bytes = sum(segment.size_bytes for segment in candidates.segments)
+    latest_ms = _latest_start_ms(log, limits, candidates.dirty)
     return dirty_bytes > limits.min_dirty_ratio * total_bytes or (latest_ms is not None and now_ms >= latest_ms)
 
 
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
-    """When time alone makes more of the log cleanable, or has it cleaned; None if it never does."""
-    found = cleanable(log, limits, now_ms)
-    due = (found.next_ms, _latest_start_ms(log, limits, found.dirty))
+    """Return the next time (ms) at which one more segment may be cleaned, or max.compaction.lag.ms is over; None if neither will happen."""
+    candidates = cleanable(log, limits, now_ms)
+    due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
     return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
 
 def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[LogSegment]) -> int | None:
-    """max.compaction.lag.ms after the first batch of the dirty segments (`maxCompactionDelay`), None if that is never."""
+    """Return the time (ms) by which the segments in `dirty` must be cleaned, None if there is no such time.
+
+    It is max.compaction.lag.ms after the earliest timestamp among the first batches of these segments. There is none without this setting,
+    or if the first batches have no timestamps. Follows `maxCompactionDelay`.
+    """
     first_timestamps = [next(headers(log.store, *segment.parts[0]))[1].max_timestamp for segment in dirty]
     timed = [timestamp for timestamp in first_timestamps if timestamp > 0]
     return min(timed) + limits.max_lag_ms + 1 if timed and limits.max_lag_ms < NO_LIMIT_MS else None
 
 
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
-    """Clean what is cleanable, dirty or not; whether there was anything. Raises StorageError with nothing changed."""
+    """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there were any.
+
+    shared: the results of this round so far; a new result is added. Raises StorageError; then nothing has changed.
+    """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
         return False
@@ -115,7 +136,10 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
 
 
 class _Cleaner:
-    """One cleaning of the batches in `parts`. last_offsets: of the last batch of each producer that is remembered."""
+    """One cleaning of the batches in `parts`, a list of (start, end) positions in the store, end exclusive.
+
+    last_offsets: maps each known producer id to the last offset of its last batch. Call `learn_keys`, then `write`.
+    """
 
     def __init__(
         self,
@@ -138,7 +162,7 @@ class _Cleaner:
                 yield self._store.read(position, header.size), header
 
     def learn_keys(self, first_dirty_offset: int) -> None:
-        """The last offset of each key in the dirty part: in the clean one every key is there once."""
+        """Store the last offset of each key in the batches that end at `first_dirty_offset` or later; the batches before have each key once."""
         for batch, header in self._batches():
             if header.last_offset >= first_dirty_offset and not header.is_control:
                 for record in _readable(batch) or ():
@@ -146,7 +170,7 @@ class _Cleaner:
                         self._latest[record.key] = record.offset
 
     def write(self) -> OffsetRange | None:
-        """Append what is left; None if that is nothing."""
+        """Append the cleaned batches to the store and return their range, None if no batch remains."""
         start = end = first_offset = end_offset = -1
         with self._store.aside():
             for batch, header in self._batches():
@@ -161,9 +185,11 @@ class _Cleaner:
         return None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
 
     def _kept(self, batch: bytes, header: BatchHeader) -> bytes | None:
-        """The batch as it stays. A. markers as they are; B. only what is last of its key; C. tombstones until their horizon,
+        """Return the cleaned batch, or None to remove it.
 
-        which the first cleaning sets; D. an empty one that says a producer's last sequence; E. nothing.
+        A. A control batch is kept. B. Of each key only the last record is kept, and records without a key are removed. C. Tombstones are
+        kept until their delete horizon, which is set when they are first cleaned. D. A batch without remaining records is kept empty if it
+        holds a producer's last sequence, and removed otherwise.
         """
         if header.is_control:
             return batch
@@ -187,11 +213,11 @@ class _Cleaner:
 
 
 def _readable(batch: bytes) -> list[Record] | None:
-    """The records, None if they are damaged: such a batch stays as it is."""
+    """Return the records of a batch, or None if they are damaged. A damaged batch is kept unchanged."""
     try:
         return list(records(batch))
     except DecodeError as error:
-        logger.error("a batch cannot be cleaned: %s", error)
+        logger.error("a damaged batch was not compacted: %s", error)
         return None
 
 

@@ -1,6 +1,6 @@
-"""Which leader epoch began at which offset: `LeaderEpochFileCache` in Kafka (KIP-101, KIP-279; rules E-3, E-4).
+"""Start offsets of leader epochs: `LeaderEpochFileCache` in Kafka (KIP-101, KIP-279; rules E-3, E-4).
 
-Must never know: the log whose epochs these are; its end offset is an argument.
+This module does not depend on the log to which the epochs belong; the log's end offset is an argument.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ UNDEFINED_OFFSET = -1
 
 
 class EpochStart(NamedTuple):
-    """`epoch` began at `start_offset`."""
+    """A leader epoch and the offset at which it began."""
 
     epoch: int
     start_offset: int
 
 
 class EpochEnd(NamedTuple):
-    """Where an epoch ended: the largest known one not above the asked one, and its end offset; both -1: unknown."""
+    """The largest known epoch that is not above a requested one, and the offset at which that epoch ends. Both are -1 if unknown."""
 
     epoch: int
     end_offset: int
@@ -29,7 +29,10 @@ UNDEFINED_END = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
 
 
 class EpochCache:
-    """Entries ascend strictly in epoch and in start offset. `latest` is the newest epoch, -1 when empty."""
+    """The leader epochs of a log, with their start offsets. Both epoch and start offset increase strictly from entry to entry.
+
+    `latest` is the newest epoch, -1 if empty.
+    """
 
     __slots__ = ("_entries", "latest")
 
@@ -41,12 +44,13 @@ class EpochCache:
         return list(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` begins at `start_offset`: a new leader, or the first batch of another epoch (E-3).
+        """Record that `epoch` begins at `start_offset`, for a new leader or the first batch of another epoch (E-3).
 
-        Entries that do not stay below it in both are replaced (E-4). The latest epoch again, later, changes nothing.
+        Earlier entries with an equal or higher epoch or start offset are removed (E-4). Assigning the latest epoch again at the same or a later
+        offset has no effect.
         """
         if epoch < 0 or start_offset < 0:
-            raise ValueError(f"epoch {epoch} at offset {start_offset}: both must be >= 0")
+            raise ValueError(f"leader epoch and start offset must be at least 0 (got {epoch} and {start_offset})")
         if epoch == self.latest and start_offset >= self._entries[-1].start_offset:
             return
         while self._entries and (self._entries[-1].epoch >= epoch or self._entries[-1].start_offset >= start_offset):
@@ -55,7 +59,11 @@ class EpochCache:
         self.latest = epoch
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """The largest known epoch not above `epoch`, and the offset where it ended (E-3)."""
+        """Return the largest known epoch not above `epoch`, and its end offset (E-3).
+
+        The latest epoch ends at `log_end_offset`. An epoch below the earliest is returned with the start offset of the earliest. Epoch -1,
+        and an epoch above the latest, give `UNDEFINED_END`.
+        """
         if epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return UNDEFINED_END
         if epoch == self.latest:
@@ -65,10 +73,10 @@ class EpochCache:
             if entry.epoch > epoch:
                 return EpochEnd(known, entry.start_offset)
             known = entry.epoch
-        raise AssertionError("an epoch below the latest has a successor")
+        raise AssertionError(f"no leader epoch after {epoch} is known, although the latest is {self.latest}")
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch that covers `offset`, -1 if it lies before the first."""
+        """Return the epoch that covers `offset`, -1 if the offset is before the first epoch."""
         for entry in reversed(self._entries):
             if entry.start_offset <= offset:
                 return entry.epoch
@@ -78,13 +86,13 @@ class EpochCache:
         return self._entries[0] if self._entries else None
 
     def truncate_from_end(self, log_end_offset: int) -> None:
-        """The log now ends at `log_end_offset`: epochs that began there or later are gone (E-4)."""
+        """Remove the epochs that began at `log_end_offset` or later, after the log was truncated to it (E-4)."""
         while self._entries and self._entries[-1].start_offset >= log_end_offset:
             self._entries.pop()
         self._note_latest()
 
     def truncate_from_start(self, log_start_offset: int) -> None:
-        """The log now begins at `log_start_offset`: the epoch that covers it begins there (E-4)."""
+        """Remove the epochs that ended at or before `log_start_offset`. The epoch that contains this offset then begins there (E-4)."""
         gone = 0
         while gone < len(self._entries) and self._entries[gone].start_offset <= log_start_offset:
             gone += 1

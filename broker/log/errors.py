@@ -1,4 +1,4 @@
-"""What a log refuses, as exceptions. Error codes are Kafka's numbers; nothing here knows a wire message."""
+"""Exceptions of a log. Error codes are Kafka's numbers; this module does not depend on wire messages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _ANSWERED_WITHOUT_LOG_START = frozenset(
 
 
 class RecordError(NamedTuple):
-    """One refused record of a batch: its index in the batch and why (Produce v8, KIP-467)."""
+    """A rejected record of a batch: its index in the batch and the reason (Produce v8, KIP-467)."""
 
     batch_index: int
     message: str
 
 
 class OffsetOutOfRange(Exception):
-    """An offset below the log start or above the log end of this replica (F-16)."""
+    """Raised for an offset below a replica's log start offset or above its log end offset (F-16)."""
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(f"offset {offset} is outside {log_start_offset}..{log_end_offset}")
@@ -30,10 +30,10 @@ class OffsetOutOfRange(Exception):
 
 
 class InvalidBatch(Exception):
-    """A batch that must not be appended, as a Produce response tells it.
+    """Raised for a batch that must not be appended, with the fields of the Produce response.
 
-    `error_code` is Kafka's number; `record_errors` is empty unless single records were judged (P-10);
-    `log_start_known` tells whether the answer carries the real log start offset or -1 (P-2).
+    `record_errors` is empty unless single records were rejected (P-10). `before_append`: True if the failed check uses only the request and
+    no state of the partition (P-4). `log_start_known`: whether the response has the real log start offset; otherwise it has -1 (P-2).
     """
 
     def __init__(
@@ -53,4 +53,7 @@ class InvalidBatch(Exception):
 
 
 class StorageError(Exception):
-    """The store could not take bytes (full disk, no descriptors). Nothing was appended. Kafka's error 56."""
+    """Raised if bytes of a log cannot be written (full disk, no descriptors) or do not contain the expected batches.
+
+    A failed append changes nothing, and its client gets KAFKA_STORAGE_ERROR (56).
+    """

@@ -1,8 +1,8 @@
 """Segment files: memory files within a budget, unlinked temporary files beyond it, and ranges of them.
 
-A file closes when the last reference goes: a `FileRange` in a response that is still being sent is the lease that keeps
-dropped bytes readable, and what a memory file took from the budget comes back in that moment, not before.
-Must never know: positions of a log, batches, offsets.
+A file closes when the last reference to it is gone: a `FileRange` in a response that is still being sent keeps dropped bytes readable.
+The budget that a memory file used is released when it closes, not before. This module does not depend on positions of a log, batches or
+offsets.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _PAGE_BYTES = 4096
 
 
 class MemoryBudget:
-    """How many bytes of records may lie in memory, in this process, and how many segment files may be open.
+    """The two limits of this process: how many bytes of records are in memory, and how many segment files are open.
 
-    Small partitions in plain memory and memory files count alike. `file_limit` is half of what the process may open,
+    Bytes in plain memory and in memory files count alike. `file_limit` is half of the process's descriptor limit,
     so that segment files never take the descriptors that connections need.
     """
 
@@ -32,7 +32,7 @@ class MemoryBudget:
         self.open_files = 0
 
     def reserve(self, n: int) -> bool:
-        """Take `n` bytes; False (and nothing taken) if they are not there."""
+        """Reserve `n` bytes. Returns False, and reserves nothing, if they are not available."""
         if self.used_bytes + n > self.limit_bytes:
             return False
         self.used_bytes += n
@@ -45,7 +45,7 @@ class MemoryBudget:
 class SegmentFile(FileIO):
     """An open file without a name, usable with `os.pwrite`, `os.pread` and `loop.sendfile`.
 
-    `reserved_bytes` is what it holds of the budget (0 for a file on disk). Its own file position means nothing.
+    `reserved_bytes` is its share of the budget (0 for a file on disk). Its own file position is not used.
     """
 
     def __init__(self, fd: int, budget: MemoryBudget, reserved_bytes: int) -> None:
@@ -55,7 +55,10 @@ class SegmentFile(FileIO):
         budget.open_files += 1
 
     def reserve(self, n: int) -> bool:
-        """Take `n` more bytes of the budget for this file, in whole pages: that is what it occupies."""
+        """Reserve `n` more bytes of the budget for this file, rounded up to whole pages, as the memory it occupies.
+
+        Returns False, and reserves nothing, if they are not available.
+        """
         n = _whole_pages(n)
         if not self.budget.reserve(n):
             return False
@@ -63,7 +66,7 @@ class SegmentFile(FileIO):
         return True
 
     def trim(self, size_bytes: int) -> None:
-        """Nothing more will be written: keep only what `size_bytes` take, in whole pages."""
+        """Keep only `size_bytes`, rounded up to whole pages, of the reserved budget, because nothing more will be written."""
         surplus = self.reserved_bytes - _whole_pages(size_bytes)
         if surplus > 0:
             self.budget.release(surplus)
@@ -81,7 +84,11 @@ class SegmentFile(FileIO):
 
 
 class FileRange:
-    """`length` bytes of `file` from `offset` on: what a response sends by `loop.sendfile` or reads by `pread`."""
+    """A range of `length` bytes of `file`, starting at `offset`, which a response sends by `loop.sendfile` or reads by `pread`.
+
+    lease: the piece of the spill file that contains the range, or None if `file` is not the spill file. The reference keeps the piece from
+    being reused while the range exists.
+    """
 
     __slots__ = ("file", "lease", "length", "offset")
 
@@ -99,7 +106,7 @@ class FileRange:
 
 
 class Piece:
-    """`size` bytes of the spill file from `offset` on. They can be lent again when the last reference goes."""
+    """A part of the spill file: `size` bytes, starting at `offset`. They become free when the last reference to this object is gone."""
 
     __slots__ = ("file", "offset", "size", "spill")
 
@@ -114,7 +121,7 @@ class Piece:
 
 
 class Spill:
-    """One unlinked file that lends pieces to partitions which are not worth a file of their own once memory is used up."""
+    """The spill file: one unlinked file that small segments share when memory or descriptors are used up."""
 
     __slots__ = ("_budget", "_end", "_file", "_free", "_lent")
 
@@ -126,7 +133,7 @@ class Spill:
         self._lent = 0
 
     def lend(self, size: int) -> Piece:
-        """A piece of at least `size` bytes: a power of two, of whole pages. Raises OSError."""
+        """Return a free part of the file with at least `size` bytes, rounded up to a power of two and whole pages. Raises OSError."""
         size = 1 << (max(size, _PAGE_BYTES) - 1).bit_length()
         if self._file is None:
             self._file = SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), self._budget, 0)
@@ -147,7 +154,10 @@ class Spill:
 
 
 def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | None:
-    """A memory file with `reserve_bytes` of the budget; None without memory, descriptors, or memfd (macOS)."""
+    """Return a memory file with `reserve_bytes` of the budget.
+
+    Returns None if memory or descriptors are used up, or if the system has no memfd (macOS).
+    """
     reserve_bytes = _whole_pages(reserve_bytes)
     if not hasattr(os, "memfd_create") or not budget.reserve(reserve_bytes):
         return None
@@ -160,7 +170,7 @@ def open_memory_file(budget: MemoryBudget, reserve_bytes: int) -> SegmentFile | 
 
 
 def open_temporary_file(budget: MemoryBudget) -> SegmentFile:
-    """A file in the temporary folder that has no name, so that `kill -9` leaves nothing. Raises OSError."""
+    """Return a file in the temporary folder that has no name, so that `kill -9` leaves no file behind. Raises OSError."""
     return SegmentFile(_unlinked_descriptor(tempfile.gettempdir()), budget, 0)
 
 
@@ -169,7 +179,7 @@ def _unlinked_descriptor(folder: str) -> int:
         try:
             return os.open(folder, os.O_RDWR | os.O_TMPFILE | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError:
-            pass  # a file system without O_TMPFILE: make a name and take it away at once
+            pass  # the file system lacks O_TMPFILE: create a named file and unlink it at once
     fd, path = tempfile.mkstemp(prefix="kafka-segment-", dir=folder)
     os.unlink(path)
     return fd

@@ -1,10 +1,10 @@
-"""A sparse index over a store: one entry for the first batch that begins at least 4 KiB after the last entry's.
+"""A sparse index over a store: one entry for the first batch that begins at least 4 KiB after the batch of the last entry.
 
-Three packed columns, 24 bytes an entry: position, base offset, and the largest max_timestamp of the batches from this
-entry up to the next. Offsets ascend within a run, not over the store, so every look-up names a range of positions; a
-range may begin or end between two entries. Where an answer depends on batches between entries, the index names the
-positions to scan: never more than the batches of one entry. (Kafka's `OffsetIndex` and `TimeIndex` in one.)
-Must never know: segments, replicas, records.
+An entry takes 24 bytes in three packed columns: position, base offset, and the largest max_timestamp of the batches from this entry up to
+the next. Offsets increase within a run, but not over the whole store, so every lookup takes a range of positions: `start` inclusive, `end`
+exclusive. A range may begin or end between two entries. If a result depends on batches between entries, the index returns the positions to
+scan: never more than the batches of one entry. It replaces both Kafka's `OffsetIndex` and `TimeIndex`. This module does not depend on
+segments, replicas or records.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 INTERVAL_BYTES = 4096  # log.index.interval.bytes
-_STRIDE = 1024  # entries whose largest timestamp is taken at once, at C speed
+_STRIDE = 1024  # entries whose largest timestamp is computed by one call, at C speed
 
 
 class SparseIndex:
-    """Entries are added in the order of positions and given back from the front."""
+    """The index entries of a store. They are added in the order of positions and removed from the front."""
 
     __slots__ = ("_base_offsets", "_max_timestamps", "_next_entry_position", "_positions")
 
@@ -32,7 +32,7 @@ class SparseIndex:
         return len(self._positions)
 
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
-        """Note the batch that was appended at `position`."""
+        """Add the batch that was appended at `position`, after all batches added before."""
         if position >= self._next_entry_position:
             self._positions.append(position)
             self._base_offsets.append(base_offset)
@@ -42,9 +42,9 @@ class SparseIndex:
             self._max_timestamps[-1] = max_timestamp
 
     def floor(self, start: int, end: int, offset: int) -> int:
-        """Where to begin scanning in positions `start`..`end` for the batch that holds `offset`.
+        """Return the position, from `start` up to `end`, at which to start scanning for the batch that holds `offset`.
 
-        The position of the last entry there whose base offset is not above `offset`, or `start`.
+        It is the position of the last entry in this range whose base offset is not above `offset`, or `start` if there is none.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)
@@ -52,15 +52,18 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Where to begin scanning from `start` on for the batch that reaches over `position`: the last entry not behind it, or `start`."""
+        """Return the position from which to scan for the batch that contains `position`.
+
+        It is the position of the last entry not after `position`, or `start` if that entry lies before it.
+        """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start
 
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
-        """The position ranges in `start`..`end` in which alone a batch may have max_timestamp >= `timestamp`.
+        """Yield the ranges of positions, from `start` up to `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
 
-        In order of positions. The batches before the first entry, and those of the last one, are named whenever their
-        entry cannot tell them from batches outside of the range.
+        A range is (start, end), end exclusive; ranges are in order of positions. The batches between `start` and the first entry after it are
+        always included, because the entry that has their timestamps lies before `start`.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)
@@ -71,9 +74,11 @@ class SparseIndex:
             yield self._positions[entry], self._positions[entry + 1] if entry + 1 < high else end
 
     def spans_of_latest(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The position ranges in `start`..`end` in which alone the batch with the largest timestamp may lie, in order.
+        """Return the ranges of positions, from `start` up to `end`, that may contain the batch with the largest timestamp.
 
-        The batches before the first entry, the earliest whole entry with the largest timestamp, and the last entry.
+        A range is (start, end), end exclusive; ranges are in order of positions. There are at most three: the batches before the first entry;
+        those of the entry with the largest timestamp, the earliest if several have it, without the last entry; and those of the last entry,
+        whose timestamp may be that of a batch after `end`.
         """
         low = bisect_left(self._positions, start)
         last = bisect_left(self._positions, end, low) - 1
@@ -87,7 +92,7 @@ class SparseIndex:
         return spans
 
     def drop_before(self, position: int) -> None:
-        """Forget the entries before `position`."""
+        """Remove the entries before `position`."""
         gone = bisect_left(self._positions, position)
         del self._positions[:gone]
         del self._base_offsets[:gone]

@@ -1,7 +1,7 @@
-"""What brokers do to their logs as time goes by: retention, compaction, forgetting idle producers (`LogManager`, `LogCleaner`).
+"""Periodic log maintenance: retention, compaction, expiry of idle producers (`LogManager` and `LogCleaner` in Kafka).
 
-Kafka looks at every log at fixed intervals. This looks at those instants only at which something can have come due, and costs an
-idle cluster no event. Each replica is judged by itself (N-15). Must never know wire messages or clients.
+Kafka checks every log at fixed intervals. This module skips those checks at which nothing can be due, so that an idle cluster has no
+timer events. Each replica is checked independently (N-15). This module does not depend on wire messages or clients.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log import compaction, retention
 from kafkaproto.broker.log.compaction import CleaningLimits
@@ -25,9 +25,10 @@ logger = logging.getLogger("kafkaproto.log")
 
 
 class Replica(Protocol):
-    """A replica as log maintenance sees it: `replication.partition.Partition`, of which this room knows no more.
+    """Interface of a replica for log maintenance: the part of `replication.partition.Partition` that this package uses.
 
-    cleaning: the limits of compaction, None if the topic is not compacted. expiry: the result of the latest look for expired records.
+    cleaning: the limits of compaction, None if the topic is not compacted. expiry: when the oldest segment expires, as computed by the latest
+    check; None before the first one, and after segments were deleted.
     """
 
     topic: str
@@ -38,15 +39,19 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """React to the deletion of expired records."""
+        """Handle the event that expired records of this replica were deleted."""
 
 
 Replicas = Callable[[], Iterable[Replica]]
-"""Returns all replicas on running brokers."""
+"""A function that returns all replicas on running brokers."""
 
 
 class LogTask(ABC):
-    """One kind of work. interval: the setting (ms) that says how often Kafka looks."""
+    """A periodic maintenance task for all replicas.
+
+    A check does the work that is due, and schedules the next check for the time at which work may be due again. interval: the name of the
+    setting that holds the time between two checks in milliseconds. looked: a function called before each check.
+    """
 
     interval: str
 
@@ -59,18 +64,18 @@ class LogTask(ABC):
 
     @abstractmethod
     def run(self, now_ms: int) -> None:
-        """Do what is due."""
+        """Do all maintenance work that is due."""
 
     @abstractmethod
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
-        """When there may be something to do at this replica if nothing else happens, None if there never will."""
+        """Return the time in milliseconds when `partition` may need maintenance if nothing else changes; None if never."""
 
     def look_soon(self, now_ms: int) -> None:
-        """Something changed: look one interval from now, or earlier if that is planned."""
+        """Schedule a check one interval from now, unless an earlier check is scheduled."""
         self._look_at(now_ms + self._interval_ms)
 
     def rest(self) -> None:
-        """Look no more, until something changes."""
+        """Cancel the next check. No check runs until `look_soon` is called."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -88,15 +93,15 @@ class LogTask(ABC):
     def _look(self, now_ms: int) -> None:
         self._looked()
         self.run(now_ms)
-        found = (self.due_ms(partition, now_ms) for partition in self.partitions())
-        due_ms = min((at_ms for at_ms in found if at_ms is not None), default=None)
+        due_times = (self.due_ms(partition, now_ms) for partition in self.partitions())
+        due_ms = min((at_ms for at_ms in due_times if at_ms is not None), default=None)
         if due_ms is not None:
             interval_ms = self._interval_ms
             self._look_at(now_ms + max(1, -(-(due_ms - now_ms) // interval_ms)) * interval_ms)
 
 
 class Retention(LogTask):
-    """What is too old or too much goes."""
+    """Deletes segments that exceed the limits of age or size."""
 
     interval = "log.retention.check.interval.ms"
 
@@ -109,7 +114,7 @@ class Retention(LogTask):
                     if retention.expire(partition.log, partition.retention, now_ms):
                         partition.expired(now_ms)
                 except StorageError as error:
-                    logger.error("%s keeps what has expired: %s", partition, error)
+                    logger.error("partition %s: expired segments cannot be deleted: %s", partition, error)
 
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
         log, known = partition.log, partition.expiry
@@ -119,7 +124,7 @@ class Retention(LogTask):
 
 
 class Compaction(LogTask):
-    """What is superseded goes, where enough is."""
+    """Compacts logs if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms."""
 
     interval = "log.cleaner.backoff.ms"
 
@@ -133,17 +138,23 @@ class Compaction(LogTask):
                 try:
                     compaction.clean(partition.log, limits, now_ms, shared)
                 except StorageError as error:
-                    logger.error("%s cannot be cleaned: %s", partition, error)
+                    logger.error("partition %s cannot be compacted: %s", partition, error)
 
     def clean(self, topic: str, index: int, now_ms: int) -> None:
-        """Clean the replicas of one partition, however little is dirty. Raises KafkaError 3, 44, 56."""
+        """Compact all replicas of one partition now, however small the dirty part is.
+
+        Raises KafkaError 3 (unknown partition), 44 (the topic is not compacted), 56 (the store cannot write).
+        """
         replicas = [p for p in self.partitions() if (p.topic, p.index) == (topic, index)]
         if not replicas:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
         shared: compaction.Shared = {}
         for partition in replicas:
             if partition.cleaning is None:
-                raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {topic} does not compact.")
+                raise KafkaError(
+                    ErrorCode.POLICY_VIOLATION,
+                    f"Topic {topic} is not compacted: its cleanup.policy does not contain compact.",
+                )
             try:
                 compaction.clean(partition.log, partition.cleaning, now_ms, shared)
             except StorageError as error:
@@ -156,7 +167,7 @@ class Compaction(LogTask):
 
 
 class ProducerExpiry(LogTask):
-    """Producers that have been idle for long are forgotten (P-17)."""
+    """Removes the state of idempotent producers that have been idle for too long (P-17)."""
 
     interval = "producer.id.expiration.check.interval.ms"
 
@@ -170,7 +181,7 @@ class ProducerExpiry(LogTask):
 
 
 class LogManager:
-    """All chores of a cluster."""
+    """All log maintenance tasks of a cluster. Without `wake`, nothing is scheduled."""
 
     def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas) -> None:
         self._is_idle = True
@@ -186,13 +197,13 @@ class LogManager:
         self._is_idle = True
 
     def rest(self) -> None:
-        """Look for no work until `wake`."""
+        """Cancel all scheduled checks until `wake` is called."""
         self._is_idle = True
         for task in self._tasks:
             task.rest()
 
     def wake(self, now_ms: int) -> None:
-        """Records came, settings or replicas changed: what looks for work looks at its next instant."""
+        """Ensure that each task has a check scheduled. Called after records were appended, and after settings or replicas changed."""
         if self._is_idle:
             self._is_idle = False
             for task in self._tasks:

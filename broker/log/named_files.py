@@ -1,8 +1,8 @@
-"""Segment files with names, below a data directory: which of them are open, and the folder of one partition.
+"""Segment files with names in a data directory: the pool of open files, and the folder of one partition.
 
-Only the most recently used are open, a fixed number in this process; an evicted one is opened again by its name. A `FileRange`
-in a response holds its file by itself, so eviction and unlinking never harm what is being sent.
-Must never know: batches, offsets, whose partition it is.
+Only the most recently used files are open, up to a fixed number per process; an evicted one is reopened by its name. A `FileRange`
+in a response keeps its file open, so eviction and unlinking never affect a response that is being sent.
+This module does not depend on batches, offsets or topics.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ FEWEST_OPEN = 8
 
 
 class FilePool:
-    """Holds open at most half of the descriptors that the process may have."""
+    """The open segment files of this process. limit: the largest number of them, at least 8; None for half of the process's descriptors."""
 
     def __init__(self, budget: MemoryBudget, limit: int | None = None) -> None:
         self._budget = budget
         self._limit = max(FEWEST_OPEN, budget.file_limit if limit is None else limit)
         self.keeps_segments = False
-        """While this is set, no segment is given back: the next process could not know that it is not needed."""
+        """Whether segment files must be kept for now. True while the persisted state of some log still refers to files no longer needed."""
         self._open: OrderedDict[Path, tuple[SegmentFile, Callable[[Path], None]]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._open)
 
     def open(self, path: Path, evicted: Callable[[Path], None]) -> SegmentFile:
-        """The file at `path`, made with its folder if need be. `evicted` is called when it is no longer held. Raises OSError."""
+        """Return the file at `path`, creating file and folder if needed. Raises OSError.
+
+        evicted: a function called with the path when the pool closes the file.
+        """
         held = self._open.get(path)
         if held is not None:
             self._open.move_to_end(path)
@@ -47,14 +50,14 @@ class FilePool:
         return file
 
     def release(self, path: Path) -> None:
-        """Hold this file no longer; it closes with the last response that sends of it."""
+        """Remove a file from the pool, and call the function `evicted` given to `open`. The file closes when no response uses it any more."""
         held = self._open.pop(path, None)
         if held is not None:
             held[1](path)
 
 
 class SegmentOnDisk(NamedTuple):
-    """A segment's file: the position of its first byte, its size, and whether compaction wrote it."""
+    """A segment file found on the disk. base: the position in the log of its first byte. is_cleaned: whether compaction wrote the file."""
 
     path: Path
     base: int
@@ -63,7 +66,7 @@ class SegmentOnDisk(NamedTuple):
 
 
 class SegmentFolder:
-    """The folder of one partition. It is made with its first file."""
+    """The folder of one partition's segment files. It is created together with the first file."""
 
     __slots__ = ("path", "pool")
 
@@ -72,19 +75,19 @@ class SegmentFolder:
         self.pool = pool
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
-        """Where the segment lies that begins at position `base`."""
+        """Return the path of the segment that begins at position `base`."""
         return self.path / f"{base:020d}.{'cleaned' if is_cleaned else 'log'}"
 
     def segments(self) -> list[SegmentOnDisk]:
-        """What is there, in the order of positions."""
-        found = []
+        """Return the segments in the folder, in the order of positions."""
+        segments = []
         if self.path.is_dir():
             for entry in os.scandir(self.path):
                 match = _NAME.match(entry.name)
                 if match is not None:
                     path, size = Path(entry.path), entry.stat().st_size
-                    found.append(SegmentOnDisk(path, int(match[1]), size, match[2] == "cleaned"))
-        return sorted(found, key=lambda segment: segment.base)
+                    segments.append(SegmentOnDisk(path, int(match[1]), size, match[2] == "cleaned"))
+        return sorted(segments, key=lambda segment: segment.base)
 
     def unlink(self, path: Path) -> None:
         self.pool.release(path)
@@ -92,7 +95,7 @@ class SegmentFolder:
             path.unlink()
 
     def remove(self) -> None:
-        """The partition is gone: its files and its folder, if nothing that is not ours lies in it."""
+        """Delete the partition's files, and the folder if it contains nothing else."""
         for segment in self.segments():
             self.unlink(segment.path)
         with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
-"""Whether what a Produce request before version 3 carries may be appended: messages of any magic, made one batch of magic 2.
+"""Validation of Produce requests before version 3: messages of any magic, converted to one batch of magic 2.
 
-`UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rule P-4, second half. Messages of magic 0 and 1 that are not
-compressed may be many; a compressed one, and a batch of magic 2, must be alone. Nothing at all is taken and appends nothing.
-Must never know: offsets of the log, the topic's name.
+Follows `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka, and the second half of rule P-4. A request may carry many
+uncompressed messages of magic 0 and 1, but only one compressed message or batch of magic 2. An empty request is accepted and appends
+nothing. This module does not depend on log offsets or the topic's name.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from kafkaproto.records.lz4_header import with_right_checksum
 from kafkaproto.records.message_set import read_message
 
 _CODES = {"crc": ErrorCode.CORRUPT_MESSAGE, "key": ErrorCode.UNKNOWN_SERVER_ERROR}
-"""What a problem inside of a wrapper is to Kafka, by the field; all others are 87."""
+"""Maps the invalid field of a message inside a compressed message to Kafka's error code; 87 for any other field."""
 
 
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
-    """One batch of magic 2 as its topic's settings want it, ready to be appended; None for nothing. Raises InvalidBatch.
+    """Return the messages as one valid batch of magic 2, ready to be appended, or None if there are none. Raises InvalidBatch.
 
-    A. each message or batch: its offset, its size, its checksum; B. how many of which kind; C. what is inside of a wrapper;
-    D. each record; E. the size after converting.
+    The checks in order: A. offset, size and checksum of each message or batch; B. their number and kinds; C. the content of a compressed
+    message; D. each record; E. the size after conversion.
     """
     try:
         data = memoryview(produced)[: entries.complete_bytes(produced)]
@@ -61,15 +61,17 @@ def _check_entry(entry: Entry, limits: TopicLimits) -> None:
 
 def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_ms: int) -> Valid:
     if any(entry.header.magic == MAGIC for entry in listed):
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, "A batch of magic 2 must be alone.")
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD, "A record batch of magic 2 must be the only batch of its partition."
+        )
     for entry in listed:
         _check_wrapper(entry, limits)
     try:
         batch = up_convert(data, base_offset=0)
         check_records(memoryview(batch), read_header(batch), limits, now_ms)
-        wanted = Compression(CODECS.get(limits.compression_type, read_header(batch).compression))
+        codec = Compression(CODECS.get(limits.compression_type, read_header(batch).compression))
         append_time_ms = now_ms if limits.log_append_time else None
-        batch = up_convert(data, base_offset=0, compression=wanted, log_append_time_ms=append_time_ms)
+        batch = up_convert(data, base_offset=0, compression=codec, log_append_time_ms=append_time_ms)
     except EncodeError as error:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, str(error)) from error
     except DecodeError as error:
@@ -80,9 +82,10 @@ def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_m
 
 
 def _check_wrapper(entry: Entry, limits: TopicLimits) -> None:
-    """What is inside of a compressed message: something, of its magic, not compressed again, with right checksums.
+    """Check the timestamp type of a message and, if it is compressed, the messages inside it. Raises InvalidBatch.
 
-    Offsets are not looked at: some old clients count wrongly.
+    A compressed message must contain at least one message. The inner messages must have the magic of the outer message and correct
+    checksums, and must not be compressed again. Their offsets are not checked, because some old clients number them wrongly.
     """
     if entry.header.is_log_append_time and limits.log_append_time:
         raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, "A producer must not set the timestamp type LogAppendTime.")
@@ -96,7 +99,7 @@ def _check_wrapper(entry: Entry, limits: TopicLimits) -> None:
             decompress(entry.header.compression, packed)
     except DecodeError as error:
         raise InvalidBatch(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"A wrapper is not compressed as it says: {error}"
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"A compressed message cannot be decompressed: {error}"
         ) from error
     for problem in verify.problems(entry.view):
         last_word = problem.field.rpartition(".")[2]

@@ -1,8 +1,8 @@
-"""What a partition remembers of idempotent producers: `ProducerStateManager` in Kafka (KIP-98, KIP-360; P-17 to P-21).
+"""State of idempotent producers of a partition: `ProducerStateManager` in Kafka (KIP-98, KIP-360; P-17 to P-21).
 
-Per producer id the epoch and the last five batches. A batch that is one of them again is a duplicate, the next in
-sequence is accepted, everything else is refused.
-Must never know: the log, transactions' coordinators, a clock (expiry is told the time).
+The state of a producer id is its epoch and its last five batches. A batch with the sequence numbers of one of these is a duplicate. A batch
+is accepted if it has the next sequence number, or a newer epoch and sequence number 0, or if its producer id has no state. Any other
+batch is rejected. This module does not depend on the log, transaction coordinators or a clock (the time of expiry is an argument).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class RememberedBatch(NamedTuple):
-    """One appended batch of a producer; sequences and offsets are inclusive."""
+    """An appended batch of a producer: sequence numbers and offsets of its first and last record. max_timestamp: in ms, -1 for none."""
 
     first_sequence: int
     last_sequence: int
@@ -29,7 +29,7 @@ class RememberedBatch(NamedTuple):
 
 
 class ProducerEntry:
-    """One producer: its epoch and at most five batches of that epoch, the newest last."""
+    """The state of one producer: its epoch and at most five batches of that epoch, newest last."""
 
     __slots__ = ("batches", "epoch")
 
@@ -39,7 +39,7 @@ class ProducerEntry:
 
 
 class ProducerStates:
-    """All producers that wrote to one replica's log and are not expired, by producer id."""
+    """The producers that wrote to one replica's log and have not expired, by producer id."""
 
     __slots__ = ("producers",)
 
@@ -47,14 +47,14 @@ class ProducerStates:
         self.producers: dict[int, ProducerEntry] = {}
 
     def check(self, header: BatchHeader) -> RememberedBatch | None:
-        """Whether a client's batch with a producer id may be appended; changes nothing.
+        """Check whether a client's batch with a producer id may be appended. Changes nothing.
 
-        None: append it. A remembered batch: it is that one again (P-18), answer with its offsets.
-        Raises InvalidBatch with error 47 for an older epoch (P-19), 45 for a sequence that does not follow (P-20).
+        Returns None if the batch is to be appended. If it is a duplicate, returns the original batch, whose offsets go into the response
+        (P-18). Raises InvalidBatch with error 47 for an older epoch (P-19), 45 for a sequence that does not follow (P-20).
         """
         entry = self.producers.get(header.producer_id)
         if entry is None:
-            return None  # any sequence: what this producer wrote before may be long gone
+            return None  # accept any sequence: the producer's earlier batches may have been deleted
         first, epoch = header.base_sequence, header.producer_epoch
         if epoch == entry.epoch:
             last = last_sequence(header)
@@ -78,7 +78,7 @@ class ProducerStates:
         return None
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Remember a batch with a producer id that was appended at `base_offset`."""
+        """Record that a batch with a producer id was appended at `base_offset`."""
         entry = self.producers.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             entry = self.producers[header.producer_id] = ProducerEntry(header.producer_epoch)
@@ -96,16 +96,16 @@ class ProducerStates:
             del batches[0]
 
     def forget_from(self, offset: int) -> set[int]:
-        """Forget every producer with a batch at `offset` or later; their ids, to be learnt again from the log."""
+        """Remove every producer with a batch at `offset` or later. Returns the removed ids; their state must be rebuilt from the log."""
         gone = {producer_id for producer_id, entry in self.producers.items() if entry.batches[-1].last_offset >= offset}
         for producer_id in gone:
             del self.producers[producer_id]
         return gone
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers that are idle for `expiration_ms` (producer.id.expiration.ms).
+        """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms).
 
-        As in Kafka, idle counts from the max_timestamp of the producer's last batch, which a client may set.
+        As in Kafka, idle time counts from the max_timestamp of the producer's last batch, which a client may set.
         """
         idle = [
             producer_id
@@ -116,23 +116,26 @@ class ProducerStates:
             del self.producers[producer_id]
 
     def longest_idle_since_ms(self) -> int | None:
-        """The earliest of the producers' last timestamps, None without producers."""
+        """Return the smallest max_timestamp (ms) of the producers' last batches, None if there are no producers."""
         return min((entry.batches[-1].max_timestamp for entry in self.producers.values()), default=None)
 
     def before(self, offset: int) -> dict[int, ProducerEntry]:
-        """The producers with a remembered batch below `offset`: a log that starts there tells them no longer."""
+        """Return the state of producers that have a remembered batch below `offset`.
+
+        A log that starts at `offset` no longer has those batches.
+        """
         return {i: entry for i, entry in self.producers.items() if entry.batches[0].first_offset < offset}
 
     def restore(self, producers: Mapping[int, ProducerEntry]) -> None:
-        """Remember these; the entries stay the giver's own."""
-        for producer_id, given in producers.items():
-            entry = self.producers[producer_id] = ProducerEntry(given.epoch)
-            entry.batches = list(given.batches)
+        """Add copies of the states in `producers`, which maps producer ids to states. They replace states with the same ids."""
+        for producer_id, original in producers.items():
+            entry = self.producers[producer_id] = ProducerEntry(original.epoch)
+            entry.batches = list(original.batches)
 
     def clear(self) -> None:
         self.producers.clear()
 
 
 def last_sequence(header: BatchHeader) -> int:
-    """The sequence number of the last record; 2147483647 is followed by 0 (P-21)."""
+    """Return the sequence number of the last record in a batch. Sequence numbers continue with 0 after 2147483647 (P-21)."""
     return (header.base_sequence + header.last_offset_delta) & _SEQUENCE_MASK

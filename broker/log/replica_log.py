@@ -1,9 +1,8 @@
 """One replica's log: its batches (runs of the shared store), its offsets, its epochs, its producers.
 
-The log start and end offset move by the methods here; the high watermark is where the partition puts it (`commit`),
-and truncation and a raised log start keep it in range. A refused append changes nothing.
-(`UnifiedLog` and `LocalLog` in Kafka.) Must never know: who leads, who is in sync, wire messages, the clock (its events carry the
-instant of the turn).
+Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`); truncation and a raised
+log start keep it between log start and log end. A rejected append changes nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka.
+This module does not depend on leadership, the ISR, wire messages or the clock: its events carry the time of the input being handled.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ NO_TIMESTAMP = -1
 
 
 class Appended(NamedTuple):
-    """What a Produce response tells of an append: inclusive offsets, and the time the log set (-1: CreateTime).
+    """The result of an append for the Produce response. Offsets are those of the first and the last record; append time -1: CreateTime.
 
     For a duplicate (P-18) these are the original batch's offsets and max_timestamp, and nothing was appended.
     """
@@ -39,10 +38,10 @@ class Appended(NamedTuple):
 
 
 class LogSlice(NamedTuple):
-    """What one read returns: `size_bytes` of batches in `records`, of which the last may be cut off (F-9).
+    """The result of a read: `size_bytes` bytes of batches in `records`. The last batch may be incomplete (F-9).
 
-    `first_batch_bytes` is the size of the first batch to be read, also when the limit was too small for it;
-    0 when there was nothing to read.
+    `first_batch_bytes` is the size of the first batch, even if the limit was too small for it;
+    0 if there was nothing to read.
     """
 
     records: Region
@@ -51,7 +50,10 @@ class LogSlice(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A batch in the store with what the leader gave it; `header` may be the one that came, before the stamps."""
+    """A batch in the store, with the base offset and leader epoch that the leader assigned to it.
+
+    header: as the producer sent it; its own base offset and leader epoch may differ and are not used.
+    """
 
     position: int
     header: BatchHeader
@@ -63,7 +65,7 @@ NOTHING = LogSlice(b"", 0, 0)
 
 
 class LogState(NamedTuple):
-    """What a log is, apart from the bytes: all that cannot be read from the batches that were appended up to position `at`."""
+    """The state of a log apart from its bytes. at: where the store ended at that time; recovery adds the batches from this position on."""
 
     at: int
     log_start_offset: int
@@ -75,23 +77,26 @@ class LogState(NamedTuple):
 
 
 class Keeper(Protocol):
-    """Who remembers, for the next process, what the bytes of one partition do not say. Told by the replica that leads it."""
+    """Interface that persists the `LogState` of one partition for the next process. Only the log of the leader calls it."""
 
     def begun(self, state: LogState) -> None:
-        """A leader begins with this. Never raises: the next process can tell nearly all of it from the bytes."""
+        """Persist the state with which a new leader starts. Never raises: nearly all of the state can be rebuilt from the bytes."""
 
     def appending(self) -> None:
-        """A leader is about to append. Raises StorageError while its epoch could not be remembered: then nothing must change."""
+        """Persist earlier changes that could not be persisted yet. Raises StorageError if that fails; then nothing may be appended."""
 
     def cleaned(self, state: LogState) -> None:
-        """Compaction is about to leave this. Raises StorageError: then nothing must change."""
+        """Persist the state that compaction is about to produce. Raises StorageError; then nothing may change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
-        """The log start is about to move, over batches of these producers. Raises StorageError: then nothing must change."""
+        """Persist a log start that is about to move, and the producers of the batches before it.
+
+        at: the position where the store ends. Raises StorageError; then nothing may change.
+        """
 
 
 class Origin(NamedTuple):
-    """The replica that the events of a log name, and the turn whose instant they carry."""
+    """The replica that the events of a log name. turn: has the time in ms of these events, that of the input being handled."""
 
     broker_id: int
     topic: str
@@ -138,15 +143,15 @@ class ReplicaLog:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.first_dirty_offset = 0
-        """Up to here the log has been compacted."""
+        """The offset up to which the log has been compacted; records from here on are dirty."""
         self._newest: Placed | None = None
         self.epochs = EpochCache()
         self.producers = ProducerStates()
 
-    # What the next process is told
+    # State for the next process
 
     def lead(self, epoch: int) -> None:
-        """This replica's leader epoch begins, before any write (E-3)."""
+        """Start a leader epoch with this replica as the leader, before any write (E-3)."""
         is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
@@ -155,7 +160,7 @@ class ReplicaLog:
             self.keeper.begun(self.state())
 
     def follow(self) -> None:
-        """Somebody else leads."""
+        """Stop leading: another replica is the leader now."""
         self.is_leader = False
 
     def state(self) -> LogState:
@@ -170,25 +175,28 @@ class ReplicaLog:
         )
 
     def commit(self, offset: int) -> None:
-        """`offset` is the high watermark from now on."""
+        """Set the high watermark to `offset`."""
         self.high_watermark = offset
         if self._events.offsets_moved is not None:
             broker_id, topic, index, turn = self._origin
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
 
     def drop_uncommitted_high_watermark(self) -> None:
-        """A high watermark beyond the end, which a follower may have heard of (D2), is of no use to who leads: those records are gone."""
+        """Lower the high watermark to the log end if it is beyond, when this replica becomes leader.
+
+        As a follower, the replica may have received the high watermark of records that it never received (D2); these records are lost.
+        """
         if self.high_watermark > self.log_end_offset:
             self._report_truncation("watermark", self.high_watermark, self.log_end_offset)
             self.commit(self.log_end_offset)
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset below which no transaction is open (F-19). Without transactions it is the high watermark."""
+        """Return the offset below which no transaction is open (F-19). Without transactions it is the high watermark."""
         return self.high_watermark
 
     def restore(self, state: LogState) -> None:
-        """Be what another process has left; all of it counts as committed."""
+        """Restore the state that an earlier process persisted. The whole log counts as committed."""
         self.log_start_offset, self.log_end_offset = state.log_start_offset, state.log_end_offset
         self.high_watermark = state.log_end_offset
         self.first_dirty_offset = state.first_dirty_offset
@@ -197,13 +205,13 @@ class ReplicaLog:
             self.epochs.assign(epoch, start_offset)
         self.producers.restore(state.producers)
 
-    # Growing
+    # Appending
 
     def append(self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int) -> Appended:
-        """Append a validated batch as its leader: stamps base offset and epoch into `batch` (P-12); rolls the segment by time.
+        """Append a validated batch as leader, after writing its base offset and leader epoch into `batch` (P-12).
 
-        `batch` is one whole batch, `header` its header as it came. Raises InvalidBatch with 45 or 47 (P-19, P-20),
-        StorageError when the store is full; then nothing has changed.
+        Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent.
+        Raises InvalidBatch with error 47 or 45 (P-19, P-20), StorageError if the store cannot write; then nothing has changed.
         """
         if header.producer_id >= 0:
             original = self.producers.check(header)
@@ -217,11 +225,11 @@ class ReplicaLog:
         if store.segment_time.is_over(store.segment_number, max_timestamp, now_ms):
             store.roll()
         position = store.append(batch)
+        if store.flush_messages < NO_FLUSH:
+            store.flush_append(position, header.last_offset_delta + 1)
         store.segment_time.appended(store.segment_number, max_timestamp, now_ms)
         if max_timestamp < 0:
             store.last.untimed_ms = now_ms
-        if store.flush_messages < NO_FLUSH:
-            store.appended(header.last_offset_delta + 1)
         store.index.add(position, base_offset, max_timestamp)
         self.take(Placed(position, header, base_offset, leader_epoch))
         set_time_ms = header.max_timestamp if header.is_log_append_time else NO_TIMESTAMP
@@ -230,16 +238,16 @@ class ReplicaLog:
     def replicate_from(
         self, leader: ReplicaLog, limit_bytes: int, at_least_one: bool = True, end_offset: int | None = None
     ) -> int:
-        """Go on where this log ends with what `leader` has: whole batches, no copy; bytes that were taken.
+        """Add the batches of `leader` that follow this log's end, by reference, without copying bytes. Returns the number of bytes added.
 
-        As a follower's fetch: up to `limit_bytes`, or one batch that is larger if `at_least_one` (F-7); with
-        `end_offset` not further than the first batch that reaches it. Both logs share a store.
-        Raises OffsetOutOfRange if the leader's log does not reach this one's end.
+        Like a follower's fetch, it adds up to `limit_bytes`, or one larger batch if `at_least_one` (F-7). With `end_offset` it stops
+        after the first batch that reaches this offset. Both logs must share a store. Raises OffsetOutOfRange if this log's end is not in
+        the leader's log, ValueError if it lies inside a batch of the leader.
         """
         leader.check_range(self.log_end_offset)
         newest = leader._newest
         if newest is not None and newest.base_offset == self.log_end_offset and at_least_one and end_offset is None:
-            self.take(newest)  # one batch behind, as a follower in step is
+            self.take(newest)  # the common case: a follower that is one batch behind
             return newest.header.size
         stop_offset = leader.log_end_offset if end_offset is None else min(end_offset, leader.log_end_offset)
         taken = 0
@@ -250,13 +258,15 @@ class ReplicaLog:
                 if not fits or self.log_end_offset >= stop_offset:
                     return taken
                 if header.base_offset < self.log_end_offset and len(self.runs):
-                    raise ValueError(f"the leader's batch at {header.base_offset} overlaps; truncate this log first")
+                    raise ValueError(
+                        f"the leader's batch at offset {header.base_offset} overlaps this log; truncate this log first"
+                    )
                 self.take(Placed(position, header, header.base_offset, header.partition_leader_epoch))
                 taken += size_bytes
         return taken
 
     def take(self, placed: Placed) -> None:
-        """Make a batch in the store the end of this log."""
+        """Add a batch that is already in the store to the end of this log."""
         position, header, base_offset, epoch = placed
         end_offset = base_offset + header.last_offset_delta + 1
         self.runs.extend(position, header.batch_length + PREFIX_BYTES, base_offset, end_offset)
@@ -270,11 +280,11 @@ class ReplicaLog:
     # Reading
 
     def read(self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool) -> LogSlice:
-        """The batches from the one that holds `fetch_offset`, up to before `bound_offset` (F-9, F-14, F-15).
+        """Return the batches from the one that holds `fetch_offset` up to the one that holds `bound_offset`, exclusive (F-9, F-14, F-15).
 
-        At most `limit_bytes`, which may cut the last batch off; with `at_least_one` the first one whole even if
-        it is larger (F-7), without it nothing rather than a part of the first (F-10).
-        Raises OffsetOutOfRange (F-16); ValueError for a negative limit when there is something to read (F-13).
+        Returns at most `limit_bytes`, so the last batch may be incomplete. If the first batch is larger than the limit, it is returned
+        whole with `at_least_one` (F-7), and nothing is returned without (F-10). Raises OffsetOutOfRange (F-16), and ValueError for a
+        negative limit if there is something to read (F-13).
         """
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
@@ -285,7 +295,7 @@ class ReplicaLog:
         if readable_bytes <= 0:
             return NOTHING
         if limit_bytes < 0:
-            raise ValueError(f"limit of {limit_bytes} bytes: it must not be negative")
+            raise ValueError(f"limit_bytes must be at least 0 (got {limit_bytes})")
         first_batch_bytes = place.size_bytes
         if limit_bytes < first_batch_bytes:
             if not at_least_one:
@@ -295,7 +305,10 @@ class ReplicaLog:
         return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
 
     def offset_behind(self, fetch_offset: int, size_bytes: int) -> int:
-        """Where a client goes on that got `size_bytes` from the batch that holds `fetch_offset` on; of a batch that is cut off it has nothing."""
+        """Return the next fetch offset of a client that received `size_bytes` bytes, which begin with the batch that holds `fetch_offset`.
+
+        An incomplete batch at the end does not count.
+        """
         if not size_bytes or fetch_offset >= self.runs.end_offset:
             return fetch_offset
         place = self.runs.locate(fetch_offset)
@@ -308,13 +321,13 @@ class ReplicaLog:
         return run.end_offset
 
     def bytes_between(self, fetch_offset: int, bound_offset: int) -> int:
-        """How many bytes a fetch from `fetch_offset` could get below `bound_offset`, without limits (F-29)."""
+        """Return the bytes from the batch that holds `fetch_offset` up to the one that holds `bound_offset`, exclusive; 0 if none (F-29)."""
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
         return self.runs.bytes_between(fetch_offset, bound_offset) if fetch_offset < bound_offset else 0
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
-        """Whether one read from `fetch_offset` cannot reach `bound_offset` because its segment ends before (F-29)."""
+        """Return whether a read from `fetch_offset` ends before `bound_offset`, because the segment of `fetch_offset` ends there (F-29)."""
         bound_offset = min(bound_offset, self.log_end_offset)
         if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
             return False
@@ -323,30 +336,33 @@ class ReplicaLog:
         return one_read_bytes < self.runs.bytes_between(fetch_offset, bound_offset)
 
     def batches(self, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-        """(position in the store, header) of every batch from the one that holds `from_offset`, to the log's end."""
+        """Yield (position in the store, header) of every batch, from the batch that holds `from_offset` to the log's end."""
         for start, end in self.runs.ranges(from_offset):
             yield from headers(self.store, start, end)
 
     def read_all(self) -> bytes:
-        """Every batch of this log, whole. For tests and tools: it is all in memory then."""
+        """Return all batches of this log as bytes in memory, for tests and tools."""
         return b"".join(
             self.store.read(position, header.size) for position, header in self.batches(self.log_start_offset)
         )
 
-    # Look-ups
+    # Lookups
 
     def offset_for_timestamp(self, timestamp: int, bound_offset: int) -> FoundRecord | None:
-        """The first record at or after `timestamp` (ms) and below `bound_offset` (L-6)."""
-        found = time_lookup.first_at_or_after(self.runs, timestamp, self.log_start_offset)
-        return found if found is not None and found.offset < bound_offset else None
+        """Return the first record at or after `timestamp` (ms) and below `bound_offset`, None if there is none (L-6)."""
+        record = time_lookup.first_at_or_after(self.runs, timestamp, self.log_start_offset)
+        return record if record is not None and record.offset < bound_offset else None
 
     def offset_of_max_timestamp(self, bound_offset: int) -> FoundRecord | None:
-        """The first record with the largest timestamp, None if it is not below `bound_offset` (L-7, KIP-734)."""
-        found = time_lookup.latest(self.runs, self.log_start_offset)
-        return found if found is not None and found.offset < bound_offset else None
+        """Return the first record with the largest timestamp, None if its offset is not below `bound_offset` (L-7, KIP-734)."""
+        record = time_lookup.latest(self.runs, self.log_start_offset)
+        return record if record is not None and record.offset < bound_offset else None
 
     def segment_starts(self) -> list[tuple[int, int]]:
-        """(first offset, largest timestamp) of each segment, oldest first; walks all headers, for ListOffsets version 0."""
+        """Return (first offset, largest timestamp) of each segment, oldest first, for ListOffsets version 0.
+
+        Returns [(log start offset, 0)] for an empty log. Reads all headers.
+        """
         starts: list[tuple[int, int]] = []
         end = -1
         for position, header in self.batches(self.log_start_offset):
@@ -359,18 +375,19 @@ class ReplicaLog:
         return starts or [(self.log_start_offset, 0)]
 
     def earliest_epoch(self) -> int:
-        """The leader epoch to tell with the log start offset (L-5), -1 if it is not known."""
+        """Return the leader epoch of the log start offset (L-5), -1 if it is unknown."""
         earliest = self.epochs.earliest()
         return earliest.epoch if earliest is not None and earliest.start_offset <= self.log_start_offset else -1
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
-        """Where `epoch` ended in this log (E-3)."""
+        """Return the largest known epoch not above `epoch`, and the offset at which it ends in this log; (-1, -1) if unknown (E-3)."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def divergence(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
-        """Where a follower's log, that ends at `fetch_offset` in `last_fetched_epoch`, left this one (F-26, KIP-595).
+        """Return the epoch and end offset from which on a follower's log differs from this one, None if it does not (F-26, KIP-595).
 
-        None if it did not. Raises OffsetOutOfRange if its epoch is not known here, or its offset is below the start.
+        The follower's log ends at `fetch_offset`, in epoch `last_fetched_epoch`. Raises OffsetOutOfRange if this epoch is unknown here,
+        or if `fetch_offset` is below the log start.
         """
         known = self.end_offset_for_epoch(last_fetched_epoch)
         if known == UNDEFINED_END or fetch_offset < self.log_start_offset:
@@ -379,23 +396,24 @@ class ReplicaLog:
         return known if diverged else None
 
     def check_range(self, offset: int) -> None:
-        """Raises OffsetOutOfRange unless `offset` is readable or the log's end (F-16)."""
+        """Raise OffsetOutOfRange unless `offset` is readable or the log's end (F-16)."""
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
 
     def starts_inside_a_batch(self, offset: int) -> bool:
-        """Whether this log starts at `offset`, and its first batch below that."""
+        """Return whether the log start is `offset` and the first batch begins below it."""
         if offset != self.log_start_offset or offset >= self.runs.end_offset:
             return False
         return self.runs.locate(offset).base_offset < offset
 
-    # Shrinking
+    # Truncating and deleting
 
     def truncate_to(self, offset: int) -> None:
-        """Drop everything from `offset` on, at a batch boundary: the batch that holds `offset` goes whole (E-4).
+        """Remove everything from `offset` on, at a batch boundary: the batch that holds `offset` is removed whole (E-4).
 
-        Lowers a high watermark that is beyond the new end. An `offset` below the log start empties the log. At the end of the log
-        it cuts an epoch in which this replica led and wrote nothing: the next leader's may not be the same.
+        A high watermark beyond the new end is lowered. An `offset` below the log start empties the log, which then starts there.
+        Truncating to the log end still removes a latest epoch in which this replica led and wrote nothing, because the next leader may use
+        other epochs.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)
@@ -404,7 +422,7 @@ class ReplicaLog:
             self.restart_at(offset)
             return
         before = self.log_end_offset
-        # Behind the last batch lies nothing to cut: compaction left a gap there.
+        # After the last batch there is nothing to remove: compaction left a gap there.
         self.log_end_offset = self.runs.cut_end(offset) if offset < self.runs.end_offset else offset
         self._report_truncation("end", before, self.log_end_offset)
         self._newest = None
@@ -416,16 +434,16 @@ class ReplicaLog:
         self._learn_producers_again(self.producers.forget_from(self.log_end_offset))
 
     def raise_log_start(self, offset: int) -> None:
-        """Records below `offset` can no longer be read (E-4): DeleteRecords, retention, a leader's log start.
+        """Raise the log start, so that records below `offset` can no longer be read (E-4).
 
-        A lower `offset` than the log start changes nothing; one above the log end is a ValueError (see `restart_at`).
-        Raises a high watermark below it. Space comes back when no replica needs it. Raises StorageError, with nothing changed, when
-        a leader's next process could not know.
+        Called for DeleteRecords, for retention, and when the leader's log start moved. An `offset` below the log start has no effect; one
+        above the log end raises ValueError (see `restart_at`). A high watermark below the new start is raised to it. Space is released
+        when no replica needs it. Raises StorageError if a leader cannot persist the new start; then nothing has changed.
         """
         if offset <= self.log_start_offset:
             return
         if offset > self.log_end_offset:
-            raise ValueError(f"log start {offset} above log end {self.log_end_offset}")
+            raise ValueError(f"log start offset {offset} is above log end offset {self.log_end_offset}")
         if self.keeper is not None and self.is_leader:
             self.keeper.started(self.store.end_position, offset, self.producers.before(offset))
         self._report_truncation("start", self.log_start_offset, offset)
@@ -435,9 +453,9 @@ class ReplicaLog:
         self.runs.cut_start(offset)
 
     def replace_below(self, offset: int, cleaned: Iterable[OffsetRange]) -> None:
-        """Have what compaction left instead of the batches that end before `offset`; that much is clean now.
+        """Replace the batches whose last offset is below `offset` by `cleaned`, the runs of their compacted form. Sets `first_dirty_offset`.
 
-        Raises StorageError, with nothing changed, when a leader's next process could not know.
+        Raises StorageError if a leader cannot persist the change; then nothing has changed.
         """
         runs = self.runs.replaced_below(offset, cleaned)
         if self.keeper is not None and self.is_leader:
@@ -446,7 +464,7 @@ class ReplicaLog:
         self.first_dirty_offset = offset
 
     def restart_at(self, offset: int) -> None:
-        """Forget everything and begin again, empty, at `offset`: the leader's log has moved on beyond this one."""
+        """Remove all records and start an empty log at `offset`, for example because the leader's log starts after this log's end."""
         self._report_truncation("restart", self.log_end_offset, offset)
         self.runs.clear()
         self._newest = None
@@ -461,7 +479,7 @@ class ReplicaLog:
             self._events.log_truncated(broker_id, topic, index, what, before, after, turn.now_ms)
 
     def close(self) -> None:
-        """This replica is gone: the store keeps nothing for it."""
+        """Release the store's bytes that only this replica needs, because the replica is deleted."""
         self.runs.clear()
 
     def _learn_producers_again(self, producer_ids: set[int]) -> None:

@@ -1,7 +1,7 @@
-"""Which segments of a log have served their time: by age, by size (`UnifiedLog.deleteOldSegments`, rule N-15).
+"""Retention: selects the segments of a log that exceed its limits of age or size (`UnifiedLog.deleteOldSegments`, rule N-15).
 
-Only whole segments go, oldest first, and only what is committed; the open one too, when all of it has expired.
-Must never know other replicas, topics, when it is asked.
+Only whole committed segments are deleted, oldest first. The active segment is deleted too if it exceeds a limit.
+This module does not depend on other replicas, topics or the schedule.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ NO_LIMIT = -1
 
 
 class RetentionLimits(NamedTuple):
-    """retention.ms and retention.bytes, -1 for none. A topic that is only compacted has neither."""
+    """The settings retention.ms and retention.bytes, -1 for no limit. A topic that is only compacted has neither limit."""
 
     age_ms: int = NO_LIMIT
     size_bytes: int = NO_LIMIT
 
 
 def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
-    """Raise the log start over what has expired; whether it moved."""
+    """Raise the log start offset to delete the expired segments. Returns whether it moved. Raises StorageError."""
     segments = list(log.runs.segments())
     gone = _expired(log, segments, limits, now_ms)
     if not gone:
@@ -39,7 +39,10 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
 
 
 class Expiry(NamedTuple):
-    """When the oldest segment expires by its age, if nothing is appended to it; None: never. And of which log that was said."""
+    """The time `at_ms` at which the oldest segment of a log expires by age, None if never. An append to the segment can make it later.
+
+    The other fields are the limits and the offsets of the log from which the time was computed; log_end_offset is -1 if no segment expires.
+    """
 
     at_ms: int | None
     log_start_offset: int
@@ -47,7 +50,7 @@ class Expiry(NamedTuple):
     limits: RetentionLimits
 
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
-        """Whether the oldest segment is still that one: it may have grown since, and then expires later."""
+        """Return whether the segment cannot expire before `at_ms`: the limits and the oldest segment are still the same."""
         unchanged = self.log_start_offset == log.log_start_offset and self.limits == limits
         return unchanged and 0 < self.log_end_offset <= log.log_end_offset
 
@@ -60,13 +63,19 @@ def next_expiry(log: ReplicaLog, limits: RetentionLimits) -> Expiry:
 
 
 def newest_ms(store: Store, segment: LogSegment) -> int:
-    """The largest timestamp of a segment; where no batch has one, when the last was appended (`LogSegment.largestTimestamp`)."""
+    """Return the largest timestamp of a segment (`LogSegment.largestTimestamp`).
+
+    If no batch has a timestamp, it is the time of the last append.
+    """
     largest = max(largest_timestamp(store, start, end) for start, end in segment.parts)
     return largest if largest >= 0 else max(store.segment_at(start).untimed_ms for start, _ in segment.parts)
 
 
 def _expired(log: ReplicaLog, segments: Sequence[LogSegment], limits: RetentionLimits, now_ms: int) -> int:
-    """How many of the oldest segments go: first those without which the log is still large enough, then the old ones."""
+    """Return how many of the oldest segments to delete.
+
+    These are as many as retention.bytes requires and, after them, those that are older than retention.ms.
+    """
     ends = [*(segment.first_offset for segment in segments[1:]), log.log_end_offset]
     gone = 0
     if limits.size_bytes >= 0:

@@ -1,7 +1,7 @@
-"""When time makes a log begin a new segment: `LogSegment.shouldRoll` in Kafka. For its size the store does it by itself.
+"""Rolling of segments by time: `LogSegment.shouldRoll` in Kafka. The store itself rolls segments by size.
 
-The time is that of the batches: how far one's largest timestamp is from that of the segment's first batch. Where that one
-has no timestamp, it is the broker's. Must never know positions, offsets, replicas.
+The age of a segment is the largest timestamp of the batch to append minus the largest timestamp of the segment's first batch. If the first
+batch has no timestamp, the age is the time since the broker appended that batch. This module does not depend on positions, offsets or replicas.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ NO_LIMIT_MS = (1 << 63) - 1
 
 
 class SegmentTime:
-    """What counts for the open segment of one store; segments are told apart by a number that only grows.
+    """Decides when the active segment of one store is too old. The store identifies segments by numbers that only increase.
 
-    `segment_ms` (segment.ms) and `jitter_ms` (segment.jitter.ms) may change at any time. `draw` gives a number in 0..1:
-    each segment is shorter by that part of the jitter.
+    `segment_ms` (segment.ms) and `jitter_ms` (segment.jitter.ms) may change at any time. `draw` is called once for each segment and returns
+    a random number from 0 to 1. The largest age of the segment is `segment_ms` minus this number times `jitter_ms`.
     """
 
     __slots__ = ("_began_ms", "_first_timestamp", "_number", "_shorter_by_ms", "draw", "jitter_ms", "segment_ms")
@@ -30,9 +30,9 @@ class SegmentTime:
         self._shorter_by_ms = 0
 
     def is_over(self, number: int, max_timestamp: int, now_ms: int) -> bool:
-        """Whether a batch with `max_timestamp` that comes now belongs to the segment after `number`."""
+        """Return whether the active segment, `number`, is too old for a batch with `max_timestamp` (ms, -1 for none), which then starts a new one."""
         if number != self._number:
-            return False  # nothing is in it
+            return False  # the segment is empty
         if self._first_timestamp >= 0:
             waited_ms = max_timestamp - self._first_timestamp
         else:
@@ -40,7 +40,7 @@ class SegmentTime:
         return waited_ms > self.segment_ms - self._shorter_by_ms
 
     def appended(self, number: int, max_timestamp: int, now_ms: int) -> None:
-        """A batch with `max_timestamp` now lies in segment `number`."""
+        """Record that a batch with `max_timestamp` (ms, -1 for none) was appended to segment `number`."""
         if number != self._number:
             self._number = number
             self._first_timestamp = max_timestamp

@@ -1,9 +1,9 @@
-"""Where one replica's batches lie in the shared store: a short list of runs, in offset order.
+"""Positions of one replica's batches in the shared store: a short list of runs, in offset order.
 
-A run is a range of positions whose batches have ascending offsets. A replica in step has one; after a divergence its
-log goes on in another part of the store with another run. Replicating is moving a run's end, truncating is cutting it:
-no byte is copied or written over.
-Must never know: epochs, producers, high watermarks, other replicas.
+A run is a range of positions whose batches have increasing offsets. A replica has one run until its log diverges from the leader's, or is
+compacted: then its batches are in several parts of the store, and each part is a run. Replication moves a run's end, and truncation
+shortens a run. No byte is copied or overwritten.
+This module does not depend on epochs, producers, high watermarks or other replicas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_TAIL = (1 << 63) - 1
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """Batches in positions `start`..`end` of the store, with offsets from `first_offset` up to before `end_offset`."""
+    """Consecutive batches: store positions from `start` up to `end`, offsets from `first_offset` up to `end_offset`; both ends exclusive."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Run:
 
 
 class Place(NamedTuple):
-    """A batch in the store: its run, position, size in bytes on the wire, and base offset."""
+    """The location of a batch in the store: its run, position, size in bytes on the wire, and base offset."""
 
     run: Run
     position: int
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class LogSegment(NamedTuple):
-    """A log's segment: offsets from `first_offset` up to before `end_offset`, and the position ranges of its batches."""
+    """A segment of a log: offsets from `first_offset` up to `end_offset`. parts: (start, end) positions of its batches. Ends are exclusive."""
 
     first_offset: int
     end_offset: int
@@ -53,7 +53,7 @@ class LogSegment(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """Batches in positions `start`..`end`, with offsets from `first_offset` up to before `end_offset`."""
+    """An immutable `Run`: a run that compaction or recovery produces, or one in persisted state."""
 
     start: int
     end: int
@@ -62,7 +62,7 @@ class OffsetRange(NamedTuple):
 
 
 class Runs:
-    """The runs of one replica. As long as they need bytes, the store keeps them."""
+    """The runs of one replica. The store keeps the bytes for as long as a run refers to them."""
 
     __slots__ = ("_reader", "_runs", "_tail_offset", "_tail_position", "store")
 
@@ -77,16 +77,16 @@ class Runs:
 
     @property
     def end_offset(self) -> int:
-        """Where the last batch ends, -1 without any. The log may end later: compaction leaves gaps."""
+        """Return the end offset of the last batch, -1 if there is no batch. The log may end later, because compaction leaves gaps."""
         return self._runs[-1].end_offset if self._runs else -1
 
     @property
     def first_offset(self) -> int:
-        """Where the first batch begins, -1 without any."""
+        """Return the base offset of the first batch, -1 if there is none."""
         return self._runs[0].first_offset if self._runs else -1
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
-        """The batch at `position`, of offsets `base_offset` up to before `end_offset`, now ends this replica's log."""
+        """Add the batch at `position`, with offsets from `base_offset` up to `end_offset`, exclusive, to the end of this replica's log."""
         runs = self._runs
         if runs and runs[-1].end == position:
             run = runs[-1]
@@ -99,20 +99,20 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """The first batch whose last offset is not below `offset`; the caller knows that there is one."""
+        """Return the place of the first batch whose last offset is not below `offset`. There must be one."""
         runs = self._runs
-        if offset >= self._tail_offset:  # who waits at the end of the log asks for its last batch
+        if offset >= self._tail_offset:  # most fetches read the last batch
             run, position = runs[-1], self._tail_position
             return Place(run, position, run.end - position, self._tail_offset)
         at = 0 if len(runs) == 1 else max(0, bisect_right(runs, offset, key=attrgetter("first_offset")) - 1)
         if runs[at].end_offset <= offset:
-            at += 1  # a gap that compaction or a fresh start left
+            at += 1  # a gap left by compaction or by `restart_at`
         run = runs[at]
         begin = self.store.index.floor(run.start, run.end, offset)
         return Place(run, *find_batch(self.store, begin, run.end, offset))
 
     def ranges(self, offset: int) -> Iterator[tuple[int, int]]:
-        """The position ranges, in order, of all batches from the one that holds `offset` on; none at the log's end."""
+        """Yield the (start, end) positions, end exclusive, of the batches from the one that holds `offset` on, in order of offsets."""
         if not self._runs or offset >= self._runs[-1].end_offset:
             return
         place = self.locate(offset)
@@ -121,7 +121,10 @@ class Runs:
             yield run.start, run.end
 
     def segments(self) -> Iterator[LogSegment]:
-        """The log's segments as this replica has them, in order: whole but for the first one and for other leaders' batches."""
+        """Yield the segments of this replica's log, in order.
+
+        They contain only batches of this replica: none before its log start, and none that a leader appended after this log diverged.
+        """
         parts: list[tuple[int, int]] = []
         first_offset = -1
         for run in self._runs:
@@ -137,13 +140,16 @@ class Runs:
             yield LogSegment(first_offset, self.end_offset, tuple(parts))
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
-        """Where one read from `place` must end: at the batch that holds `bound_offset`, its run's or segment's end."""
+        """Return the position, exclusive, where a read from `place` ends.
+
+        It is the start of the batch that holds `bound_offset`, or the end of the run or of the segment if that comes first.
+        """
         run = place.run
         end = run.end if bound_offset >= run.end_offset else self.locate(bound_offset).position
         return min(end, self.store.segment_end(place.position))
 
     def bytes_between(self, offset: int, bound_offset: int) -> int:
-        """Bytes of the batches from the one that holds `offset` up to before the one that holds `bound_offset`."""
+        """Return the size in bytes of the batches from the one that holds `offset` up to the one that holds `bound_offset`, exclusive."""
         total = 0
         for run in reversed(self._runs):
             if run.first_offset < bound_offset:
@@ -156,7 +162,10 @@ class Runs:
         return total
 
     def cut_end(self, offset: int) -> int:
-        """Drop every batch that holds `offset` or lies after it; the base offset of the first of them."""
+        """Remove every batch that holds `offset` or comes after it. Returns the new end offset.
+
+        The new end offset is the base offset of the first removed batch, or `offset` if that is lower.
+        """
         place = self.locate(offset)
         while self._runs[-1] is not place.run:
             self._runs.pop()
@@ -170,15 +179,15 @@ class Runs:
         return end_offset
 
     def cut_start(self, offset: int) -> None:
-        """Drop every batch that ends before `offset`."""
+        """Remove every batch whose last offset is below `offset`."""
         self.replace_below(offset, ())
 
     def replace_below(self, offset: int, ranges: Iterable[OffsetRange]) -> None:
-        """Have the batches in `ranges`, in order of offsets, instead of every batch that ends before `offset`."""
+        """Replace every batch whose last offset is below `offset` by the batches in `ranges`, which are in order of offsets."""
         self.become(self.replaced_below(offset, ranges))
 
     def replaced_below(self, offset: int, ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-        """What the runs would be after `replace_below`; nothing changes."""
+        """Return the runs that `replace_below` would produce, without changing anything."""
         left = [run for run in self.as_ranges() if run.end_offset > offset]
         if left:
             place = self.locate(offset)
@@ -189,9 +198,9 @@ class Runs:
         return [OffsetRange(run.start, run.end, run.first_offset, run.end_offset) for run in self._runs]
 
     def become(self, ranges: Iterable[OffsetRange]) -> None:
-        """Be these runs."""
+        """Replace all runs by the runs in `ranges`."""
         before = self._runs[-1] if self._runs else None
-        self._runs = [Run(*given) for given in ranges]
+        self._runs = [Run(*offset_range) for offset_range in ranges]
         if before is None or not self._runs or self._runs[-1].end != before.end:
             self._forget_tail()
         self._tell_need()
@@ -206,5 +215,5 @@ class Runs:
         self._tail_position = 0
 
     def _tell_need(self) -> None:
-        # A later run may lie before an earlier one: where a new leader's log came before what a follower wrote.
+        # A later run may have a lower position than an earlier one, if a follower switched to a leader's older bytes.
         self.store.reader_needs(self._reader, min((run.start for run in self._runs), default=NOTHING_NEEDED))

@@ -1,4 +1,4 @@
-"""Walking over batches by their headers, in a range of positions of a store. Records are never looked at."""
+"""Iteration over batches by their headers, in a range of positions of a store. Records are never read."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from kafkaproto.broker.log.store import Store
 from kafkaproto.records.batch import BatchHeader, read_header
 from kafkaproto.records.headers import HEADER_BYTES, PREFIX_BYTES, walk_headers
 
-# What finding an offset needs of a header: base_offset, batch_length, last_offset_delta.
+# The header fields needed to find an offset: base_offset, batch_length, last_offset_delta.
 _EXTENT = Struct(">qi11xi")
-# The batch that is looked for begins within an index interval; its header may reach over the end of it.
+# The batch begins within an index interval; its header may extend past the end of the interval.
 _FIRST_READ_BYTES = INTERVAL_BYTES + HEADER_BYTES
 
 
 def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of every batch that lies in `start`..`end`, both batch boundaries. Raises StorageError for another end."""
+    """Yield (position, header) of every batch at positions from `start` up to `end`, exclusive.
+
+    A batch must begin at `start`. Raises StorageError if no batch ends at `end`.
+    """
     walked_to = start
     for position, size_bytes, chunk, at in walk_headers(store.read, start, end, first_read_bytes=_FIRST_READ_BYTES):
         walked_to = position + size_bytes
         yield position, read_header(chunk, at)
     if walked_to < end:
-        raise StorageError(f"no whole batch begins at position {walked_to}")
+        raise StorageError(f"no complete batch begins at byte {walked_to} of the log")
 
 
 def base_offset_at(store: Store, position: int) -> int:
-    """The base offset of the batch at `position`."""
+    """Return the base offset of the batch at `position`."""
     return read_header(store.read(position, HEADER_BYTES)).base_offset
 
 
 def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int, int, int]:
-    """The first batch in `position`..`end` whose last offset is not below `offset`: position, size, base offset.
+    """Return (position, size in bytes, base offset) of the first batch that contains `offset` or a later offset.
 
-    `(end, 0, offset)` if there is none.
+    Only batches at positions from `position`, where a batch must begin, up to `end`, exclusive, are searched. Returns `(end, 0, offset)` if
+    none of them qualifies. Raises StorageError if the store no longer has the bytes.
     """
     # Not `walk_headers`: every fetch searches here, and one loop over the chunk saves up to 2.8 % of its instructions.
     unpack = _EXTENT.unpack_from
@@ -49,6 +53,6 @@ def find_batch(store: Store, position: int, end: int, offset: int) -> tuple[int,
                 return position + at, batch_length + PREFIX_BYTES, base_offset
             at += batch_length + PREFIX_BYTES
         if not at:
-            raise StorageError(f"position {position} is no longer in the store")
+            raise StorageError(f"the log no longer contains the bytes from position {position}")
         position += at
     return end, 0, offset

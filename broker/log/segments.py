@@ -1,10 +1,10 @@
-"""The four kinds of segment that a store is made of: where the bytes of a stretch of positions lie.
+"""The four kinds of segment in a store, which hold the bytes of a range of positions.
 
 `MemorySegment` keeps small segments in plain memory, `FileSegment` has a memory file or a temporary file of its own,
-`PieceSegment` borrows a piece of the spill file that all partitions share, and `NamedSegment` is a file of a data
-directory, which outlives the process. All of them are a `Segment`: the store needs no other knowledge of a kind, except
+`PieceSegment` uses a piece of the spill file that all partitions share, and `NamedSegment` is a file in a data
+directory, which outlives the process. All of them implement `Segment`: the store treats all kinds alike, except
 that a `MemorySegment` can move to a file.
-Must never know: batches, offsets, readers, which segment comes next.
+This module does not depend on batches, offsets, readers or the order of segments.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ NO_LIMIT_BYTES = (1 << 63) - 1
 
 
 class Segment(Protocol):
-    """The bytes of positions `base` to `end`. `end` is final once the segment is sealed; until then the store knows it.
+    """Interface of a segment of the store: the bytes at positions from `base` up to `end`, exclusive.
 
-    A segment may continue the one before it: the bytes of one segment of the log then lie in several segments of the
-    store, and `carried_bytes` of them lie in earlier ones. `untimed_ms` is when a batch without a timestamp was last
-    appended, -1 if none was. `has_leftover` says that bytes of a failed append still lie behind the end.
+    Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the
+    store knows the end.
+
+    One segment of the log may extend over several segments of the store; `carried_bytes` of it are in the segments before this one.
+    `untimed_ms` is when a batch without a timestamp was last appended, -1 if none was. `has_leftover` is whether bytes of a failed append
+    are still in the file after the end.
     """
 
     base: int
@@ -42,20 +45,23 @@ class Segment(Protocol):
     has_leftover: bool
 
     def make_room(self, size: int, length: int) -> int:
-        """Make room for `length` bytes behind the first `size`.
+        """Make room for `length` bytes after the `size` bytes that the segment has.
 
-        Returns how many bytes the segment can hold before the next call is due, or 0 if the bytes do not fit.
-        Raises OSError, and StorageError if a leftover cannot be removed.
+        Returns the size up to which the store may append without calling `make_room` again, or 0 if the bytes do not fit. Raises OSError,
+        and StorageError if the bytes of a failed append cannot be removed.
         """
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`, the end so far, within the room that was made. Raises OSError."""
+        """Write `data` at offset `start`, the current end, after the store made room for it with `make_room`. Raises OSError."""
 
     def flush(self) -> None:
-        """Force the bytes to the disk if they are to outlive the process. Raises OSError."""
+        """Force the bytes to the disk if the segment must survive the process. Raises OSError."""
+
+    def flush_append(self, start: int) -> None:
+        """Flush the append at offset `start`, which must be the last one. Raises OSError if the flush fails; then the append is undone."""
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`: nothing follows. Raises StorageError if a leftover cannot be removed."""
+        """End the segment at position `end`: no more bytes are appended. Raises StorageError if bytes of a failed append cannot be removed."""
 
     def region(self, start: int, length: int) -> Region:
         """Return `length` bytes from offset `start`: a copy if they are in plain memory, else a range of the file."""
@@ -64,14 +70,14 @@ class Segment(Protocol):
         """Return a copy of `length` bytes from offset `start`."""
 
     def drop(self) -> None:
-        """Delete the bytes; a range of them that is being sent stays readable."""
+        """Delete the bytes. Ranges of them in responses that are being sent stay readable."""
 
     def close(self) -> None:
-        """Release what the process holds for the segment. A named file stays on the disk."""
+        """Release memory and descriptors of the segment. A named file stays on the disk."""
 
 
 class _Extent:
-    """The positions of a segment, and what all kinds do alike."""
+    """Base class of the kinds of segment: the positions, and the behaviour that they share."""
 
     __slots__ = ("base", "carried_bytes", "end", "has_leftover", "untimed_ms")
 
@@ -85,20 +91,23 @@ class _Extent:
     def flush(self) -> None:
         """Do nothing: the bytes do not outlive the process."""
 
+    def flush_append(self, start: int) -> None:
+        """Do nothing: the bytes do not outlive the process."""
+
     def seal(self, end: int) -> None:
         """End the segment at position `end`."""
         self.end = end
 
     def drop(self) -> None:
-        """Do nothing: the file or the piece is released with the last reference to it."""
+        """Do nothing: the file is released when the last reference to it is gone."""
 
     def close(self) -> None:
-        """Do as `drop` does: only named files are kept."""
+        """Call `drop`, because only named files outlive the process."""
         self.drop()
 
 
 class MemorySegment(_Extent):
-    """Bytes in plain memory, so that ten thousand small partitions need no descriptor."""
+    """Bytes in plain memory, so that thousands of small partitions need no file descriptor."""
 
     __slots__ = ("_budget", "_bytes")
 
@@ -108,7 +117,7 @@ class MemorySegment(_Extent):
         self._bytes: bytearray | None = None
 
     def make_room(self, size: int, length: int) -> int:
-        """Take budget for exactly `length` bytes, if the segment stays small or no more files may be opened."""
+        """Reserve budget for exactly `length` more bytes, if the segment stays small or no more files may be opened; otherwise return 0."""
         budget = self._budget
         if size + length > SMALL_SEGMENT_BYTES and budget.open_files < budget.file_limit:
             return 0
@@ -125,7 +134,7 @@ class MemorySegment(_Extent):
         return self.read(start, length)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes: a view that outlives the call would keep the bytearray from growing."""
+        """Return a copy of `length` bytes. A view would keep the bytearray from growing."""
         return b"" if self._bytes is None else bytes(memoryview(self._bytes)[start : start + length])
 
     def moved_to(self, file: SegmentFile) -> FileSegment:
@@ -145,7 +154,7 @@ class MemorySegment(_Extent):
 
 
 class FileSegment(_Extent):
-    """Bytes in a file of their own without a name: a memory file within the budget, or a temporary file."""
+    """Bytes in an unnamed file that only this segment uses: a memory file within the budget, or a temporary file."""
 
     __slots__ = ("_file",)
 
@@ -154,7 +163,7 @@ class FileSegment(_Extent):
         self._file = file
 
     def make_room(self, size: int, length: int) -> int:
-        """Take budget for a memory file: in large steps, or exactly when the budget runs low."""
+        """Reserve budget for a memory file: in large steps, or exactly what is needed when the budget runs low."""
         file = self._file
         if not file.reserved_bytes:
             return NO_LIMIT_BYTES  # on disk
@@ -171,12 +180,12 @@ class FileSegment(_Extent):
             _write_rest(fd, data, start, written)
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end` and return the budget that it does not use."""
+        """End the segment at position `end` and return the unused part of its reservation to the budget."""
         self.end = end
         self._file.trim(end - self.base)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return a range of the file, which stays open as long as the range lives."""
+        """Return a range of the file, which stays open as long as the range is referenced."""
         return FileRange(self._file, start, length)
 
     def read(self, start: int, length: int) -> bytes:
@@ -185,7 +194,7 @@ class FileSegment(_Extent):
 
 
 class PieceSegment(_Extent):
-    """Bytes in a piece of the spill file: for small segments when memory is used up, and when descriptors are."""
+    """Bytes in a part of the spill file, for small segments when memory or file descriptors are used up."""
 
     __slots__ = ("_piece",)
 
@@ -194,11 +203,11 @@ class PieceSegment(_Extent):
         self._piece = piece
 
     def make_room(self, size: int, length: int) -> int:
-        """Return the size of the piece, or 0 if the bytes do not fit into it."""
+        """Return the size in bytes of the segment's part of the spill file, or 0 if `length` bytes after the first `size` do not fit into it."""
         return self._piece.size if size + length <= self._piece.size else 0
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start` of the piece. Raises OSError."""
+        """Write `data` at offset `start` of this segment's part of the spill file. Raises OSError."""
         piece = self._piece
         fd = piece.file.fileno()
         written = os.pwrite(fd, data, piece.offset + start)
@@ -206,20 +215,20 @@ class PieceSegment(_Extent):
             _write_rest(fd, data, piece.offset + start, written)
 
     def region(self, start: int, length: int) -> FileRange:
-        """Return a range of the spill file; the piece is not lent again as long as the range lives."""
+        """Return a range of the spill file, which is not used for another segment as long as the range is referenced."""
         piece = self._piece
         return FileRange(piece.file, piece.offset + start, length, piece)
 
     def read(self, start: int, length: int) -> bytes:
-        """Return a copy of `length` bytes from offset `start` of the piece."""
+        """Return a copy of `length` bytes from offset `start` of this segment's part of the spill file."""
         return os.pread(self._piece.file.fileno(), length, self._piece.offset + start)
 
 
 class NamedSegment(_Extent):
-    """Bytes in a file of a data directory. The file is created with the first append; `path` is None before.
+    """Bytes in a file of a data directory. The file is created by the first append; `path` is None before.
 
-    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` says that
-    compaction writes it. Bytes behind the end would be read after a restart, so a failed append must leave none.
+    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` says that compaction
+    writes it. Bytes after the end would be read after a restart, so a failed append must leave none.
     """
 
     __slots__ = ("_fd", "_folder", "is_cleaned", "path")
@@ -233,13 +242,13 @@ class NamedSegment(_Extent):
 
     @classmethod
     def found(cls, folder: SegmentFolder, on_disk: SegmentOnDisk, now_ms: int) -> NamedSegment:
-        """Return the segment of a file that an earlier process left. All that is known of its age is that it exists now."""
+        """Return the segment for a file that an earlier process left. `now_ms` counts as the time of its last append, which is unknown."""
         segment = cls(on_disk.base, 0, folder, on_disk.is_cleaned)
         segment.path, segment.end, segment.untimed_ms = on_disk.path, on_disk.base + on_disk.size_bytes, now_ms
         return segment
 
     def make_room(self, size: int, length: int) -> int:
-        """Open the file to append at offset `size`. Raises OSError, and StorageError if a leftover cannot be removed."""
+        """Open the file to append at offset `size`. Raises OSError, and StorageError if bytes of a failed append cannot be removed."""
         self._open_to_append(size)
         return NO_LIMIT_BYTES
 
@@ -252,10 +261,7 @@ class NamedSegment(_Extent):
             if written != len(data):
                 _write_rest(self._fd, data, start, written)
         except OSError:
-            self._fd = -1
-            self.has_leftover = True
-            with suppress(OSError, StorageError):
-                self._open_to_append(start)
+            self._undo(start)
             raise
 
     def flush(self) -> None:
@@ -263,8 +269,16 @@ class NamedSegment(_Extent):
         if self.path is not None:
             os.fsync(self._open(self.path).fileno())
 
+    def flush_append(self, start: int) -> None:
+        """Force the bytes to the disk, or remove those from offset `start` on and raise OSError."""
+        try:
+            self.flush()
+        except OSError:
+            self._undo(start)
+            raise
+
     def seal(self, end: int) -> None:
-        """End the segment at position `end`. Raises StorageError if a leftover cannot be removed."""
+        """End the segment at position `end`. Raises StorageError if bytes of a failed append cannot be removed."""
         if self.has_leftover:
             self._open_to_append(end - self.base)
         self.end = end
@@ -276,7 +290,7 @@ class NamedSegment(_Extent):
         self.end = end
 
     def region(self, start: int, length: int) -> Region:
-        """Return a range of the file, which stays open as long as the range lives. Raises OSError."""
+        """Return a range of the file, which stays open as long as the range is referenced. Raises OSError."""
         return b"" if self.path is None else FileRange(self._open(self.path), start, length)
 
     def read(self, start: int, length: int) -> bytes:
@@ -290,20 +304,29 @@ class NamedSegment(_Extent):
             self.path = None
 
     def close(self) -> None:
-        """Leave the file to the next process."""
+        """Close the file and keep it for the next process."""
         if self.path is not None:
             self._folder.pool.release(self.path)
             self.path = None
 
+    def _undo(self, start: int) -> None:
+        """Remove the bytes from offset `start` on. If the disk refuses, set `has_leftover`; they are then removed before the next append."""
+        self._fd = -1
+        self.has_leftover = True
+        with suppress(OSError, StorageError):
+            self._open_to_append(start)
+
     def _open_to_append(self, size: int) -> None:
-        """Open the file and remove what a failed append left behind the first `size` bytes."""
+        """Open the file and remove bytes of a failed append after the first `size` bytes."""
         if self.path is None:
             self.path = self._folder.path_of(self.base, self.is_cleaned)
         if self.has_leftover:
             try:
                 self.truncate(self.base + size)
             except OSError as error:
-                raise StorageError(f"cannot remove what a failed append left in {self.path.name}: {error}") from error
+                raise StorageError(
+                    f"cannot remove the bytes that a failed append left in {self.path.name}: {error}"
+                ) from error
             self.has_leftover = False
         self._fd = self._open(self.path).fileno()
 
@@ -311,17 +334,17 @@ class NamedSegment(_Extent):
         return self._folder.pool.open(path, self._evicted)
 
     def _evicted(self, _: Path) -> None:
-        """Note that the pool closed the file."""
+        """Forget the open file, because the pool closed it."""
         self._fd = -1
 
 
 def grant_bytes(size: int) -> int:
-    """Return how much budget a memory file of `size` bytes takes at a time: it doubles, up to 1 MiB."""
+    """Return by how many bytes a memory file of `size` bytes extends its reservation: by `size`, but at least 128 KiB and at most 1 MiB."""
     return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
 
 
 def _write_rest(fd: int, data: Data, start: int, written: int) -> None:
-    """Write what a signal or a filling disk kept `pwrite` from writing at once. Raises OSError."""
+    """Write the rest of `data` when `pwrite` wrote only `written` bytes, because of a signal or a full disk. Raises OSError."""
     rest = memoryview(data)[written:]
     while rest:
         if not written:

@@ -1,11 +1,11 @@
 """The bytes of one partition, appended once and shared by all its replicas.
 
-A position is a logical byte address: it never changes its meaning and is never used again. The bytes lie in segments of
-four kinds (see `segments`) without a gap between them. A segment starts in plain memory, moves to a memory file when it
-is larger than 64 KiB, and continues on disk when the budget for memory is used up. In a data directory every segment is
-a named file. A batch lies in one segment, and a read never leaves one (F-14).
-The store carries the sparse index of its batches, which lives and shrinks with the bytes.
-Must never know: epochs, replicas (they are numbered readers that still need a position), what is in a batch.
+A position is a logical byte address: it never changes its meaning and is never used again. The bytes are in segments of four kinds (see
+`segments`) without a gap between them. A segment starts in plain memory, moves to a memory file when it exceeds 64 KiB, and continues on
+disk when the memory budget is used up. In a data directory every segment is a named file. A batch is in one segment, and a read never
+crosses the end of a segment (F-14). The store also holds the sparse index of its batches, and removes entries together with their bytes.
+This module does not depend on epochs or the content of a batch, nor on replicas: to the store a replica is a numbered reader that needs the
+bytes from some position on.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ NO_FLUSH = (1 << 63) - 1
 
 
 class Store:
-    """Append-only bytes with lasting positions. `end_position` is where the next append goes.
+    """Append-only bytes with permanent positions. `end_position` is the position of the next append.
 
-    `segment_bytes` may change at any time; it counts for the appends that follow.
+    `segment_bytes` may change at any time; it applies to later appends.
     """
 
     __slots__ = (
@@ -72,11 +72,11 @@ class Store:
         self.budget = budget
         self.folder = folder
         self.flush_messages = NO_FLUSH
-        """After so many records named files are forced to the disk (flush.messages)."""
+        """The number of records after which named files are forced to the disk (flush.messages)."""
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
-        """Identifies the open segment of the log, which may continue in several segments of the store."""
+        """The number of the active segment of the log. It increases with each one; a segment of the log may be several of the store."""
         self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._needs: list[int] = []
@@ -87,7 +87,7 @@ class Store:
     # Writing
 
     def append(self, data: Data) -> int:
-        """Append `data` (bytes of one batch) and return its position. Raises StorageError with nothing appended."""
+        """Append `data` (bytes of one batch) and return its position. Raises StorageError; then nothing was appended."""
         position = self.end_position
         length = len(data)
         end = position + length
@@ -96,14 +96,14 @@ class Store:
                 self._make_room(length, end)
             self.last.write(data, position - self._base)
         except OSError as error:
-            raise StorageError(f"cannot append {length} bytes: {error}") from error
+            raise StorageError(f"cannot append {length} bytes to the log: {error}") from error
         self.end_position = end
         return position
 
     def _make_room(self, length: int, end: int) -> None:
-        """Make the last segment one that takes `length` more bytes, up to position `end`.
+        """Ensure that the last segment can take `length` more bytes, which end before position `end`.
 
-        A segment takes one batch of any size; after that it ends at `segment_bytes`.
+        An empty segment takes a batch of any size; otherwise a segment ends when it would exceed `segment_bytes`.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -114,13 +114,15 @@ class Store:
             self._leave_memory(length)
             room = self.last.make_room(self.end_position - self._base, length)
         room = min(room, self.segment_bytes - self.last.carried_bytes)
-        self._room_end = max(end, self._base + room)  # most often `end` itself: an int less for each small partition
+        self._room_end = max(
+            end, self._base + room
+        )  # mostly `end` itself, which saves an int object for each small partition
 
     def _leave_memory(self, length: int) -> None:
-        """Move the last segment to a file with room for `length` more bytes, or continue it in one.
+        """Move the last segment to a file with room for `length` more bytes, or continue it in a file.
 
-        A. in a memory file, if the budget allows; bytes in plain memory move there. Otherwise they stay, and it continues
-        B. in a piece of the spill file, if it is small or a descriptor would be missing for a connection;
+        A. If the budget allows, a memory file; bytes in plain memory move to it. Otherwise the bytes stay in memory, and the segment continues
+        B. in a part of the spill file, if it is small or connections need the remaining descriptors;
         C. in a temporary file.
         """
         if not isinstance(self.last, MemorySegment):
@@ -140,45 +142,61 @@ class Store:
             self.segments[-1] = last.moved_to(file or open_temporary_file(budget))
         self._use_last_segment()
 
-    def appended(self, messages: int) -> None:
-        """Count `messages` appended records and flush if it is time (flush.messages)."""
-        self._unflushed += messages
-        if self._unflushed >= self.flush_messages:
-            self.flush()
+    def flush_append(self, position: int, records: int) -> None:
+        """Flush the last append, of `records` records at `position`, if flush.messages is reached.
+
+        Raises StorageError if the flush fails; then the append is undone.
+        """
+        unflushed = self._unflushed + records
+        if unflushed < self.flush_messages:
+            self._unflushed = unflushed
+            return
+        try:
+            self.last.flush_append(position - self._base)
+        except OSError as error:
+            self.end_position = self._room_end = position
+            raise StorageError(f"cannot flush the log: {error}") from error
+        self._unflushed = 0
 
     def flush(self) -> None:
-        """Force the open segment to the disk if it is a named file; earlier ones were flushed when they were sealed."""
+        """Force the open segment to the disk if it is a named file. Raises StorageError; then the next flush tries it again.
+
+        If flush.messages is set, earlier segments were flushed when they ended.
+        """
+        try:
+            self.last.flush()
+        except OSError as error:
+            raise StorageError(f"cannot flush the log: {error}") from error
         self._unflushed = 0
-        self.last.flush()
 
     @property
     def open_bytes(self) -> int:
-        """The size of the log's segment that the next append goes to."""
+        """Return the size in bytes of the active segment of the log."""
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
-        """Start a segment with the next append. Raises StorageError."""
+        """Start a new segment with the next append. Raises StorageError."""
         if self.open_bytes:
             self._start_segment(0, is_cleaned=self._is_cleaning)
             self.segment_number += 1
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Put what is appended in this context into segments of its own; the open segment continues afterwards."""
+        """Append to separate segments within this context, as compaction does. Appends after it belong to the same segment of the log as before."""
         open_bytes, number = self.open_bytes, self.segment_number
-        # Also where the last segment is empty: a failed append may have left a file under the other name.
+        # Also if the last segment is empty: a failed append may have left a file under the other name.
         self._start_segment(0, is_cleaned=True)
         self._is_cleaning = True
         try:
             yield
         finally:
             self._is_cleaning = False
-            self.last.has_leftover = False  # a file with a leftover is one that no replica will use
+            self.last.has_leftover = False  # no replica will use the file with the leftover
             self._start_segment(open_bytes, is_cleaned=False)
             self.segment_number = number
 
     def _start_segment(self, carried_bytes: int, *, is_cleaned: bool) -> None:
-        """Seal the last segment, or drop it if it is empty, and start another."""
+        """Seal the last segment, or drop it if it is empty, and start a new segment. Raises StorageError; then the last segment continues."""
         last = self.last
         if last.base == self.end_position:
             last.drop()
@@ -193,7 +211,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment that the next append goes to. It takes bytes up to `_room_end` without being asked for room."""
+        """The segment for the next append. Up to position `_room_end` it takes bytes without a call of `make_room`."""
         self._base: int = self.last.base
         self._room_end = self._base
 
@@ -205,12 +223,12 @@ class Store:
     # Reading
 
     def region(self, position: int, length: int) -> Region:
-        """Return `length` bytes from `position`, within one segment: `bytes` from memory, else a range of its file."""
+        """Return `length` bytes from `position`, all of one segment: as `bytes` if in plain memory, otherwise as a range of the segment's file."""
         segment = self.segment_at(position)
         return segment.region(position - segment.base, length)
 
     def read(self, position: int, length: int) -> bytes:
-        """Return up to `length` bytes from `position`: fewer at the end of the segment, none before the start."""
+        """Return `length` bytes from `position`, or fewer if the segment ends before; none if `position` is below `start_position`."""
         if position < self._bases[0]:
             return b""
         segment = self.segment_at(position)
@@ -218,13 +236,16 @@ class Store:
         return segment.read(position - segment.base, min(length, end - position))
 
     def segment_end(self, position: int) -> int:
-        """Return where the segment that holds `position` ends (so far)."""
+        """Return the position after the last byte of the segment that holds `position`."""
         if position >= self._base:
             return self.end_position
         return self.segment_at(position).end
 
     def boundaries(self, start: int, end: int) -> Iterator[tuple[int, bool]]:
-        """Cut the positions `start`..`end` where segments begin: (position, whether a log's segment begins there)."""
+        """Yield (position, is_start) for each segment of the store that has bytes from `start` up to `end`, exclusive.
+
+        position: where the segment begins, or `start` if it begins before. is_start: whether a segment of the log begins at this position.
+        """
         for segment in self.segments[bisect_right(self._bases, start) - 1 :]:
             if segment.base >= end:
                 return
@@ -236,21 +257,21 @@ class Store:
             return self.last
         return self.segments[bisect_right(self._bases, position) - 1]
 
-    # Giving space back
+    # Releasing space
 
     def add_reader(self) -> int:
-        """Return the number of a new reader (a replica), which needs nothing yet."""
+        """Return the number of a new reader (a replica), which does not need any bytes yet."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
     def reader_needs(self, reader: int, position: int) -> None:
-        """Note that `reader` needs nothing before `position`, and drop what no reader needs."""
+        """Set the position before which `reader` needs no bytes, and drop the bytes that no reader needs."""
         self._needs[reader] = position
         self.drop_before(min(self._needs))
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Remove the readers that are added in this context at its end, and drop nothing until then."""
+        """Return a context that drops no bytes, and at its end removes the readers added in it."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:
@@ -259,10 +280,14 @@ class Store:
             del self._needs[readers:]
 
     def drop_before(self, position: int) -> None:
-        """Drop the whole segments before `position`; a range of them that is being sent stays readable."""
+        """Drop the whole segments before `position`, unless the folder must keep all files now (`FilePool.keeps_segments`).
+
+        Ranges of dropped segments in responses that are being sent stay readable.
+        """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return
         if self.end_position <= position and not self.last.has_leftover:
+            self._unflushed = 0  # a flush of bytes that are deleted next is useless and can fail
             self.roll()
         dropped = 0
         while dropped < len(self.segments) - 1 and self.segments[dropped].end <= position:
@@ -275,10 +300,10 @@ class Store:
 
     @property
     def start_position(self) -> int:
-        """The first position that can still be read."""
+        """Return the first position that can still be read."""
         return self._bases[0]
 
-    # Taking over and ending
+    # Recovery and shutdown
 
     def resume(self, segments: Sequence[Segment], end_position: int) -> None:
         """Replace all segments by `segments` (at least one, in the order of positions).
@@ -293,13 +318,13 @@ class Store:
         self._use_last_segment()
 
     def leave(self) -> None:
-        """Release what the process holds and leave named files to the next process."""
+        """Release memory and descriptors. Named files stay on the disk for the next process."""
         for segment in self.segments:
             segment.close()
         self.resume([self._empty_segment(0)], self.end_position)
 
     def close(self) -> None:
-        """Delete everything. Positions continue from where they were."""
+        """Delete all bytes. Positions of later appends continue from the current end."""
         for segment in self.segments:
             segment.drop()
         self.resume([self._empty_segment(0)], self.end_position)

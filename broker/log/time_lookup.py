@@ -1,7 +1,7 @@
-"""Offsets by timestamp (ListOffsets, KIP-33, KIP-79, KIP-734; rules L-6, L-7).
+"""Look-up of offsets by timestamp (ListOffsets, KIP-33, KIP-79, KIP-734; rules L-6, L-7).
 
-The index leaves a few ranges of positions, the headers in them a few batches, and only those are opened.
-Must never know: isolation, high watermarks, epochs other than a batch's own.
+The index narrows the search to a few ranges of positions, and the headers there narrow it to a few batches. Only these are decoded.
+This module does not depend on isolation levels, high watermarks, or epochs other than those in the batches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkaproto.records.batch import NO_TIMESTAMP, BatchHeader, records
 
 
 class FoundRecord(NamedTuple):
-    """A record by its timestamp (ms) and offset, with the leader epoch of its batch."""
+    """A record's timestamp (ms) and offset, with the leader epoch of its batch."""
 
     timestamp: int
     offset: int
@@ -24,20 +24,20 @@ class FoundRecord(NamedTuple):
 
 
 def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> FoundRecord | None:
-    """The first record in offset order, from the log start on, whose timestamp is not below `timestamp` (L-6)."""
+    """Return the first record from the log start on whose timestamp is not below `timestamp` (ms), None if there is none (L-6)."""
     store = runs.store
     for start, end in runs.ranges(log_start_offset):
         for span_start, span_end in store.index.spans_reaching(start, end, timestamp):
             for position, header in headers(store, span_start, span_end):
                 if header.max_timestamp >= timestamp:
-                    for found in _found(store, position, header):
-                        if found.timestamp >= timestamp and found.offset >= log_start_offset:
-                            return found
+                    for record in _records(store, position, header):
+                        if record.timestamp >= timestamp and record.offset >= log_start_offset:
+                            return record
     return None
 
 
 def largest_timestamp(store: Store, start: int, end: int) -> int:
-    """The largest timestamp of the batches in positions `start`..`end`, -1 if none has one."""
+    """Return the largest timestamp (ms) of the batches at positions from `start` up to `end`, exclusive; -1 if no batch has one."""
     return max(
         (
             header.max_timestamp
@@ -49,7 +49,7 @@ def largest_timestamp(store: Store, start: int, end: int) -> int:
 
 
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
-    """The first record with the largest timestamp, of the earliest batch that has it (L-7)."""
+    """Return the first record with the largest timestamp of the log, None if there is no record (L-7)."""
     store = runs.store
     best: tuple[int, BatchHeader] | None = None
     for start, end in runs.ranges(log_start_offset):
@@ -60,10 +60,10 @@ def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
     if best is None:
         return None
     position, header = best
-    candidates = _found(store, position, header)
-    return next((found for found in candidates if found.timestamp == header.max_timestamp), None)
+    candidates = _records(store, position, header)
+    return next((record for record in candidates if record.timestamp == header.max_timestamp), None)
 
 
-def _found(store: Store, position: int, header: BatchHeader) -> Iterator[FoundRecord]:
+def _records(store: Store, position: int, header: BatchHeader) -> Iterator[FoundRecord]:
     for record in records(store.read(position, header.size)):
         yield FoundRecord(record.timestamp, record.offset, header.partition_leader_epoch)

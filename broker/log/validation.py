@@ -1,11 +1,9 @@
-"""Whether the bytes that a client produced to one partition may be appended, in the order in which Kafka judges.
+"""Validation of the bytes that a client produces to one partition, in Kafka's order of checks.
 
-`ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to
-P-12. A batch that is not compressed, for a topic with default settings, pays for the 61-byte header and the checksum;
-its records are opened only when a setting asks for it. So those that are malformed in spite of a right checksum reach
-the log, and consumers.
-What requests before version 3 carry is judged in `old_messages`.
-Must never know: offsets of the log, producers' sequences, the topic's name.
+Follows `ProduceRequest.validateRecords`, `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka; rules P-4, P-8 to P-12. For
+an uncompressed batch and a topic with default settings, only the 61-byte header and the checksum are checked; records are decoded only if
+a setting requires it. So malformed records with a correct checksum reach the log, and consumers. `old_messages` validates requests before
+version 3. This module does not depend on log offsets, producers' sequences or the topic's name.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ _ATTRIBUTES_AT = 21
 _UP_TO_MAGIC_BYTES = _MAGIC_AT + 1
 _ANY_TIMESTAMP = (1 << 63) - 1
 _SHOWN_ERRORS = 3
-# What a topic's compression.type asks for; "producer" is not here: batches stay as they came.
+# Codecs by the topic's compression.type, without "producer", which keeps the batch's codec.
 CODECS = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
@@ -61,10 +59,10 @@ CODECS = {
 
 @dataclass(slots=True, frozen=True)
 class TopicLimits:
-    """The settings of a topic that decide about its batches, under Kafka's names with units.
+    """The settings of a topic that affect validation, under Kafka's names with units.
 
     `timestamp_before_max_ms`, `timestamp_after_max_ms`: how far a CreateTime record may be from the broker's time,
-    2**63 - 1 for any. `compression_type`: "producer" or the codec that batches must have.
+    2**63 - 1 for no limit. `compression_type`: "producer" or the codec that batches must have.
     """
 
     max_message_bytes: int = 1048588
@@ -77,7 +75,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Whether single records must be looked at."""
+        """Return whether these settings require checks of single records."""
         if self.compact:
             return True
         return (
@@ -86,21 +84,21 @@ class TopicLimits:
 
 
 class Valid(NamedTuple):
-    """A batch as it is to be appended, writable, and its header."""
+    """A validated batch in a writable buffer, ready to be appended, and its header."""
 
     batch: memoryview
     header: BatchHeader
 
 
 def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms: int) -> Valid:
-    """Both halves of the judgement at once: `only_batch`, then `judge`. Raises InvalidBatch."""
+    """Validate the bytes of a Produce request for one partition (`only_batch`, then `judge`). Raises InvalidBatch."""
     return judge(only_batch(produced, produce_version), limits, now_ms)
 
 
 def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
-    """One whole batch of magic 2 as its topic's settings see it, ready to be appended. Raises InvalidBatch.
+    """Validate one whole batch of magic 2 against its topic's settings, and return it ready to be appended. Raises InvalidBatch.
 
-    A LogAppendTime topic has `now_ms` stamped into it (P-12).
+    If the topic uses LogAppendTime, `now_ms` is written into the batch (P-12).
     """
     header = _checked_header(batch, limits)
     _check_claims(header)
@@ -111,7 +109,7 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
         deque(_opened(batch, header), maxlen=0)
     codec = CODECS.get(limits.compression_type, compression)
     if codec != compression:
-        batch, header = _compressed_anew(batch, header, Compression(codec), limits)
+        batch, header = _recompressed(batch, header, Compression(codec), limits)
     elif claims_log_time:
         batch, header = _with_clients_time(batch, header)
     if batch.readonly:
@@ -124,10 +122,10 @@ def judge(batch: memoryview, limits: TopicLimits, now_ms: int) -> Valid:
 
 
 def only_batch(data: Buffer, version: int) -> memoryview:
-    """P-4, what a Produce request of `version`, 3 or later, may carry for one partition: exactly one batch, of magic 2.
+    """Return the single batch of magic 2 that a Produce request of `version` 3 or later carries for a partition (P-4).
 
-    Judged by the request alone, before the partition is asked. Bytes after the batch that make no batch are left off.
-    Raises InvalidBatch that knows no log start offset.
+    The check depends on the request alone, not on the partition. An incomplete batch after the first is ignored. Raises InvalidBatch; its
+    response has no log start offset.
     """
     produced = memoryview(data)
     size_bytes = _batch_size(produced, 0)
@@ -135,24 +133,31 @@ def only_batch(data: Buffer, version: int) -> memoryview:
         raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
     magic = produced[_MAGIC_AT]
     if magic != MAGIC:
-        raise _refused_early(ErrorCode.INVALID_RECORD, f"Produce version {version} must carry magic 2, not {magic}.")
+        raise _refused_early(
+            ErrorCode.INVALID_RECORD,
+            f"Produce requests of version {version} must contain batches of magic 2 (got magic {magic}).",
+        )
     batch = produced[:size_bytes]
     if version < 7 and size_bytes >= HEADER_BYTES:
         codec = read_header(batch).compression
         if codec == Compression.ZSTD:
             raise _refused_early(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce version {version} cannot carry zstd."
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"Produce requests of version {version} cannot contain batches compressed with zstd.",
             )
         if codec > Compression.ZSTD:
-            raise _refused_early(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no compression {codec}.")
+            raise _refused_early(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"Unknown compression type {codec}; known types are 0 (none) to 4 (zstd).",
+            )
     if _batch_size(produced, size_bytes) is not None:
         raise _refused_early(ErrorCode.INVALID_RECORD, "A produce request must carry one record batch per partition.")
     return batch
 
 
 def is_transactional(data: Buffer) -> bool:
-    """Whether the first batch is part of a transaction. Raises InvalidBatch with 2 where no batch can begin."""
-    if (  # nearly always, and every produce request asks
+    """Return whether the first batch is part of a transaction. Raises InvalidBatch with error 2 if `data` cannot begin with a batch."""
+    if (  # nearly always true; this runs for every produce request
         len(data) > HEADER_BYTES
         and data[_MAGIC_AT] == MAGIC
         and len(data) >= _BASE_AND_LENGTH.unpack_from(data)[1] + PREFIX_BYTES > HEADER_BYTES
@@ -166,38 +171,47 @@ def is_transactional(data: Buffer) -> bool:
 
 
 def _batch_size(produced: memoryview, at: int) -> int | None:
-    """The size on the wire of the complete batch that begins at `at`; None if there is none."""
+    """Return the size in bytes of the batch that begins at index `at`, None if it is incomplete. Raises InvalidBatch for a bad size or magic."""
     left = len(produced) - at
     if left < PREFIX_BYTES:
         return None
     batch_length: int = _BASE_AND_LENGTH.unpack_from(produced, at)[1]
     if batch_length < _SMALLEST_BODY_BYTES:
-        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"A batch length of {batch_length} bytes cannot be.")
+        raise _refused_early(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"A batch length of {batch_length} bytes is too small; at least {_SMALLEST_BODY_BYTES} are needed.",
+        )
     if left < _UP_TO_MAGIC_BYTES:
         return None
     magic = produced[at + _MAGIC_AT]
     if magic > MAGIC:
-        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"Unknown magic {magic}.")
+        raise _refused_early(ErrorCode.CORRUPT_MESSAGE, f"Unknown magic {magic} of a batch; known are 0 to {MAGIC}.")
     return batch_length + PREFIX_BYTES if left >= batch_length + PREFIX_BYTES else None
 
 
 def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
-    """P-8: base offset 0, not too large, checksum right; in this order."""
+    """Return the batch's header. Raises InvalidBatch for an invalid base offset, size, checksum or compression type, in this order (P-8)."""
     if _BASE_AND_LENGTH.unpack_from(batch)[0] != 0:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, "The base offset of a produced batch must be 0.")
     check_size(len(batch), limits)
     if len(batch) < HEADER_BYTES:
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, f"A batch of {len(batch)} bytes has no room for its header.")
+        raise InvalidBatch(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"A batch of {len(batch)} bytes is too small for its header of {HEADER_BYTES} bytes.",
+        )
     header = read_header(batch)
     if not check_crc(batch):
         raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch is wrong.")
     if header.compression > Compression.ZSTD:
-        raise InvalidBatch(ErrorCode.UNKNOWN_SERVER_ERROR, f"There is no compression {header.compression}.")
+        raise InvalidBatch(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"Unknown compression type {header.compression}; known types are 0 (none) to 4 (zstd).",
+        )
     return header
 
 
 def check_size(size_bytes: int, limits: TopicLimits) -> None:
-    """P-8: max.message.bytes counts for each batch or message."""
+    """Check the size of a batch or message against max.message.bytes (P-8). Raises InvalidBatch."""
     if size_bytes > limits.max_message_bytes:
         raise InvalidBatch(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -206,7 +220,7 @@ def check_size(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
-    """P-11."""
+    """Check the size of a batch against segment.bytes (P-11). Raises InvalidBatch."""
     if size_bytes > limits.segment_bytes:
         raise InvalidBatch(
             ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -215,14 +229,16 @@ def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def _check_claims(header: BatchHeader) -> None:
-    """P-9: what a client's header may not say."""
+    """Check the header fields that describe the records and the producer (P-9). Raises InvalidBatch."""
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
-            f"The batch tells {header.record_count} records, its offsets {header.last_offset_delta + 1}.",
+            f"The batch announces {header.record_count} records, but offsets for {header.last_offset_delta + 1}.",
         )
     if not header.compression and header.record_count * _SMALLEST_RECORD_BYTES > header.size - HEADER_BYTES:
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{header.record_count} records do not fit in this batch.")
+        raise InvalidBatch(
+            ErrorCode.INVALID_RECORD, f"{header.record_count} records do not fit in a batch of {header.size} bytes."
+        )
     if header.is_control:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, "Clients may not write control batches.")
     if header.producer_id >= 0 and header.base_sequence < 0:
@@ -233,7 +249,7 @@ def _check_claims(header: BatchHeader) -> None:
 
 
 def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, now_ms: int) -> None:
-    """P-10: every record is judged, and every refused one is told."""
+    """Check every record. Raises InvalidBatch, which names every rejected record (P-10)."""
     errors: list[RecordError] = []
     bad_timestamp = False
     for index, record in enumerate(_opened(batch, header)):
@@ -250,7 +266,7 @@ def check_records(batch: memoryview, header: BatchHeader, limits: TopicLimits, n
         )
     if errors:
         shown = "; ".join(f"{error.batch_index}: {error.message}" for error in errors[:_SHOWN_ERRORS])
-        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{len(errors)} records were refused. {shown}", errors)
+        raise InvalidBatch(ErrorCode.INVALID_RECORD, f"{len(errors)} records were rejected. {shown}", errors)
 
 
 def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, now_ms: int) -> str | None:
@@ -265,17 +281,17 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return a batch that called its timestamps the log's with its client's timestamps (P-12)."""
+    """Return the batch with the timestamp type CreateTime, for a producer that set LogAppendTime although the topic uses CreateTime (P-12)."""
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
     _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))
     return Valid(memoryview(corrected), read_header(corrected))
 
 
-def _compressed_anew(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
-    """P-12: the same records in the topic's codec; the new size counts as the old one did.
+def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, limits: TopicLimits) -> Valid:
+    """Return the batch with its records compressed in the topic's codec (P-12). The new size is checked against the limit, too.
 
-    The records of a batch that says that a log set its time have that time, as for any reader.
+    If the batch is marked LogAppendTime, each record gets the batch's time as its timestamp, which is what consumers would see.
     """
     fixed_ms = header.max_timestamp if header.is_log_append_time else None
     rebuilt = build_batch(
@@ -294,7 +310,7 @@ def _compressed_anew(batch: memoryview, header: BatchHeader, codec: Compression,
 
 
 def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
-    """The records; P-9 if they are damaged."""
+    """Return an iterator over the decoded records of a batch. Raises InvalidBatch if they are damaged (P-9)."""
     try:
         yield from records(batch)
     except DecodeError as error:
@@ -303,5 +319,5 @@ def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
 
 
 def _refused_early(error_code: ErrorCode, message: str) -> InvalidBatch:
-    """An error before the log is asked: the answer knows no log start offset (P-2)."""
+    """Return the error for a check made before the log is used; its response has no log start offset (P-2)."""
     return InvalidBatch(error_code, message, before_append=True)

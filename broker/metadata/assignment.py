@@ -1,6 +1,6 @@
-"""Where replicas go: leaders round the brokers, replicas on distinct racks while there are any (`StripedReplicaPlacer`).
+"""Placement of replicas: each broker in turn leads a partition, and replicas are on distinct racks as far as possible (`StripedReplicaPlacer`).
 
-Deterministic on purpose: partition p of a new topic is led by the p-th broker, so that a test can know it beforehand.
+The placement is deterministic: the p-th broker leads partition p of a new topic, so that a test knows it beforehand.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 
 def by_turns_of_racks(racks: Mapping[int, str | None]) -> list[int]:
-    """Broker ids in an order in which neighbours differ in rack as far as possible; by id where racks do not matter."""
+    """Return broker ids in an order in which neighbours are on different racks as far as possible; ordered by id if no broker has a rack."""
     groups: dict[str | None, list[int]] = {}
     for broker_id in sorted(racks):
         groups.setdefault(racks[broker_id], []).append(broker_id)
@@ -27,10 +27,11 @@ def assign(
     first: int = 0,
     down: Collection[int] = (),
 ) -> list[tuple[int, ...]]:
-    """Replicas of each partition, the preferred leader first. `first`: number of the first partition (for added partitions).
+    """Return the replicas of each partition, the preferred leader first.
 
-    Each round over the brokers shifts the followers by one, so that the partitions of a dead leader spread over the others.
-    Brokers that are `down` lead nothing, and follow where their rack has no other broker left. One must not be.
+    first: the number of the first partition to assign, when partitions are added to a topic. With each round over the brokers the
+    followers shift by one, so that the partitions of a stopped leader spread over the other brokers. Brokers in `down` lead nothing, and
+    follow only where their rack has no other broker. At least one broker must be up.
     """
     order = by_turns_of_racks(racks)
     leaders = [broker_id for broker_id in order if broker_id not in down]
@@ -45,17 +46,17 @@ def assign(
     return result
 
 
-def _spread(candidates: list[int], wanted: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
-    """The first `wanted` of `candidates`, but none from a rack that has one already while there is another rack."""
+def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
+    """Return the first `count` candidates, using each rack once before any rack is used again."""
     chosen: list[int] = []
     left = candidates
-    while left and len(chosen) < wanted:
+    while left and len(chosen) < count:
         used = {racks[broker_id] for broker_id in chosen}
         if used >= {racks[broker_id] for broker_id in left}:
-            # A round over the racks is complete, or begins: each may give one more.
+            # Every rack was used: each of them may be used again.
             used = set()
         for broker_id in left:
-            if racks[broker_id] not in used and len(chosen) < wanted:
+            if racks[broker_id] not in used and len(chosen) < count:
                 used.add(racks[broker_id])
                 chosen.append(broker_id)
         left = [broker_id for broker_id in left if broker_id not in chosen]

@@ -1,6 +1,6 @@
-"""Leaderships go back to preferred replicas by themselves after a while (`maybeBalancePartitionLeaders`).
+"""Return of leaderships to preferred replicas at regular intervals (`maybeBalancePartitionLeaders`).
 
-Must never know how an election is made: the controller makes it, or refuses.
+This module does not depend on how an election works: the controller performs or rejects it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def is_imbalanced(state: PartitionState) -> bool:
-    """Another than the preferred replica leads, and that one is in sync."""
+    """Return whether a partition has a leader other than its preferred replica, although that is in sync."""
     return state.leader not in (state.replicas[0], NO_LEADER) and state.replicas[0] in state.isr
 
 
 class LeaderBalance:
-    """Looks once per interval while a partition is not led by its preferred replica; costs no event while all are.
+    """Elects preferred replicas at a fixed interval as long as some partition is imbalanced; otherwise no timer is set.
 
-    enabled, interval_ms: asked at each look, as both settings may change.
+    enabled, interval_ms: functions that return the current settings, called at each check.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class LeaderBalance:
         self._timer: Timer | None = None
 
     def image_changed(self, new: Image, changed: Sequence[str]) -> None:
-        """Plan a look if one of the changed topics has a partition that is not led by its preferred replica."""
+        """Schedule a check if a changed topic has an imbalanced partition."""
         if self._timer is None and any(
             is_imbalanced(p) for t in changed if t in new.topics for p in new.topics[t].partitions
         ):
@@ -49,11 +49,11 @@ class LeaderBalance:
     def _look(self, now_ms: int) -> None:
         self._timer = None
         topics = self._controller.image.topics.values()
-        wanted = [(topic.name, p.index) for topic in topics for p in topic.partitions if is_imbalanced(p)]
-        if not wanted:
+        imbalanced = [(topic.name, p.index) for topic in topics for p in topic.partitions if is_imbalanced(p)]
+        if not imbalanced:
             return
         if self._enabled():
-            for name, index in wanted:
+            for name, index in imbalanced:
                 self._elect(name, index)
         if self._timer is None and any(
             is_imbalanced(p) for t in self._controller.image.topics.values() for p in t.partitions
@@ -64,4 +64,4 @@ class LeaderBalance:
         try:
             self._controller.elect_preferred(name, index)
         except KafkaError:
-            return  # it cannot lead now; it is asked again next time
+            return  # The preferred replica cannot lead now; the next check tries again.

@@ -1,6 +1,6 @@
-"""The controller: the only one who changes the cluster's image. Topics, elections, in-sync replicas (`ReplicationControlManager`).
+"""The controller, the only component that changes the cluster's metadata: topics, elections, in-sync replicas (`ReplicationControlManager`).
 
-Every change is one new image, which the brokers take over. Knows no log and no time: what a replica holds is the nodes' affair.
+Every change makes one new image, which the brokers apply. This module does not depend on logs or time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from kafkaproto.broker.config.values import ClusterConfig, check_topic_settings
+from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.election import among_the_living
@@ -17,15 +17,15 @@ from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerS
 from kafkaproto.error_codes import ErrorCode
 
 ImageChange = Callable[[Image, Image, Sequence[str]], None]
-"""(old image, new image, names of topics that changed, came or went)"""
+"""A function called with (old image, new image, names of the topics that were changed, created or deleted)."""
 
 
 class Controller:
-    """Holds `image`.
+    """Holds the current metadata image and changes it.
 
-    take_over: called after each change, to have the brokers take over the new image.
-    remember: called before a change that was asked for; raises KafkaError if it must not happen because it would be forgotten.
-    remember_if_possible: the same for what happened without being asked for; it holds in any case.
+    take_over: called after each change, so that the brokers apply the new image. remember: called before a change that a client
+    requested; raises KafkaError to reject the change because it cannot be persisted. remember_if_possible: called before a change that
+    cannot be rejected, such as an election after a broker stopped. Both are None for a cluster without a data directory.
     """
 
     def __init__(
@@ -45,30 +45,30 @@ class Controller:
         self._remember_if_possible = remember_if_possible
 
     def restore(self, topics: Mapping[str, Topic]) -> None:
-        """Begin with topics that another process has left."""
+        """Start with the topics that an earlier process persisted."""
         self._follow(self.image.with_topics(topics), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
     def set_broker(self, broker: BrokerState) -> None:
-        """A new broker, or new addresses of one that is known."""
+        """Add a broker, or change the addresses of a known one."""
         self._show(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
 
     def broker_stopped(self, broker_id: int) -> None:
-        """Fence it: it leaves every ISR but those it is the last member of, and its leaderships go to others.
+        """Fence a broker: remove it from every ISR of which it is not the last member, and move its leaderships.
 
-        Clean elections only, or unclean ones where unclean.leader.election.enable allows.
+        Elections are clean, or unclean where unclean.leader.election.enable allows it.
         """
         self.set_broker(replace(self.image.brokers[broker_id], alive=False))
         self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
 
     def broker_started(self, broker_id: int) -> None:
-        """It is alive again; partitions without a leader may get one."""
+        """Unfence a broker, and elect leaders for partitions without one."""
         self.set_broker(replace(self.image.brokers[broker_id], alive=True))
         self.give_leaders()
 
     def give_leaders(self) -> None:
-        """Let partitions without a leader have one if somebody can."""
+        """Elect a leader for each partition without one, if a replica can lead."""
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
 
     def _review(self, topics: Iterable[Topic]) -> None:
@@ -91,16 +91,18 @@ class Controller:
         assignment: Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str] | None = None,
     ) -> Topic:
-        """Check a topic to be and lay it out; nothing changes. -1 takes num.partitions, default.replication.factor.
+        """Validate a new topic and place its replicas, without changing anything.
 
-        Raises KafkaError 17, 36, 37, 38, 39, 40, 44 as CreateTopics answers them.
+        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to
+        its replicas; None or empty to place them. configs: the topic's own settings as text. Raises KafkaError 17, 36, 37, 38, 39, 40, 44,
+        the errors of CreateTopics.
         """
         return planning.plan_topic(
             self.image, self._config, self._rng, name, partitions, replication_factor, assignment, configs
         )
 
     def create_topic(self, topic: Topic) -> None:
-        """Publish what `plan_topic` made."""
+        """Publish a topic that `plan_topic` returned."""
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def plan_partitions(
@@ -110,43 +112,43 @@ class Controller:
         assignments: Sequence[Sequence[int]] | None,
         counted: Callable[[int], None] = lambda _: None,
     ) -> Topic:
-        """The topic with partitions added so that there are `count`; nothing changes.
+        """Return the topic enlarged to `count` partitions, without changing anything.
 
-        assignments: replicas of each new one, None to have them laid out. counted: is told how many are to be added when that is
-        known to be right, and before it is looked where they lie. Raises KafkaError 3, 37, 38, 39, 44 as CreatePartitions does, and what
-        `counted` raises.
+        assignments: the replicas of each new partition, None to place them. counted: a function called with the number of new partitions
+        once that number is known to be valid and before their replicas are checked; its errors are passed on. Raises KafkaError 3, 37,
+        38, 39, 44, the errors of CreatePartitions.
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
     def add_partitions(self, topic: Topic) -> None:
-        """Publish what `plan_partitions` made."""
+        """Publish the partitions that `plan_partitions` returned."""
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def delete_topic(self, name: str) -> None:
-        """Raises KafkaError 3 when there is none."""
+        """Delete a topic. Raises KafkaError 3 if there is none."""
         if name not in self.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
         self._publish(self.image.with_topics({}, (name,)), (name,))
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
-        """Return a topic's own settings, None if there is no such topic."""
+        """Return a topic's own settings, or None if the topic does not exist."""
         topic = self.image.topics.get(name)
         return None if topic is None else topic.configs
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace a topic's own settings. Raises KafkaError 3, ConfigError."""
+        """Replace a topic's own settings. Raises KafkaError 3 for an unknown topic, ConfigError for an invalid setting."""
         topic = self.image.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
-        check_topic_settings(configs, self._config.strict_kip)
+        self._config.check_topic(configs)
         self._publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
-    def change_isr(self, wanted: Mapping[tuple[str, int], Collection[int]]) -> None:
-        """What leaders decided about their followers, all in one image (`AlterPartition`). Only live replicas may join."""
+    def change_isr(self, isr_of_partitions: Mapping[tuple[str, int], Collection[int]]) -> None:
+        """Apply the in-sync replicas that leaders propose, all in one new image (`AlterPartition`). Only running replicas may join."""
         changed: dict[str, Topic] = {}
-        for (name, index), isr in wanted.items():
+        for (name, index), isr in isr_of_partitions.items():
             topic = changed.get(name) or self.image.topics.get(name)
             if topic is None or index >= len(topic.partitions):
                 continue
@@ -162,7 +164,10 @@ class Controller:
             self._follow(self.image.with_topics(changed), tuple(changed))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
-        """Make `leader` lead, one epoch on. Raises KafkaError 3 for an unknown partition, 80 when it is not alive and in sync."""
+        """Make `leader` the leader, in a new leader epoch.
+
+        Raises KafkaError 3 for an unknown partition, 80 if the broker does not run or is not in sync.
+        """
         state = self._known(topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):
             raise KafkaError(
@@ -172,31 +177,35 @@ class Controller:
         self._replace(topic, _led_by(state, leader))
 
     def elect_preferred(self, topic: str, index: int) -> None:
-        """Give the leadership back to the first replica (KIP-183). Raises KafkaError 3, 80 (it cannot), 84 (it has it)."""
+        """Make the first replica the leader again (KIP-183). Raises KafkaError 3, 80 (it cannot lead), 84 (it leads already)."""
         state = self._known(topic, index)
         if state.leader == state.replicas[0]:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "The preferred replica leads already.")
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
-        """Make any live replica lead a partition that has no leader, in sync or not (KIP-460): what only others had is lost.
+        """Make any running replica the leader of a partition without a leader, in sync or not (KIP-460).
 
-        Raises KafkaError 3, 83 (no replica is alive), 84 (it has a leader).
+        Records that only other replicas had are lost. Raises KafkaError 3, 83 (no replica is running), 84 (the partition has a leader).
         """
         state = self._known(topic, index)
         if state.leader != NO_LEADER:
-            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {state.leader} leads.")
+            raise KafkaError(
+                ErrorCode.ELECTION_NOT_NEEDED, f"No election is needed: broker {state.leader} leads {topic}-{index}."
+            )
         alive = [r for r in state.replicas if self.image.is_alive(r)]
         if not alive:
-            raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"None of {list(state.replicas)} is alive.")
+            raise KafkaError(
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"None of the replicas {list(state.replicas)} is alive."
+            )
         leader = next((r for r in alive if r in state.isr), alive[0])
         isr = state.isr if leader in state.isr else (leader,)
         self._replace(topic, _led_by(replace(state, isr=isr), leader))
 
     def reassign(self, topic: str, index: int, target: Sequence[int] | None) -> None:
-        """Begin to move a partition to the brokers `target`, the preferred leader first; None takes back what was begun.
+        """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
-        Raises KafkaError 3 (unknown), 39 (impossible brokers, or nobody would be in sync), 85 (nothing to take back).
+        Raises KafkaError 3 (unknown partition), 39 (invalid brokers, or no replica would be in sync), 85 (nothing to cancel).
         """
         state = self._known(topic, index)
         if target is None:
@@ -223,7 +232,7 @@ class Controller:
         self._publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
 
     def ensure_internal(self, name: str) -> Topic:
-        """The internal topic `name`, created on first use with the settings that Kafka has for it."""
+        """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError 38 if too few brokers are running."""
         existing = self.image.topics.get(name)
         if existing is not None:
             return existing
@@ -234,22 +243,22 @@ class Controller:
         if factor > alive:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"{name} needs {factor} brokers ({prefix}.replication.factor), {alive} are alive.",
+                f"{name} needs {factor} brokers ({prefix}.replication.factor), but only {alive} are alive.",
             )
         topic = self.plan_topic(
-            name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, {"cleanup.policy": "compact"}
+            name, self._config.get(-1, f"{prefix}.num.partitions"), factor, None, _internal_settings(name, self._config)
         )
         self.create_topic(topic)
         return topic
 
     def _publish(self, image: Image, changed: Sequence[str]) -> None:
-        """What was asked for. Raises KafkaError 56 when it cannot be remembered; then nothing has changed."""
+        """Publish a change that a client requested. Raises KafkaError 56 if it cannot be persisted; then nothing has changed."""
         if self._remember is not None:
             self._remember(self.image, image, changed)
         self._show(image, changed)
 
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
-        """What follows from something that happened already."""
+        """Publish a change that cannot be rejected, because its cause, such as a stopped broker, has happened already."""
         if self._remember_if_possible is not None:
             self._remember_if_possible(self.image, image, changed)
         self._show(image, changed)
@@ -259,12 +268,23 @@ class Controller:
         self.take_over(old, image, changed)
 
 
+def _internal_settings(name: str, config: ClusterConfig) -> dict[str, str]:
+    """Return the settings that Kafka gives to an internal topic (GO-1)."""
+    if name != "__consumer_offsets":
+        return {"cleanup.policy": "compact"}
+    return {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": str(config.get(-1, "offsets.topic.segment.bytes")),
+    }
+
+
 def _led_by(state: PartitionState, leader: int) -> PartitionState:
     return replace(state, leader=leader, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
 
 
 def _settled(image: Image, state: PartitionState) -> PartitionState:
-    """A reassignment that may end has ended, and somebody leads."""
+    """Return the partition after completing its reassignment and electing a missing leader, each if that is possible."""
     state = reassignment.settled(state)
     if state.leader in state.replicas or state.leader == NO_LEADER:
         return state

@@ -1,4 +1,4 @@
-"""Who leads a partition, and who is in sync, once brokers have stopped or come back (`PartitionChangeBuilder` in Kafka)."""
+"""Choice of leaders and in-sync replicas after brokers stopped or started (`PartitionChangeBuilder` in Kafka)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState
 
 
 def among_the_living(image: Image, p: PartitionState, unclean: bool) -> PartitionState:
-    """Return a partition whose leader and in-sync replicas are alive, as far as it has such.
+    """Return the partition with a running leader and running in-sync replicas, as far as such replicas exist.
 
-    unclean: a replica that is not in sync may lead if no other is alive (unclean.leader.election.enable).
+    If no in-sync replica is running, the first one stays in the ISR and the partition has no leader. unclean: whether a running replica that
+    is not in sync leads then (unclean.leader.election.enable).
     """
     alive = image.is_alive
     isr = tuple(r for r in p.isr if alive(r)) or p.isr[:1]

@@ -1,6 +1,7 @@
-"""The cluster as everybody sees it: one immutable image per change (`MetadataImage` in Kafka).
+"""The cluster's metadata: one immutable image per change (`MetadataImage` in Kafka).
 
-Brokers, racks, listeners, topics, ids, leaders, in-sync replicas. Knows no log, no connection, no wire message.
+An image holds brokers, racks, listeners, topics, ids, leaders and in-sync replicas. This module does not depend on logs, connections or wire
+messages.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """One partition: `replicas` in order of preference, `isr` a subset, `leader` one of them or -1.
+    """One partition: `replicas` in order of preference, `isr` a subset of them, `leader` one of them or -1 for none.
 
-    leader_epoch grows with every change of leader (M-6), partition_epoch with every change at all. While it is reassigned,
-    `adding` and `removing` are the replicas that have come and those that will go; both are among `replicas`.
+    leader_epoch grows with every change of leader (M-6), partition_epoch with every change. During a reassignment `adding` are the new
+    replicas and `removing` those that will be removed; both are among `replicas`.
     """
 
     index: int
+    """The number of the partition in its topic."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
@@ -33,7 +35,7 @@ class PartitionState:
 
     @property
     def is_reassigned(self) -> bool:
-        """Whether a reassignment is under way."""
+        """Return whether a reassignment is in progress."""
         return bool(self.adding or self.removing)
 
 
@@ -55,7 +57,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """One broker. listeners: listener name to the (host, port) that clients are told."""
+    """One broker. listeners: maps listener names to the advertised (host, port)."""
 
     broker_id: int
     rack: str | None
@@ -76,10 +78,10 @@ class Image:
         return Image(cluster_id, MappingProxyType({}), none, MappingProxyType({}))
 
     def partition(self, topic: str, index: int) -> PartitionState | None:
-        found = self.topics.get(topic)
-        if found is None or not 0 <= index < len(found.partitions):
+        described = self.topics.get(topic)
+        if described is None or not 0 <= index < len(described.partitions):
             return None
-        return found.partitions[index]
+        return described.partitions[index]
 
     def topic_by_id(self, topic_id: bytes) -> Topic | None:
         name = self.topic_names.get(topic_id)
@@ -90,16 +92,16 @@ class Image:
         return broker is not None and broker.alive
 
     def alive_on(self, listener: str) -> list[BrokerState]:
-        """Brokers that a client of `listener` can be sent to (M-5)."""
+        """Return the running brokers that have an address on `listener` (M-5)."""
         return [b for b in self.brokers.values() if b.alive and listener in b.listeners]
 
     def leader_of(self, topic: str, index: int) -> tuple[int, int]:
-        """(broker, leader epoch) of a partition, -1 for what is not known."""
+        """Return (broker id, leader epoch) of a partition's leader; (-1, -1) if the partition is unknown."""
         state = self.partition(topic, index)
         return (NO_LEADER, -1) if state is None else (state.leader, state.leader_epoch)
 
     def endpoint(self, broker_id: int, listener: str) -> tuple[int, str, int, str | None] | None:
-        """(id, host, port, rack) of a live broker as clients of `listener` reach it."""
+        """Return (id, host, port, rack) of a running broker for clients of `listener`; None if the broker does not run or has no such address."""
         broker = self.brokers.get(broker_id)
         if broker is None or not broker.alive or listener not in broker.listeners:
             return None

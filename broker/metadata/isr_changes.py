@@ -1,6 +1,6 @@
-"""Changes of in-sync replicas that leaders propose, collected and given to the controller once per turn (`AlterPartitionManager`).
+"""Collection of the in-sync replicas that leaders propose, to pass them to the controller together (`AlterPartitionManager`).
 
-Must never know why a leader proposes a change.
+This module does not depend on why a leader proposes a change.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from kafkaproto.broker.metadata.controller import Controller
 
 
 class IsrChanges:
-    """One image for all that leaders decide in a turn: a broker that comes back joins thousands of partitions at once.
+    """Combines all proposals made while one input is handled (a turn) into one image.
 
-    soon: runs a function later in the same turn.
+    A starting broker joins the in-sync replicas of thousands of partitions at once; an image for each would be slow. soon: queues a
+    function to run later in the same turn.
     """
 
     def __init__(self, controller: Controller, soon: Callable[[Callable[[int], None]], None]) -> None:
@@ -22,18 +23,19 @@ class IsrChanges:
         self._proposed: dict[tuple[str, int], set[int]] = {}
 
     def propose(self, topic: str, index: int, isr: Sequence[int]) -> None:
-        """Propose `isr` for a partition, as a change of its published in-sync replicas.
+        """Propose `isr` as the new in-sync replicas of a partition.
 
-        The replicas that join and leave are added to what was proposed for the partition in this turn.
+        The replicas that join or leave, compared to the published in-sync replicas, are combined with earlier proposals for the partition in
+        the same turn.
         """
         state = self._controller.image.partition(topic, index)
         if state is None:
             return
         if not self._proposed:
             self._soon(self._publish)
-        published, wanted = set(state.isr), set(isr)
+        published, new_isr = set(state.isr), set(isr)
         proposed = self._proposed.get((topic, index), published)
-        self._proposed[(topic, index)] = (proposed | (wanted - published)) - (published - wanted)
+        self._proposed[(topic, index)] = (proposed | (new_isr - published)) - (published - new_isr)
 
     def _publish(self, now_ms: int) -> None:
         proposed, self._proposed = self._proposed, {}

@@ -1,6 +1,6 @@
-"""The plan of a new or larger topic: the checks of CreateTopics and CreatePartitions, and where replicas go.
+"""Planning of a new or larger topic: the checks of CreateTopics and CreatePartitions, and the placement of replicas.
 
-Functions of an image: nothing changes here, the controller publishes what they return.
+The functions take an image and change nothing; the controller publishes their results.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError, check_topic_settings
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.assignment import assign
 from kafkaproto.broker.metadata.image import Image, PartitionState, Topic
 from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000
-"""Of one topic. Kafka has the same limit for one request (`ReplicationControlManager`); without it one number takes all memory."""
+"""The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
 
 def topic_name_is_legal(name: str) -> bool:
-    """1 to 249 of [a-zA-Z0-9._-], and neither "." nor ".." (M-3)."""
+    """Return whether the name has 1 to 249 characters of [a-zA-Z0-9._-] and is neither "." nor ".." (M-3)."""
     return _LEGAL_NAME.match(name) is not None and name not in (".", "..")
 
 
@@ -36,26 +37,29 @@ def plan_topic(
     assignment: Mapping[int, Sequence[int]] | None = None,
     configs: Mapping[str, str] | None = None,
 ) -> Topic:
-    """Check a topic to be and lay it out; nothing changes. -1 takes num.partitions, default.replication.factor.
+    """Validate a new topic and place its replicas, without changing anything.
 
-    Raises KafkaError 17, 36, 37, 38, 39, 40, 44 as CreateTopics answers them.
+    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to
+    its replicas; None or empty to place them. configs: the topic's own settings as text. Raises KafkaError 17, 36, 37, 38, 39, 40, 44, the
+    errors of CreateTopics.
     """
     if not topic_name_is_legal(name):
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic name {name!r} is illegal: use 1 to 249 of a-z A-Z 0-9 . _ - and neither '.' nor '..'",
+            f"Topic name {name!r} is illegal: use 1 to 249 characters of a-z A-Z 0-9 . _ - but neither '.' nor '..'",
         )
     if name in image.topics:
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     _check_metric_name(image, name)
     try:
-        check_topic_settings(configs or {}, config.strict_kip)
+        config.check_topic(configs or {})
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
     count = len(assignment) if assignment else partitions
     if count > MOST_PARTITIONS:
         raise KafkaError(
-            ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
+            ErrorCode.POLICY_VIOLATION,
+            f"{count} partitions were requested, but a topic can have at most {MOST_PARTITIONS}.",
         )
     replicas = _given(image, assignment) if assignment else _laid_out(image, config, partitions, replication_factor)
     topic_id = rng.randbytes(16)
@@ -64,7 +68,7 @@ def plan_topic(
 
 
 def _check_metric_name(image: Image, name: str) -> None:
-    """Dots and underscores are the same in Kafka's metrics. Raises KafkaError 17."""
+    """Raise KafkaError 17 if another topic's name differs only by dots instead of underscores, which are equal in Kafka's metric names."""
     if "." in name or "_" in name:
         plain = name.replace(".", "_")
         for other in image.topics:
@@ -79,32 +83,33 @@ def plan_partitions(
     assignments: Sequence[Sequence[int]] | None,
     counted: Callable[[int], None] = lambda _: None,
 ) -> Topic:
-    """The topic with partitions added so that there are `count`; nothing changes.
+    """Return the topic enlarged to `count` partitions, without changing anything.
 
-    assignments: replicas of each new one, None to have them laid out. counted: is told how many are to be added when that is
-    known to be right, and before it is looked where they lie. Raises KafkaError 3, 37, 38, 39, 44 as CreatePartitions does, and what
-    `counted` raises.
+    assignments: the replicas of each new partition, None to place them. counted: a function called with the number of new partitions once
+    that number is known to be valid and before their replicas are checked; its errors are passed on. Raises KafkaError 3, 37, 38, 39, 44,
+    the errors of CreatePartitions.
     """
     topic = image.topics.get(name)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}.")
     present = len(topic.partitions)
     if count <= present:
-        why = "has as many already" if count == present else f"has {present}, and they never become fewer"
-        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{count} partitions were asked for; {name} {why}.")
+        why = "already has as many" if count == present else f"has {present}, and their number cannot be reduced"
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{count} partitions were requested, but topic {name} {why}.")
     if count > MOST_PARTITIONS:
         raise KafkaError(
-            ErrorCode.POLICY_VIOLATION, f"{count} partitions were asked for; a topic has {MOST_PARTITIONS} at most."
+            ErrorCode.POLICY_VIOLATION,
+            f"{count} partitions were requested, but a topic can have at most {MOST_PARTITIONS}.",
         )
-    wanted = count - present
-    if assignments is not None and len(assignments) != wanted:
+    added_count = count - present
+    if assignments is not None and len(assignments) != added_count:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{wanted} partitions are to be added, {len(assignments)} assignments were given.",
+            f"{added_count} new partitions need as many assignments (got {len(assignments)}).",
         )
-    counted(wanted)
+    counted(added_count)
     if assignments is None:
-        replicas = _spread(image, wanted, topic.replication_factor, first=present)
+        replicas = _spread(image, added_count, topic.replication_factor, first=present)
     else:
         for given in assignments:
             _check_new_replicas(image, given, topic.replication_factor)
@@ -135,7 +140,7 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
     down = [b.broker_id for b in image.brokers.values() if not b.alive]
     wrong = ErrorCode.INVALID_REPLICATION_FACTOR
     if factor > len(racks):
-        raise KafkaError(wrong, f"Replication factor {factor} is larger than the {len(racks)} brokers that there are.")
+        raise KafkaError(wrong, f"Replication factor {factor} is larger than the number of brokers, {len(racks)}.")
     if len(down) == len(racks):
         raise KafkaError(wrong, "No broker is alive.")
     return assign(count, factor, racks, first, down)
@@ -150,21 +155,24 @@ def _given(image: Image, assignment: Mapping[int, Sequence[int]]) -> list[tuple[
 
 
 def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> None:
-    """Check the replicas of a new partition, one of which must be alive to lead it. Raises KafkaError 39."""
+    """Check the replicas of a new partition; at least one must be running, to lead it. Raises KafkaError 39."""
     check_replicas(image, replicas, factor)
     if not any(map(image.is_alive, replicas)):
-        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of {list(replicas)} is alive.")
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of the replicas {list(replicas)} is alive.")
 
 
 def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = None) -> None:
-    """Check that a partition can have these replicas, `factor` of them if that is given. Raises KafkaError 39."""
+    """Check that `replicas` names existing, distinct brokers, and `factor` of them unless that is None. Raises KafkaError 39."""
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
-        raise KafkaError(wrong, "A partition needs one replica at least.")
+        raise KafkaError(wrong, "A partition must have at least one replica.")
     if len(set(replicas)) != len(replicas):
-        raise KafkaError(wrong, f"{list(replicas)} names a broker twice.")
+        raise KafkaError(wrong, f"The replicas {list(replicas)} contain a broker twice.")
     unknown = [r for r in replicas if r not in image.brokers]
     if unknown:
         raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
     if factor is not None and len(replicas) != factor:
-        raise KafkaError(wrong, f"{list(replicas)} are {len(replicas)} replicas, the other partitions have {factor}.")
+        raise KafkaError(
+            wrong,
+            f"A partition has {len(replicas)} replicas, {list(replicas)}, but the other partitions have {factor}.",
+        )

@@ -1,7 +1,7 @@
-"""Moving a partition to other brokers (KIP-455): new replicas are added, and the old ones go when the new ones are in sync.
+"""Reassignment of a partition to other brokers (KIP-455): new replicas are added, and old ones removed when the new ones are in sync.
 
-Pure functions from one partition state to the next (`PartitionReassignmentReplicas`, `PartitionReassignmentRevert`). Knows no
-other partition, no broker's health and no log.
+Pure functions from one partition state to the next (`PartitionReassignmentReplicas`, `PartitionReassignmentRevert`). This module does not
+depend on other partitions, the state of brokers or logs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from kafkaproto.broker.metadata.image import PartitionState
 
 
 def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
-    """The state with `target` as its goal; a reassignment that is under way gets another goal.
+    """Return the partition with a reassignment to the brokers `target`, which replaces a reassignment in progress.
 
-    The replicas of the goal come first, in its order, so that the preferred leader is the goal's.
+    The target replicas come first, in the order of `target`, so that the first of them is the preferred leader.
     """
     removing = tuple(r for r in state.replicas if r not in target)
-    # who was being added and has not joined yet is still to be waited for
+    # A replica that an earlier reassignment is still adding stays among those to wait for.
     adding = tuple(r for r in target if r not in state.replicas or r in state.adding)
     replicas = (*target, *removing)
     return replace(
@@ -27,10 +27,10 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
 
 
 def settled(state: PartitionState) -> PartitionState:
-    """The state without its old replicas once all that were added are in sync, else the same.
+    """Return the partition without its old replicas if all added replicas are in sync; otherwise unchanged.
 
-    The leader may be among those that go: whoever elects has to look. Losing a replica begins a leader epoch, so that
-    what it still holds can be told from what comes (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
+    The leader may be among the removed replicas, so a new election may be needed. Removing a replica starts a new leader epoch, so that
+    records it writes later can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
     """
     if not (state.adding or state.removing):
         return state
@@ -49,10 +49,13 @@ def settled(state: PartitionState) -> PartitionState:
 
 
 def cancelled(state: PartitionState) -> PartitionState:
-    """The state as it was before: whoever was being added goes. ValueError if nobody else is in sync."""
+    """Return the partition as it was before its reassignment, without the added replicas.
+
+    Raises ValueError if none of the original replicas is in sync.
+    """
     isr = tuple(r for r in state.isr if r not in state.adding)
     if not isr:
-        raise ValueError(f"only {list(state.adding)}, which would go, are in sync")
+        raise ValueError(f"Cancelling removes the replicas {list(state.adding)}, but only they are in sync.")
     return replace(
         state,
         replicas=tuple(r for r in state.replicas if r not in state.adding),

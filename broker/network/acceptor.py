@@ -1,8 +1,8 @@
-"""The door of a listener: callers come in one after the other, as Kafka's acceptor thread lets them in (W-12, W-13).
+"""The acceptor of a listener: admits new connections one after another, as Kafka's acceptor thread does (W-12, W-13).
 
-A caller is a socket that the kernel has accepted and nobody reads yet. Who has to wait holds up those behind it; who may
-not come in is closed, at once or after its throttle. Plain state with time as an argument; its timers are the waits.
-Knows no asyncio. Kafka's `Acceptor` and `ConnectionQuotas.inc`.
+A new connection is a socket that the kernel has accepted and the broker does not read yet. A connection that must wait delays those
+behind it; one that is rejected is closed, at once or after a throttle time. Time is an argument; the waits are timers. This module does
+not depend on asyncio. It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
 """
 
 from __future__ import annotations
@@ -16,36 +16,40 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class Caller(Protocol):
-    """A socket at the door."""
+    """Interface of a new connection that the acceptor admits or closes."""
 
     @property
     def address(self) -> str: ...
 
     def serve(self, now_ms: int) -> None:
-        """It is in: read it."""
+        """Start to read the connection, because it was admitted."""
         ...
 
     def close(self) -> None: ...
 
 
 class Acceptor:
-    """One listener's. tell: what happened to a caller that was not just let in, as (kind, now_ms, facts)."""
+    """Admits the connections of one listener.
+
+    report: a function called for each connection that was delayed or rejected, with (kind, now_ms, facts). kind is a text such as
+    "connection delayed"; facts has the listener, the client's address and, for a delay, throttle_ms.
+    """
 
     def __init__(
         self,
         listener: str,
         quotas: ConnectionQuotas,
         timers: Timers,
-        tell: Callable[[str, int, dict[str, Any]], None],
+        report: Callable[[str, int, dict[str, Any]], None],
     ) -> None:
         quotas.add_listener(listener)
         self.listener = listener
         self._quotas = quotas
         self._timers = timers
-        self._tell = tell
+        self._report = report
         self._waiting: deque[Caller] = deque()
         self._until_ms: int | None = None
-        """Until when the first of them has to wait for its rate; None before it was counted."""
+        """The time (ms) from which the rate limit lets the first waiting connection in; None before the connection counts towards the rate."""
         self._timer: Timer | None = None
         self._held: dict[Caller, Timer] = {}
         self._working = False
@@ -55,13 +59,13 @@ class Acceptor:
         return bool(self._waiting)
 
     def accept(self, caller: Caller, now_ms: int) -> None:
-        """Serve it, now or when its turn comes, or close it."""
+        """Admit or close a new connection, after those that arrived before it: at once if none of them waits."""
         self._waiting.append(caller)
         if len(self._waiting) == 1:
             self.proceed(now_ms)
 
     def proceed(self, now_ms: int) -> None:
-        """Let in who may: called when a connection has gone, when limits have changed, and by its own timer."""
+        """Admit the waiting connections that the limits allow now. Called after a connection closed or limits changed, and by the own timer."""
         if self._working:
             return
         self._working = True
@@ -73,7 +77,7 @@ class Acceptor:
             self._working = False
 
     def _may_pass(self, now_ms: int) -> bool:
-        """Whether the first of those who wait has waited for its rate, and there is a slot for it."""
+        """Return whether the first waiting connection has waited long enough for the rate limit and there is a slot for it."""
         if self._until_ms is None:
             wait_ms = self._quotas.arrived(self.listener, now_ms)
             self._until_ms = now_ms + wait_ms
@@ -100,10 +104,10 @@ class Acceptor:
             caller.close()
 
     def _note(self, kind: str, caller: Caller, now_ms: int, **facts: Any) -> None:
-        self._tell(kind, now_ms, {"listener": self.listener, "address": caller.address, **facts})
+        self._report(kind, now_ms, {"listener": self.listener, "address": caller.address, **facts})
 
     def close(self) -> None:
-        """Close all who wait: the broker stops."""
+        """Close all waiting connections because the broker stops."""
         self._until_ms = None
         if self._timer is not None:
             self._timer.cancel()

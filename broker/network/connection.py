@@ -1,7 +1,7 @@
-"""One connection without its socket: frames in, answers out, one request in flight, mute while throttled (`KafkaChannel`, `Processor`).
+"""One connection without its socket: frames in, responses out, one request in flight, muted while throttled (`KafkaChannel`, `Processor`).
 
-What it does to the socket it says through `Skin`. Time is an argument; the only timers are the mute and the idle close.
-Must never know asyncio, nor what an API means.
+A connection acts on its socket through the interface `Skin`. Time is an argument; the only timers are those of the throttle and of the idle
+timeout. This module does not depend on asyncio, or on the meaning of an API.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from kafkaproto.broker.network.frames import BufferPool, FrameError, FrameReader
 from kafkaproto.broker.network.mute import MuteEvent, MuteState, after
 from kafkaproto.broker.requests import pipeline
+from kafkaproto.broker.runtime.events import CLIENT_ENDED, SOCKET_GONE
 from kafkaproto.broker.runtime.timers import Timer
 
 if TYPE_CHECKING:
@@ -23,16 +24,19 @@ logger = logging.getLogger("kafkaproto.connection")
 
 FRAMES_PER_TURN = 64
 TURN_MS = 2.0
-"""After so many frames, or so long, the other connections of the loop have their turn."""
-THIS_SIDE, CLIENT_ENDED, SOCKET_GONE = "closed from this side", "the client sends no more", "its socket is gone"
-"""Why a connection is over."""
+"""Time in milliseconds after which a connection stops handling frames, and lets the other connections of the event loop continue first."""
+THIS_SIDE = "closed from this side"
+"""The default reason for closing a connection: the broker closed it."""
 
 
 class Skin(Protocol):
-    """What a connection asks of whoever holds the socket."""
+    """Interface of the object that owns the socket: what a connection asks it to do."""
 
     def write(self, buffers: Sequence[object]) -> bool:
-        """Send in order; True if all is out already, else `Connection.written` is called when it is. Buffers are not touched again."""
+        """Send the buffers in order. Returns True if all bytes are sent already.
+
+        If it returns False, the owner calls `Connection.written` once all bytes are sent. The connection does not change the buffers afterwards.
+        """
         ...
 
     def pause_reading(self) -> None: ...
@@ -40,18 +44,19 @@ class Skin(Protocol):
     def resume_reading(self) -> None: ...
 
     def close(self) -> None:
-        """End the connection; what was written before still goes out."""
+        """Close the connection after sending what was written before."""
         ...
 
     def call_soon(self) -> None:
-        """Call `Connection.proceed` after other connections had their turn."""
+        """Call `Connection.proceed` in a later turn of the event loop, so that other connections can handle frames first."""
         ...
 
 
 class Connection:
-    """A client at one listener of a broker.
+    """A client connected to one listener of a broker.
 
-    The skin calls `get_buffer`, `received`, `written`, `ended`, `lost`; nothing else drives it but its timers.
+    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `written`, `ended` and `lost`; otherwise only the connection's own
+    timers act on it.
     """
 
     def __init__(
@@ -61,6 +66,10 @@ class Connection:
         self.node = node
         self.listener_name = listener_name
         self.client_address = client_address
+        self.client_port = 0
+        """The port of the client's socket; 0 if there is no socket."""
+        self.refused_head = b""
+        """The first bytes of a frame that was rejected because of its length; empty if there was none."""
         self.principal = "ANONYMOUS"
         self.received_ns = 0
         self.exchange: Exchange | None = None
@@ -81,7 +90,7 @@ class Connection:
 
     @property
     def active_ms(self) -> int:
-        """When a byte last came or an answer went out."""
+        """Return the time in milliseconds when a byte was last received or a response was last sent."""
         return self._active_ms
 
     # ---- bytes in ------------------------------------------------------------------------------------------------------------
@@ -90,7 +99,7 @@ class Connection:
         return self._frames.get_buffer()
 
     def received(self, count: int, now_ms: int) -> None:
-        """`count` bytes came into the buffer that `get_buffer` gave."""
+        """Handle `count` bytes that the socket's owner wrote into the buffer that `get_buffer` returned."""
         self._active_ms = now_ms
         if self.node.events.bytes_received is not None:
             self.node.events.bytes_received(self)
@@ -98,16 +107,16 @@ class Connection:
         self._work(now_ms)
 
     def ended(self, now_ms: int) -> None:
-        """The peer sends no more. What it has sent whole is still answered, in order (W-10)."""
+        """Handle the end of the client's stream (half-close). Whole requests received before are still handled, in order (W-10)."""
         self._peer_ended = True
         self._work(now_ms)
 
     def proceed(self, now_ms: int) -> None:
-        """Go on with the frames that were left for later."""
+        """Handle the received frames that are left. The socket's owner calls it after `Skin.call_soon`."""
         self._work(now_ms)
 
     def _work(self, now_ms: int) -> None:
-        """Handle whole frames while no request is in progress, and then decide whether to read on."""
+        """Handle whole frames while no request is in progress, then decide whether to read further."""
         if self._working or self.closed:
             return
         self._working = True
@@ -127,9 +136,10 @@ class Connection:
                     self._skin.call_soon()
                     break
         except FrameError as error:
+            self.refused_head = frames.head()
             self.refuse(str(error))
         except Exception:
-            # A bug of ours, and nobody else's affair (W-8).
+            # A bug of the broker must not affect other connections (W-8).
             why = "a request failed"
             logger.exception("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
             self.close(why)
@@ -140,7 +150,7 @@ class Connection:
     def _after_work(self) -> None:
         frames = self._frames
         if self.closed:
-            self._abandon()  # its handler may have parked it since
+            self._abandon()  # its handler may have parked the request meanwhile
             self._lose_response()
             frames.release()
             return
@@ -150,20 +160,23 @@ class Connection:
             self.close(CLIENT_ENDED)
 
     def _choose_reading(self) -> None:
-        """Not while throttled (T-7), and not while one whole frame waits behind the one in progress."""
+        """Pause or resume reading: pause while throttled (T-7), and while one whole frame waits behind the request in progress."""
         throttled = self.state in (MuteState.MUTED_AND_THROTTLED, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
-        wanted = not throttled and not self._frames.has_frame()
-        if wanted != self._reading:
-            self._reading = wanted
-            if wanted:
+        should_read = not throttled and not self._frames.has_frame()
+        if should_read != self._reading:
+            self._reading = should_read
+            if should_read:
                 self._skin.resume_reading()
             else:
                 self._skin.pause_reading()
 
-    # ---- answers out ---------------------------------------------------------------------------------------------------------
+    # ---- responses out -------------------------------------------------------------------------------------------------------
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
-        """The request in progress is done. None: no bytes go back (acks=0). The throttle starts before the response is written (T-6)."""
+        """Complete the request in progress. buffers: the response, or None if there is none (acks=0).
+
+        close: whether to close the connection afterwards. The throttle starts before the response is written (T-6).
+        """
         self.parked = None
         if self.closed:
             self._lose_response()
@@ -178,7 +191,7 @@ class Connection:
             self._choose_reading()
 
     def written(self, now_ms: int) -> None:
-        """The whole response is with the kernel, or there is none."""
+        """Complete the request in progress, because its whole response was passed to the kernel or it has no response."""
         if self.closed:
             return
         self._active_ms = now_ms
@@ -199,27 +212,27 @@ class Connection:
             self.state = after(self.state, MuteEvent.THROTTLE_ENDED)
             self._work(now_ms)
 
-    # ---- the end -------------------------------------------------------------------------------------------------------------
+    # ---- closing -------------------------------------------------------------------------------------------------------------
 
     def refuse(self, why: str) -> None:
-        """Bytes that are no Kafka: closed without an answer (W-1, W-3, W-5)."""
-        logger.info("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
+        """Close the connection without a response (W-1, W-3, W-5). The reason is reported as an event, which an observer logs."""
+        logger.debug("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
         self.close(why)
 
     def close(self, why: str = THIS_SIDE) -> None:
-        """Close from this side; what is still in progress is forgotten."""
+        """Close the connection from the broker's side. The request in progress is dropped."""
         if not self.closed:
             self._forget(why)
             self._skin.close()
 
     def lost(self, why: str = SOCKET_GONE) -> None:
-        """The socket is gone."""
+        """Handle the closing of the socket: release what the connection holds."""
         if not self.closed:
             self._forget(why)
 
     def _forget(self, why: str) -> None:
         self.closed = True
-        if not self._working:  # else its handler may still answer, to nobody
+        if not self._working:  # otherwise the handler that runs may still respond, which then does nothing
             self._lose_response()
         self.node.left(self, why)
         if self._throttle_timer is not None:
@@ -238,17 +251,19 @@ class Connection:
             self.parked = None
 
     def _lose_response(self) -> None:
-        """Report that the response of the request in progress was not sent, or that there will be none."""
+        """Report that the response of the request in progress will never be sent completely."""
         exchange, self.exchange = self.exchange, None
         if exchange is not None and self.node.events.response_lost is not None:
             self.node.events.response_lost(exchange, self.node.actions.now_ms)
 
     def _watch_idle(self, now_ms: int) -> None:
-        """T-11: neither a mute nor a request in progress keeps an idle connection open."""
+        """Close the connection when it has been idle for too long, even if it is muted or has a request in progress (T-11)."""
         limit_ms = self.node.connections_max_idle_ms
         if limit_ms <= 0:
             return
         if now_ms - self._active_ms >= limit_ms:
-            self.refuse(f"idle for {now_ms - self._active_ms} ms (connections.max.idle.ms={limit_ms})")
+            why = f"idle for {now_ms - self._active_ms} ms (connections.max.idle.ms={limit_ms})"
+            logger.info("%s: connection %d closed: %s", self.client_address, self.connection_id, why)
+            self.close(why)
         else:
             self._idle_timer = self.node.timers.at(self._active_ms + limit_ms, self._watch_idle)

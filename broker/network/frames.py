@@ -1,29 +1,30 @@
-"""Cuts length-prefixed frames out of a stream, in place. Knows bytes and lengths only: no header, no socket, no time.
+"""Splitting of a stream of bytes into length-prefixed frames, in place.
 
-All connections of a loop share one receive buffer. A connection owns memory only for what it cannot handle yet, and that grows
-with the bytes that arrived, never to the length that was announced (W-1): at most twice the bytes that wait and a constant.
-A frame is a view that is valid until the next call.
+All connections of an event loop share one receive buffer. A connection owns memory only for bytes that it cannot handle yet. That memory
+grows with the bytes that arrived, not with the announced length (W-1): it is at most twice the unhandled bytes plus a constant. A frame
+is a view that is valid until the next call of its reader. This module does not depend on headers, sockets or time.
 """
 
 from __future__ import annotations
 
 SHARED_BYTES = 256 * 1024
 LENGTH_BYTES = 4
+HEAD_BYTES = 8
 FIRST_BUFFER_BYTES = 4 * 1024
-"""What a connection begins with for the beginning of a frame, so that a length that came alone is not read on byte by byte."""
+"""The smallest size of a connection's own buffer for an incomplete frame, unless the whole frame is smaller."""
 SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
-"""A larger buffer is given up as soon as less than half of it is needed, and is no spare."""
+"""A connection's own buffer above this size is replaced when unhandled bytes fill less than half of it, and is not kept as a spare."""
 SURPLUS_BYTES = 64 * 1024
-"""By so much a spare may be larger than what was asked for."""
+"""The most bytes by which a spare buffer may be larger than the requested size."""
 
 
 class FrameError(Exception):
-    """The announced length is negative or above socket.request.max.bytes: the connection is to be closed (W-1)."""
+    """Raised if the announced length is negative or exceeds socket.request.max.bytes; the connection must be closed (W-1)."""
 
 
 class BufferPool:
-    """The shared receive buffer of one loop, and some spare buffers so that large frames do not pay for fresh memory each time."""
+    """The shared receive buffer of one event loop, and a few spare buffers so that large frames do not need new memory each time."""
 
     def __init__(self, shared_bytes: int = SHARED_BYTES) -> None:
         self.shared = memoryview(bytearray(shared_bytes))
@@ -31,7 +32,7 @@ class BufferPool:
         self.spare_bytes = 0
 
     def take(self, at_least: int) -> bytearray:
-        """A buffer of `at_least` bytes; a spare one may be larger by SURPLUS_BYTES."""
+        """Return a buffer of at least `at_least` bytes, and at most SURPLUS_BYTES more. The caller passes it to `give_back` after use."""
         for i, spare in enumerate(self._spares):
             if at_least <= len(spare) <= at_least + SURPLUS_BYTES:
                 del self._spares[i]
@@ -45,11 +46,15 @@ class BufferPool:
             self._spares.append(buffer)
             self.spare_bytes += size
             while self.spare_bytes > SPARE_BYTES:
-                self.spare_bytes -= len(self._spares.pop(0))  # the oldest fits what is read now the least
+                self.spare_bytes -= len(self._spares.pop(0))  # the oldest spare fits the current frames least
 
 
 class FrameReader:
-    """`get_buffer()` → the caller fills it → `received(n)` → `next_frame()` until None → `keep_rest()`."""
+    """Splits the received bytes of one connection into frames.
+
+    For every read from the socket, its user writes `n` bytes into `get_buffer()`, calls `received(n)`, then `next_frame()` until it returns
+    None, then `keep_rest()`.
+    """
 
     __slots__ = ("_end", "_max_bytes", "_own", "_own_view", "_pool", "_start", "_view")
 
@@ -64,16 +69,16 @@ class FrameReader:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that have come and are not handled."""
+        """Return the number of bytes that were received and not handled yet."""
         return self._end - self._start
 
     @property
     def owned_bytes(self) -> int:
-        """Memory that this connection alone pays for."""
+        """Return the size of the memory that this connection owns alone."""
         return 0 if self._own is None else len(self._own)
 
     def get_buffer(self) -> memoryview:
-        """Where the next bytes go; never empty."""
+        """Return the memory into which the next bytes are to be received. It is never empty."""
         own = self._own_view
         if own is None:
             return self._pool.shared
@@ -92,7 +97,10 @@ class FrameReader:
             self._end += count
 
     def next_frame(self) -> memoryview | None:
-        """The next whole frame without its length, or None. Raises FrameError as soon as the four length bytes are there."""
+        """Return the next whole frame without its length, or None if none has arrived completely.
+
+        Raises FrameError as soon as the four bytes of an invalid length have arrived.
+        """
         start, end = self._start, self._end
         if end - start < LENGTH_BYTES:
             return None
@@ -106,8 +114,12 @@ class FrameReader:
         self._start = stop
         return view[start + LENGTH_BYTES : stop]
 
+    def head(self) -> bytes:
+        """Return the first bytes of the next frame, at most eight: those of its length, API key and version that have arrived."""
+        return bytes(self._view[self._start : min(self._end, self._start + HEAD_BYTES)])
+
     def has_frame(self) -> bool:
-        """Whether `next_frame` would return one, or raise."""
+        """Return whether `next_frame` would return a frame or raise."""
         start, end = self._start, self._end
         if end - start < LENGTH_BYTES:
             return False
@@ -115,7 +127,7 @@ class FrameReader:
         return not 0 <= length <= self._max_bytes or end - start >= LENGTH_BYTES + length
 
     def keep_rest(self) -> None:
-        """Before anybody else uses the shared buffer: move what is left into memory of our own, or let that memory go."""
+        """Copy unhandled bytes from the shared buffer into a buffer of this connection; if there are none, free the connection's buffer."""
         left = self._end - self._start
         if self._own is None:
             if left:
@@ -129,7 +141,7 @@ class FrameReader:
             self._adopt(self._pool.take(self._room_for(left)), self._view[self._start : self._end])
 
     def release(self) -> None:
-        """Let all memory go: nothing is waiting, or the connection is over."""
+        """Free all memory because no bytes are unhandled or the connection closed."""
         own, view = self._own, self._own_view
         self._own = self._own_view = None
         self._view = self._pool.shared
@@ -138,13 +150,13 @@ class FrameReader:
             self._pool.give_back(own)
 
     def _room_for(self, left: int) -> int:
-        """Twice what has arrived, or less where the frame ends sooner."""
-        wanted = max(2 * left, FIRST_BUFFER_BYTES)
+        """Return the size of the buffer for a frame of which `left` bytes have arrived: twice that, or the whole frame if it is smaller."""
+        size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:
             start = self._start
             whole = LENGTH_BYTES + int.from_bytes(self._view[start : start + LENGTH_BYTES], "big")
-            wanted = max(left, min(whole, wanted))
-        return wanted + 64
+            size = max(left, min(whole, size))
+        return size + 64
 
     def _make_room(self) -> None:
         assert self._own is not None

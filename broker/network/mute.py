@@ -1,6 +1,6 @@
-"""The five mute states of a connection (KIP-219; `KafkaChannel.ChannelMuteState`) and the events between them. A table, nothing else.
+"""The five mute states of a connection and the events between them, as a table (KIP-219; `KafkaChannel.ChannelMuteState`).
 
-A channel that is muted is not read. It is unmuted when its response has been written *and* its throttle time is over (T-6).
+No request of a muted connection is handled. A connection is unmuted when its response has been written *and* its throttle time is over (T-6).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class MuteEvent(IntEnum):
     REQUEST_RECEIVED = auto()
     THROTTLE_STARTED = auto()
     RESPONSE_SENT = auto()
-    """Written completely, or there is none (acks=0)."""
+    """The response is written completely, or there is none (acks=0)."""
     THROTTLE_ENDED = auto()
 
 
@@ -37,8 +37,8 @@ TRANSITIONS: dict[tuple[MuteState, MuteEvent], MuteState] = {
 
 
 def after(state: MuteState, event: MuteEvent) -> MuteState:
-    """The next state; MUTED gives way to NOT_MUTED at once. Raises ValueError for an event that cannot happen in `state`."""
+    """Return the next state; MUTED becomes NOT_MUTED at once. Raises ValueError for an event that is impossible in `state`."""
     following = TRANSITIONS.get((state, event))
     if following is None:
-        raise ValueError(f"{event.name} cannot happen while {state.name}")
+        raise ValueError(f"the event {event.name} cannot happen to a connection in the state {state.name}")
     return _S.NOT_MUTED if following is _S.MUTED else following

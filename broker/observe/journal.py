@@ -1,6 +1,7 @@
-"""What happened: a bounded ring of requests, throttles and state changes that tests read instead of sleeping.
+"""The journal: a bounded list of requests, throttles and state changes, which tests read instead of sleeping.
 
-Holds facts, never frames or records, so that a long run costs no more than a short one. Must never know asyncio.
+It holds facts, never frames or records, and drops the oldest entries, so that a long run needs no more memory than a short one. This module
+does not depend on asyncio.
 """
 
 from __future__ import annotations
@@ -12,6 +13,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkaproto.api import APIS
+from kafkaproto.broker.observe.details import (
+    Details,
+    RequestDetails,
+    TopicName,
+    printable,
+    request_details,
+    response_details,
+)
 from kafkaproto.broker.quota.forced import ForcedThrottle, api_key
 from kafkaproto.broker.runtime.events import Observer
 
@@ -25,60 +34,132 @@ DEFAULT_CAPACITY = 20_000
 
 
 class RequestSeen(NamedTuple):
-    """One answered request. request_bytes: header and body; response_bytes: the frame without its length, 0 for acks=0."""
+    """One completed request.
 
-    at_ms: int
-    broker_id: int
-    connection_id: int
-    client_address: str
-    client_id: str | None
-    api_key: int
-    api_version: int
-    correlation_id: int
-    request_bytes: int
-    response_bytes: int
-    throttle_time_ms: int
-
-    @property
-    def api(self) -> str:
-        """The API's name as Kafka's messages have it: Produce, Fetch, ListOffsets."""
-        return api_name(self.api_key)
-
-
-@dataclass(slots=True)
-class ThrottleSeen:
-    """One decision to throttle: whom, why, and for how long the connection was left alone.
-
-    at_ms: the decision, with which the mute begins (T-6). reason: the quota entity with value, bound, window and samples, or the
-    rule that forced it. held: the answer itself was kept back and nothing muted (releases before 2.0). ended_ms: when the
-    connection was read again, the held answer went out, or the connection was closed; None while it lasts.
+    at_ms: when the response was ready, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the journal's start.
+    request_bytes: the size of the frame without its length prefix; response_bytes: likewise, 0 without a response (acks=0). details: group,
+    topics, partitions, errors and offsets; None unless the journal keeps them, as the journal of a test cluster does.
     """
 
     at_ms: int
     broker_id: int
+    """The broker that handled the request."""
     connection_id: int
+    """The number of the connection, counted from 1 in each cluster."""
+    client_address: str
+    """The address of the client, without its port."""
     client_id: str | None
+    """The client id in the request's header; None if it has none."""
     api_key: int
+    """The number of the API; `api` is its name."""
     api_version: int
+    """The version of the request."""
     correlation_id: int
+    """The correlation id in the request's header, a number chosen by the client."""
+    request_bytes: int
+    response_bytes: int
     throttle_time_ms: int
-    reason: Reason
-    held: bool = False
-    ended_ms: int | None = None
+    """The throttle time of the request; 0 if the client was not throttled."""
+    details: Details | None = None
+    elapsed_ms: int = 0
 
     @property
     def api(self) -> str:
+        """The name of the API in Kafka's messages, such as Produce, Fetch or ListOffsets."""
         return api_name(self.api_key)
 
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The names of the errors in the response, each once, such as ("MESSAGE_TOO_LARGE",). Empty without errors or without details."""
+        return () if self.details is None else self.details.errors
 
-@dataclass(slots=True)
-class EventSeen:
-    """Anything else: `kind` is a short name (parked, isr, leader, broker), `facts` what it is about."""
+    def __str__(self) -> str:
+        client = "client without id" if self.client_id is None else printable(self.client_id)
+        about = f" {self.details}" if self.details is not None and str(self.details) else ""
+        throttled = f", throttled {self.throttle_time_ms} ms" if self.throttle_time_ms else ""
+        return (
+            f"{_seconds(self.elapsed_ms)} broker {self.broker_id} connection {self.connection_id} {client}: "
+            f"{self.api} v{self.api_version}{about} (#{self.correlation_id}, {self.request_bytes} bytes in, "
+            f"{self.response_bytes} out{throttled})"
+        )
+
+    def __repr__(self) -> str:
+        return f"<RequestSeen {self}>"
+
+
+def _seconds(elapsed_ms: int) -> str:
+    return f"+{elapsed_ms / 1000:.3f} s"
+
+
+@dataclass(slots=True, repr=False)
+class ThrottleSeen:
+    """One decision to throttle a client, with its reason and its end.
+
+    at_ms: when the client was throttled, which is when the mute begins (T-6), in milliseconds of the cluster's clock. reason: the quota
+    entity with value, bound, window and samples, or the rule that forced the throttle. held: whether the response itself was delayed instead
+    of muting the connection (releases before 2.0). ended_ms: when the broker unmuted the connection, sent the held response, or the
+    connection closed; None while the throttle lasts.
+    """
 
     at_ms: int
     broker_id: int
+    """The broker that handled the request."""
+    connection_id: int
+    """The number of the connection, counted from 1 in each cluster."""
+    client_id: str | None
+    """The client id in the request's header; None if it has none."""
+    api_key: int
+    """The number of the API; `api` is its name."""
+    api_version: int
+    """The version of the request."""
+    correlation_id: int
+    """The correlation id in the request's header, a number chosen by the client."""
+    throttle_time_ms: int
+    """The throttle time in ms."""
+    reason: Reason
+    held: bool = False
+    ended_ms: int | None = None
+    elapsed_ms: int = 0
+    """When the client was throttled, in milliseconds since the journal's start."""
+
+    @property
+    def api(self) -> str:
+        """The name of the API in Kafka's messages, such as Produce, Fetch or ListOffsets."""
+        return api_name(self.api_key)
+
+    def __str__(self) -> str:
+        client = "client without id" if self.client_id is None else printable(self.client_id)
+        how = "response held back" if self.held else "throttled"
+        ended = "" if self.ended_ms is None else f", over after {self.ended_ms - self.at_ms} ms"
+        return (
+            f"{_seconds(self.elapsed_ms)} broker {self.broker_id} connection {self.connection_id} {client}: "
+            f"{self.api} v{self.api_version} {how} for {self.throttle_time_ms} ms{ended}: {self.reason}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<ThrottleSeen {self}>"
+
+
+@dataclass(slots=True, repr=False)
+class EventSeen:
+    """An event other than a request or a throttle. `kind` is a short name such as parked, isr, leader or broker; `facts` are its details.
+
+    at_ms: when it happened, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the journal's start.
+    """
+
+    at_ms: int
+    broker_id: int
+    """The broker that the event is about; -1 for the whole cluster."""
     kind: str
     facts: dict[str, Any]
+    elapsed_ms: int = 0
+
+    def __str__(self) -> str:
+        facts = " ".join(f"{name}={value}" for name, value in self.facts.items())
+        return f"{_seconds(self.elapsed_ms)} broker {self.broker_id} {self.kind} {facts}".rstrip()
+
+    def __repr__(self) -> str:
+        return f"<EventSeen {self}>"
 
 
 def api_name(api_key: int) -> str:
@@ -86,7 +167,7 @@ def api_name(api_key: int) -> str:
 
 
 def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
-    """Return the decision to throttle a request that is on its way."""
+    """Return the journal entry for throttling a request that is in progress."""
     return ThrottleSeen(
         exchange.now_ms,
         exchange.node.broker_id,
@@ -102,16 +183,26 @@ def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool
 
 
 class Journal(Observer):
-    """`requests()`, `throttles()`, `events()` read it, oldest first; `total` counts everything ever noted."""
+    """The journal of one cluster. `requests()`, `throttles()` and `events()` return its entries, oldest first.
+
+    capacity: the maximum number of entries of each of these kinds; beyond it, the oldest are dropped. `total` counts every entry ever added
+    and every end of a throttle, so it grows whenever the journal changes.
+    """
 
     is_guarded = False
 
-    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
+    def __init__(self, started_ms: int = 0, capacity: int = DEFAULT_CAPACITY) -> None:
         self._requests: deque[tuple[Any, ...]] = deque(maxlen=capacity)
         self._throttles: deque[ThrottleSeen] = deque(maxlen=capacity)
         self._events: deque[EventSeen] = deque(maxlen=capacity)
         self._going_on: dict[int, ThrottleSeen] = {}
         self.total = 0
+        self.started_ms = started_ms
+        """When the journal began, or was last cleared, in milliseconds of the cluster's clock."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of entries that the journal holds, by kind: "request", "throttle" and "event"."""
+        return {"request": len(self._requests), "throttle": len(self._throttles), "event": len(self._events)}
 
     def response_ready(
         self,
@@ -146,6 +237,7 @@ class Journal(Observer):
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> None:
         seen = throttle_of(exchange, throttle_ms, reason, held)
+        seen.elapsed_ms = seen.at_ms - self.started_ms
         self._throttles.append(seen)
         self._going_on[seen.connection_id] = seen
         self.total += 1
@@ -157,10 +249,11 @@ class Journal(Observer):
             self.total += 1
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        self._events.append(EventSeen(now_ms, broker_id, kind, dict(facts)))
+        self._events.append(EventSeen(now_ms, broker_id, kind, dict(facts), now_ms - self.started_ms))
         self.total += 1
 
     def cleared(self, now_ms: int) -> None:
+        self.started_ms = now_ms
         self._requests.clear()
         self._throttles.clear()
         self._going_on.clear()
@@ -169,19 +262,25 @@ class Journal(Observer):
     def requests(
         self, api: str | None = None, client_id: str | None = None, broker: int | None = None
     ) -> list[RequestSeen]:
-        """The requests answered so far, oldest first. api: its name, such as "Produce". Raises ValueError for a name that is none."""
+        """Return the requests in the journal, oldest first; None for an argument matches every request.
+
+        api: the API's name, such as "Produce". broker: the broker's id. Raises ValueError for an unknown API.
+        """
         if api is not None:
             api_key(api)
         return [
             r
-            for r in map(RequestSeen._make, self._requests)
+            for r in map(self._seen, self._requests)
             if (api is None or r.api == api)
             and (client_id is None or r.client_id == client_id)
             and (broker is None or r.broker_id == broker)
         ]
 
     def throttles(self, api: str | None = None, client_id: str | None = None) -> list[ThrottleSeen]:
-        """The decisions so far, oldest first, as they are now: `ended_ms` of one that goes on is set in what is read later."""
+        """Return copies of the throttles in the journal, oldest first; None for an argument matches every throttle.
+
+        For a throttle that still lasts, `ended_ms` is None and stays None in this copy. Raises ValueError for an unknown API.
+        """
         if api is not None:
             api_key(api)
         return [
@@ -194,5 +293,69 @@ class Journal(Observer):
         return [e for e in self._events if kind is None or e.kind == kind]
 
     def latest(self, count: int) -> Iterator[RequestSeen]:
-        """The newest `count` requests, newest first: what a failing test prints."""
-        return map(RequestSeen._make, islice(reversed(self._requests), count))
+        """Return the newest `count` requests, the newest first."""
+        return map(self._seen, islice(reversed(self._requests), count))
+
+    def elapsed(self, now_ms: int) -> str:
+        """Return a time as text, counted from the journal's start."""
+        return _seconds(now_ms - self.started_ms)
+
+    def _seen(self, row: tuple[Any, ...]) -> RequestSeen:
+        seen = RequestSeen(*row)
+        return seen._replace(elapsed_ms=seen.at_ms - self.started_ms)
+
+
+class DetailedJournal(Journal):
+    """A journal that also keeps the details of each request, for tests and debugging. It costs some microseconds per request."""
+
+    is_guarded = True
+
+    def __init__(self, started_ms: int = 0, capacity: int = DEFAULT_CAPACITY) -> None:
+        super().__init__(started_ms, capacity)
+        self._begun: dict[int, RequestDetails] = {}
+        """Maps connections to the details of their request in progress."""
+        self._details: dict[int, Details] = {}
+        """Maps connections to the details of the response that is about to be sent."""
+
+    def request_begun(
+        self, exchange: Exchange, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
+    ) -> None:
+        if request is not None:
+            self._begun[exchange.peer.connection_id] = request_details(request, _topic_names(exchange))
+
+    def response_built(self, exchange: Exchange, message: Any) -> None:
+        connection_id = exchange.peer.connection_id
+        begun = self._begun.get(connection_id, RequestDetails())
+        self._details[connection_id] = response_details(message, begun, _topic_names(exchange))
+
+    def response_ready(
+        self,
+        exchange: Exchange,
+        out: bytearray,
+        splices: Sequence[tuple[int, Any]],
+        size_bytes: int,
+        throttle_ms: int,
+        held: bool,
+    ) -> None:
+        super().response_ready(exchange, out, splices, size_bytes, throttle_ms, held)
+        begun = self._begun.pop(exchange.peer.connection_id, RequestDetails())
+        details = self._details.pop(exchange.peer.connection_id, None)
+        self._requests[-1] = (*self._requests[-1], details or begun.unanswered())
+
+    def connection_closed(self, broker_id: int, connection: Any, why: str, now_ms: int) -> None:
+        self._begun.pop(connection.connection_id, None)
+        self._details.pop(connection.connection_id, None)
+
+    def cleared(self, now_ms: int) -> None:
+        super().cleared(now_ms)
+        self._begun.clear()
+        self._details.clear()
+
+
+def _topic_names(exchange: Exchange) -> TopicName:
+    names = exchange.node.image.topic_names
+
+    def name(topic_id: bytes) -> str:
+        return names.get(topic_id) or f"topic id {topic_id.hex()}"
+
+    return name

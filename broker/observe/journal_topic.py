@@ -1,21 +1,21 @@
-"""The journal as a topic: throttles, positions of clients and changes of leaders as records that any client reads, when asked.
+"""The journal as a topic: publishes throttles, client positions and leader changes as records that any client can read. Off by default.
 
-One partition, as all brokers of a cluster share a clock and a journal: its records are in the order in which things happened. It has up to
-three replicas, so that it outlives its leader. Off, a request pays for looks at an attribute. Must never know sockets, nor what a message
-means beyond the topics that it names.
+It has one partition, because all brokers of a cluster share a clock and a journal: its records are in the order of the events. It has up to
+three replicas, so that it survives its leader. When disabled, a request pays only for attribute checks. This module does not depend on
+sockets, nor on the meaning of messages except for the topics that they name.
 
-A record's timestamp is the broker's clock, its key the client-id, or `broker-N` where there is no client. Its value is JSON with
+A record's timestamp is the broker's clock, its key the client id, or `broker-N` if there is no client. Its value is JSON with
 `v` (1), `kind`, `at_ms`, `broker`, and by kind:
 
 throttle: client_id, api, throttle_ms, held, quota, entity, bound, value, rate, window_ms (the last six null for a forced one)
-fetched:  client_id, topic, partition, next_offset (what the client reads next), high_watermark (as it was told)
-behind:   the same of a client that is connected and has not asked since others wrote: it lags, and will not say so itself
-produced: client_id, topic, partition, end_offset (behind its last record)
+fetched:  client_id, topic, partition, next_offset (the next offset that the client reads), high_watermark (in its response)
+behind:   the fields of `fetched`, for a connected client that lags: records were produced, but the client has not fetched since
+produced: client_id, topic, partition, end_offset (the offset after its last record)
 leader:   topic, partition, leader, leader_epoch      isr: topic, partition, isr      broker: state (stopped, started)
-dropped:  count (of entries that there was no room for, since the last such record)
+dropped:  count (of entries dropped for lack of space since the last such record)
 
-Whoever names the topic in a request is a reader of it: from then on nothing that its connection does is noted here, as reading the
-journal would otherwise make it grow.
+A connection that names the topic in a request becomes a reader: from then on none of its actions is published, because reading
+the journal would otherwise make it grow.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 DEFAULT_TOPIC = "__journal"
 VERSION = 1
 EVERY_MS = 100
-"""How long entries wait for others to share a batch with."""
+"""The time in milliseconds for which entries are collected into a batch."""
 MOST_WAITING = 10_000
-"""Entries that may wait; what comes beyond is counted and dropped."""
+"""The maximum number of collected entries; further entries are counted and dropped."""
 BATCH_BYTES = 256 * 1024
 MOST_REPLICAS = 3
 PUBLISHED = ("broker", "isr", "leader")
@@ -59,11 +59,11 @@ SETTINGS = {
 _REASON = ("quota", "bound", "value", "rate", "window_ms")
 
 Place = tuple[str, str | None, int, str, int]
-"""(kind, client-id, broker, topic, partition): of what is told again and again, only the latest waits."""
+"""(kind, client id, broker, topic, partition): identifies a client's position, of which only the latest value is kept until it is published."""
 
 
 class Publishing(Protocol):
-    """The cluster whose journal is published in a topic of its own."""
+    """Interface of the cluster whose journal is published as a topic."""
 
     @property
     def controller(self) -> Controller: ...
@@ -76,7 +76,7 @@ class Publishing(Protocol):
 
 
 class Reached:
-    """How far clients have read, and over which connection, of at most `MOST_WAITING` (client-id, partition)."""
+    """The next offset of each client in each partition, and the connection over which it reads; at most `MOST_WAITING` entries."""
 
     def __init__(self, cluster: Publishing) -> None:
         self._cluster = cluster
@@ -84,7 +84,7 @@ class Reached:
         self._count = 0
 
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
-        """A client was answered. Beyond the bound the partition that was read first is forgotten, with all its clients."""
+        """Record the next offset of a client after a response. Above the limit, the oldest partition is removed with all its clients."""
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients
         clients[client_id] = (broker_id, connection_id, end)
@@ -93,7 +93,7 @@ class Reached:
             self._count -= len(self._of.pop(oldest))
 
     def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
-        """(client-id, broker, next offset) of those that still have the connection over which they read this partition last."""
+        """Return (client id, broker, next offset) of the partition's readers whose last connection is still open."""
         clients = self._of.get((topic, index), {})
         for client_id, (broker_id, connection_id, _) in list(clients.items()):
             if connection_id not in self._cluster.nodes[broker_id].connections:
@@ -107,31 +107,31 @@ class Reached:
 
 
 class JournalTopic(Observer):
-    """Collects, and appends every `EVERY_MS` of the cluster's clock. name: of the topic, which is made here when it is not there.
+    """Collects journal entries, and appends them to the topic `name` every `EVERY_MS` of the cluster's clock. Creates the topic if missing.
 
-    Raises KafkaError when it cannot be made.
+    Raises KafkaError if the topic cannot be created.
     """
 
     def __init__(self, cluster: Publishing, name: str = DEFAULT_TOPIC) -> None:
         self.name = name
         self.dropped = 0
-        """Entries for which there was no room, ever."""
+        """The number of entries dropped so far for lack of space."""
         self._cluster = cluster
         self._entries: list[tuple[str, dict[str, Any]]] = []
         self._positions: dict[Place, dict[str, Any]] = {}
-        self._untold = 0
+        self._unreported = 0
         self._readers: set[int] = set()
         self._reached = Reached(cluster)
         self._timer: Timer | None = None
         self.begin()
 
     def begin(self) -> None:
-        """Nothing waits, nobody has read, and the topic is there."""
+        """Remove all entries, positions and readers, and create the topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()
         self._reached.clear()
-        self._untold = 0
+        self._unreported = 0
         self._make()
 
     def _make(self) -> None:
@@ -140,12 +140,12 @@ class JournalTopic(Observer):
             replicas = min(MOST_REPLICAS, len(self._cluster.nodes))
             controller.create_topic(controller.plan_topic(self.name, 1, replicas, None, SETTINGS))
 
-    # ---- what is told --------------------------------------------------------------------------------------------------------
+    # ---- events --------------------------------------------------------------------------------------------------------------
 
     def request_begun(
         self, exchange: Exchange, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
     ) -> None:
-        # A connection that names this topic reads it.
+        # A connection that names this topic counts as a reader of it.
         topics = getattr(request, "topics", None) or getattr(request, "topic_data", None)
         if topics and exchange.peer.connection_id not in self._readers and self._is_named(topics):
             self._readers.add(exchange.peer.connection_id)
@@ -168,21 +168,26 @@ class JournalTopic(Observer):
         self.begin()
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
-        seen = throttle_of(exchange, throttle_ms, reason, held)
-        if seen.connection_id in self._readers:
+        throttle = throttle_of(exchange, throttle_ms, reason, held)
+        if throttle.connection_id in self._readers:
             return
         entity = getattr(reason, "entity", None)
-        facts = {"client_id": seen.client_id, "api": seen.api, "throttle_ms": seen.throttle_time_ms, "held": seen.held}
+        facts = {
+            "client_id": throttle.client_id,
+            "api": throttle.api,
+            "throttle_ms": throttle.throttle_time_ms,
+            "held": throttle.held,
+        }
         facts |= {name: getattr(reason, name, None) for name in _REASON}
         facts["entity"] = None if entity is None else str(entity)
-        self._note("throttle", seen.at_ms, seen.broker_id, facts)
+        self._note("throttle", throttle.at_ms, throttle.broker_id, facts)
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        # Changes of leaders, in-sync replicas and brokers are published, those of this topic itself are not.
+        # Publish changes of leaders, in-sync replicas and brokers, except those of this topic itself.
         if kind in PUBLISHED and facts.get("topic") != self.name:
             self._note(kind, now_ms, broker_id, facts)
         elif kind in PUBLISHED and self._is_waiting:
-            self._arm(now_ms)  # somebody may lead again
+            self._arm(now_ms)  # the topic may have a leader again
 
     def records_read(
         self,
@@ -193,13 +198,13 @@ class JournalTopic(Observer):
     ) -> None:
         if exchange.peer.connection_id in self._readers:
             return
-        for one, read in zip(fetches, results, strict=True):
+        for fetch, read in zip(fetches, results, strict=True):
             if not read.error_code:
-                partition = exchange.node.replicas.find(one.topic, one.index) if delivered else None
-                end = one.offset if partition is None else partition.log.offset_behind(one.offset, read.size_bytes)
+                partition = exchange.node.replicas.find(fetch.topic, fetch.index) if delivered else None
+                end = fetch.offset if partition is None else partition.log.offset_behind(fetch.offset, read.size_bytes)
                 client_id, broker_id = exchange.client_id, exchange.node.broker_id
-                self._reached.note(one.topic, one.index, client_id, broker_id, exchange.peer.connection_id, end)
-                place = ("fetched", client_id, broker_id, one.topic, one.index)
+                self._reached.note(fetch.topic, fetch.index, client_id, broker_id, exchange.peer.connection_id, end)
+                place = ("fetched", client_id, broker_id, fetch.topic, fetch.index)
                 self._position(place, exchange.now_ms, {"next_offset": end, "high_watermark": read.high_watermark})
 
     def records_appended(self, exchange: Exchange, topic: str, index: int, end_offset: int) -> None:
@@ -207,11 +212,11 @@ class JournalTopic(Observer):
             place = ("produced", exchange.client_id, exchange.node.broker_id, topic, index)
             self._position(place, exchange.now_ms, {"end_offset": end_offset})
 
-    # ---- what waits ----------------------------------------------------------------------------------------------------------
+    # ---- collected entries ---------------------------------------------------------------------------------------------------
 
     @property
     def _is_waiting(self) -> bool:
-        return bool(self._entries or self._positions or self._untold)
+        return bool(self._entries or self._positions or self._unreported)
 
     def _note(self, kind: str, at_ms: int, broker_id: int, facts: Mapping[str, Any]) -> None:
         if self._has_room(at_ms):
@@ -231,17 +236,20 @@ class JournalTopic(Observer):
         if len(self._entries) + len(self._positions) < MOST_WAITING:
             return True
         self.dropped += 1
-        self._untold += 1
+        self._unreported += 1
         return False
 
     def _arm(self, at_ms: int) -> None:
         if self._timer is None:
             self._timer = self._cluster.timers.at(at_ms + EVERY_MS, self.flush)
 
-    # ---- what is appended ----------------------------------------------------------------------------------------------------
+    # ---- appends -------------------------------------------------------------------------------------------------------------
 
     def flush(self, now_ms: int) -> None:
-        """Append the waiting entries. Without a leader they keep waiting; the next event, at the latest a new leader, tries again."""
+        """Append the collected entries to the topic.
+
+        While the partition has no leader, the entries are kept. The next event tries again, at the latest the election of a leader.
+        """
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -250,25 +258,25 @@ class JournalTopic(Observer):
         try:
             self._make()
         except KafkaError as error:
-            self._cluster.nodes[0].complain(f"topic {self.name} cannot be made", error, now_ms)
+            self._cluster.nodes[0].complain(f"topic {self.name} cannot be created", error, now_ms)
             return
         leader, _ = self._cluster.controller.image.leader_of(self.name, 0)
         if leader == NO_LEADER:
             return
-        self._tell_who_is_behind(now_ms)
+        self._note_lagging_clients(now_ms)
         for batch in _batches(self._taken(now_ms, leader)):
             self._append(leader, batch, now_ms)
 
-    def _tell_who_is_behind(self, now_ms: int) -> None:
-        asked = {(one["client_id"], one["topic"], one["partition"]) for one in self._of_kind("fetched")}
-        for topic, index in {(one["topic"], one["partition"]): None for one in self._of_kind("produced")}:
+    def _note_lagging_clients(self, now_ms: int) -> None:
+        fetched = {(value["client_id"], value["topic"], value["partition"]) for value in self._of_kind("fetched")}
+        for topic, index in {(value["topic"], value["partition"]): None for value in self._of_kind("produced")}:
             leader, _ = self._cluster.controller.image.leader_of(topic, index)
             partition = None if leader == NO_LEADER else self._cluster.nodes[leader].replicas.find(topic, index)
             if partition is None:
                 continue
             end = partition.log.high_watermark
             for client_id, broker_id, next_offset in self._reached.connected(topic, index):
-                if next_offset < end and (client_id, topic, index) not in asked:
+                if next_offset < end and (client_id, topic, index) not in fetched:
                     offsets = {"next_offset": next_offset, "high_watermark": end}
                     self._position(("behind", client_id, broker_id, topic, index), now_ms, offsets)
 
@@ -276,15 +284,15 @@ class JournalTopic(Observer):
         return [value for place, value in self._positions.items() if place[0] == kind]
 
     def _taken(self, now_ms: int, leader: int) -> list[NewRecord]:
-        found = self._entries
-        found += [(one["client_id"] or f"broker-{one['broker']}", one) for one in self._positions.values()]
-        # Throttles of an instant before positions, each kind in its order: sorting keeps what is equal as it was.
-        found.sort(key=lambda one: int(one[1]["at_ms"]))
-        if self._untold:
-            told = {"v": VERSION, "kind": "dropped", "at_ms": now_ms, "broker": leader, "count": self._untold}
-            found.append((f"broker-{leader}", told))
-        self._entries, self._positions, self._untold = [], {}, 0
-        return [NewRecord(_json(value), key.encode(), value["at_ms"]) for key, value in found]
+        entries = self._entries
+        entries += [(value["client_id"] or f"broker-{value['broker']}", value) for value in self._positions.values()]
+        # Entries of the same time keep their order, because sorting is stable: throttles before positions.
+        entries.sort(key=lambda entry: int(entry[1]["at_ms"]))
+        if self._unreported:
+            dropped = {"v": VERSION, "kind": "dropped", "at_ms": now_ms, "broker": leader, "count": self._unreported}
+            entries.append((f"broker-{leader}", dropped))
+        self._entries, self._positions, self._unreported = [], {}, 0
+        return [NewRecord(_json(value), key.encode(), value["at_ms"]) for key, value in entries]
 
     def _append(self, leader: int, batch: list[NewRecord], now_ms: int) -> None:
         node = self._cluster.nodes[leader]
@@ -293,7 +301,7 @@ class JournalTopic(Observer):
             node.replicas.append(partition, memoryview(bytearray(build_batch(batch))), now_ms)
         except (InvalidBatch, StorageError) as error:
             self.dropped += len(batch)
-            self._untold += len(batch)
+            self._unreported += len(batch)
             node.complain(f"records of {self.name} cannot be stored", error, now_ms)
 
 
@@ -302,7 +310,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def _batches(records: Sequence[NewRecord]) -> Iterator[list[NewRecord]]:
-    """In order, each about as large as a batch may be here."""
+    """Yield the records in order, in lists of about `BATCH_BYTES`."""
     batch: list[NewRecord] = []
     size_bytes = 0
     for record in records:

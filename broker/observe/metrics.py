@@ -1,14 +1,15 @@
-"""What Kafka calls the numbers of its brokers: a snapshot of them under its names, groups and tags, made when somebody asks.
+"""Kafka's broker metrics: a snapshot under Kafka's names, groups and tags, computed on request.
 
-The one place that knows these names. Each room gives its own numbers, and nothing is counted for a snapshot that is not counted
-anyway. A group is the `type` of Kafka's JMX name (`kafka.server:type=Fetch,user=...,client-id=...`). Must never know wire messages.
-Reading changes nothing.
+Only this module contains these names. Each package provides its own numbers; only the queues of throttled connections are tracked here.
+A group is the `type` of Kafka's JMX name (`kafka.server:type=Fetch,user=...,client-id=...`). This module does not depend on wire messages.
+A snapshot changes no state.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kafkaproto.broker.quota.mutations import MutationQuotas
@@ -23,51 +24,53 @@ if TYPE_CHECKING:
 Tags = tuple[tuple[str, str], ...]
 
 CONTROLLER = -1
-"""The broker id of what the cluster as a whole counts."""
+"""The broker id of metrics that belong to the whole cluster."""
 
 
 class MetricName(NamedTuple):
-    """Which number. tags: in Kafka's order. broker_id: whose; CONTROLLER for the cluster's."""
+    """Identifies a metric. tags: in Kafka's order. broker_id: the broker, or CONTROLLER for metrics of the cluster."""
 
     name: str
+    """Kafka's name of the metric, such as "byte-rate"."""
     group: str
+    """Kafka's group of the metric, such as "Produce"."""
     tags: Tags
     broker_id: int
 
 
 Metrics = dict[MetricName, float]
-Found = Iterator[tuple[str, str, Tags, float]]
-"""name, group, tags, value"""
+Values = Iterator[tuple[str, str, Tags, float]]
+"""Tuples (name, group, tags, value)."""
 
 
 class ThrottleQueues(Observer):
     """The queues of throttled connections, one per broker and quota.
 
-    They are queues of delays, as Kafka's: a connection that is gone stays until its throttle time is over (T-10), so the end of a throttle
-    and of a connection change nothing here.
+    As in Kafka, they are delay queues: a connection stays in the queue until its throttle time is over (T-10), even if it is closed or
+    unmuted before.
     """
 
     def __init__(self) -> None:
-        self._ends: deque[tuple[int, int, str]] = deque()
-        """(end of the throttle, broker, quota), in the order in which the throttles began."""
+        self._ends: list[tuple[int, int, str]] = []
+        """A heap of (end of the throttle in ms, broker, quota)."""
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         if isinstance(reason, ThrottleReason):
             now_ms, ends = exchange.now_ms, self._ends
-            ends.append((now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
-            while ends[0][0] <= now_ms:
-                ends.popleft()
+            heappush(ends, (now_ms + throttle_ms, exchange.node.broker_id, reason.quota))
+            while ends and ends[0][0] <= now_ms:
+                heappop(ends)
 
     def cleared(self, now_ms: int) -> None:
         self._ends.clear()
 
     def sizes(self, now_ms: int) -> Counter[tuple[int, str]]:
-        """How many wait, by broker id and quota."""
+        """Return the number of throttled connections by (broker id, quota)."""
         return Counter((broker_id, quota) for end_ms, broker_id, quota in self._ends if end_ms > now_ms)
 
 
 class Measured(Protocol):
-    """What a snapshot reads of a cluster."""
+    """Interface of a cluster: the parts that a snapshot reads."""
 
     mutations: MutationQuotas
     throttle_queues: ThrottleQueues
@@ -77,20 +80,20 @@ class Measured(Protocol):
 
 
 def snapshot(cluster: Measured, now_ms: int) -> Metrics:
-    """All numbers of all brokers that run, as of now."""
-    found: Metrics = {}
+    """Return the current metrics of all running brokers."""
+    metrics: Metrics = {}
     waiting = cluster.throttle_queues.sizes(now_ms)
     for node in cluster.nodes:
         if node.running:
             for name, group, tags, value in _of_broker(node, waiting, now_ms):
-                found[MetricName(name, group, tags, node.broker_id)] = value
-    for one in cluster.mutations.metrics(now_ms):
-        for name, group, tags, value in _of_mutations(one):
-            found[MetricName(name, group, tags, CONTROLLER)] = value
-    return found
+                metrics[MetricName(name, group, tags, node.broker_id)] = value
+    for sensor in cluster.mutations.metrics(now_ms):
+        for name, group, tags, value in _of_mutations(sensor):
+            metrics[MetricName(name, group, tags, CONTROLLER)] = value
+    return metrics
 
 
-def _of_broker(node: Node, waiting: Mapping[tuple[int, str], int], now_ms: int) -> Found:
+def _of_broker(node: Node, waiting: Mapping[tuple[int, str], int], now_ms: int) -> Values:
     yield from _of_clients(node, now_ms)
     for quota_name in (*_RATE_NAMES, "ControllerMutation"):
         yield "queue-size", quota_name, (), float(waiting.get((node.broker_id, quota_name), 0))
@@ -107,45 +110,45 @@ def _of_broker(node: Node, waiting: Mapping[tuple[int, str], int], now_ms: int) 
 _RATE_NAMES = {"Produce": "byte-rate", "Fetch": "byte-rate", "Request": "request-time"}
 
 
-def _of_clients(node: Node, now_ms: int) -> Found:
-    """byte-rate, request-time and throttle-time of each identity; the last only once it was throttled."""
-    for one in node.quotas.metrics(now_ms):
-        yield _RATE_NAMES[one.quota], one.quota, _identity(one), one.rate
-        yield from _throttle_time(one)
+def _of_clients(node: Node, now_ms: int) -> Values:
+    """Yield byte-rate or request-time of each client identity, its throttle-time if it was throttled recently, and exempt-request-time."""
+    for sensor in node.quotas.metrics(now_ms):
+        yield _RATE_NAMES[sensor.quota], sensor.quota, _identity(sensor), sensor.rate
+        yield from _throttle_time(sensor)
     if node.quotas.request.enabled:
         yield "exempt-request-time", "Request", (), node.quotas.exempt_request_time.peek(now_ms)
 
 
-def _of_mutations(one: SensorMetrics) -> Found:
-    """KIP-599: how fast topics and partitions are made, and what is left in the bucket."""
-    yield "mutation-rate", one.quota, _identity(one), one.rate
-    if one.tokens is not None:
-        yield "tokens", one.quota, _identity(one), one.tokens
-    yield from _throttle_time(one)
+def _of_mutations(sensor: SensorMetrics) -> Values:
+    """Yield the rate at which topics and partitions are created, and the tokens left in the bucket (KIP-599)."""
+    yield "mutation-rate", sensor.quota, _identity(sensor), sensor.rate
+    if sensor.tokens is not None:
+        yield "tokens", sensor.quota, _identity(sensor), sensor.tokens
+    yield from _throttle_time(sensor)
 
 
-def _throttle_time(one: SensorMetrics) -> Found:
-    if one.mean_throttle_ms is not None:
-        yield "throttle-time", one.quota, _identity(one), one.mean_throttle_ms
+def _throttle_time(sensor: SensorMetrics) -> Values:
+    if sensor.mean_throttle_ms is not None:
+        yield "throttle-time", sensor.quota, _identity(sensor), sensor.mean_throttle_ms
 
 
-def _identity(one: SensorMetrics) -> Tags:
-    return ("user", one.user), ("client-id", one.client_id)
+def _identity(sensor: SensorMetrics) -> Tags:
+    return ("user", sensor.user), ("client-id", sensor.client_id)
 
 
 # ---- replication (R-10, R-12) and sessions (S-15) ----------------------------------------------------------------------------------
 
 
-def _of_replication(quota: ReplicationQuota, now_ms: int) -> Found:
-    """What of the throttled lists went or came; 0 while nothing is listed and limited."""
+def _of_replication(quota: ReplicationQuota, now_ms: int) -> Values:
+    """Yield the rate in bytes per second of the replication traffic of throttled replicas."""
     yield "byte-rate", quota.group, (), quota.rate(now_ms)
 
 
-def _of_replicas(node: Node, now_ms: int) -> Found:
-    """What KIP-73 asks for to watch a reassignment with. Kafka itself never had these two.
+def _of_replicas(node: Node, now_ms: int) -> Values:
+    """Yield two metrics that KIP-73 proposes for watching a reassignment. Kafka itself never had them.
 
-    SumReplicaLag: records that this broker's followers lack. PartitionBytesInRate: what producers wrote to a partition since this
-    broker holds it, per second.
+    SumReplicaLag: the number of records that the follower replicas on this broker lack. PartitionBytesInRate: bytes per second that producers
+    have written to a partition since its replica was created on this broker, its leader.
     """
     replicas = node.replicas
     yield "SumReplicaLag", "ReplicaManager", (), float(sum(f.lag for f in replicas.fetchers.values()))
@@ -155,8 +158,8 @@ def _of_replicas(node: Node, now_ms: int) -> Found:
             yield "PartitionBytesInRate", "BrokerTopicMetrics", tags, partition.bytes_in_rate(now_ms)
 
 
-def _of_sessions(node: Node) -> Found:
-    """Kafka has a meter of evictions per shard, whose Count this is."""
+def _of_sessions(node: Node) -> Values:
+    """Yield the metrics of the fetch session cache. For evictions only the Count of Kafka's meters is reported."""
     cache = node.sessions
     yield "NumIncrementalFetchSessions", "FetchSessionCache", (), float(len(cache))
     yield "NumIncrementalFetchPartitionsCached", "FetchSessionCache", (), float(cache.partition_count)

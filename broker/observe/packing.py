@@ -1,4 +1,4 @@
-"""How what a recorder keeps becomes entries of a trace: many together, on the broker's loop, each exchange without its records."""
+"""Encoding of recorded requests as trace entries, without the records. Many entries are encoded together, on the broker's event loop."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.trace")
 
 LARGE_BYTES = 64 * 1024
-"""A larger entry is handed over at once and alone: the entries that wait take little memory, and none is dropped with a large one."""
+"""The size in bytes above which an entry is flushed at once and on its own. This bounds the buffer, and a full queue drops only that entry."""
 
 
 class Traced:
-    """What a recorder keeps of one exchange until its response is out; it lies in the exchange's slot `recording`.
+    """The recorded fields of one exchange until its response is sent, stored in the attribute `recording` of the exchange.
 
-    kept: what is left of the request's frame, and the lengths of its records. wait_ns: time in purgatory, negative while it lasts. ready_ns: 0
-    until the response is made; the attributes after it are set then. out: the response with its length, without what `splices` put into it.
+    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: time in purgatory, negative
+    while the request is in it. ready_ns: 0 until the response is encoded, when throttle_ms, flags, out and splices are set too. out: the
+    response with its length prefix, without the records in `splices`. splices: the position in `out` and the records of each records field.
     """
 
     __slots__ = (
@@ -74,21 +75,22 @@ class Traced:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the request awaits no response, as far as the part of it that is kept tells."""
+        """Return whether the request expects no response (acks=0), as far as the recorded part of it shows."""
         return is_silent(*cut_request(self.kept[0]))
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""The part of a state of one log that never changes: the end of `STATE_FIELDS` and the beginning of `POSITIONS_FIELDS`."""
+"""Packs the part that is equal in all `State` entries of one log: the last field of `STATE_FIELDS` and the first of `POSITIONS_FIELDS`."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""An entry as bytes, an exchange that is not packed yet, or a move as (function that packs it, its arguments; the second is its number)."""
+"""A collected entry: encoded bytes, an exchange to encode, or an offset change as (encoder, arguments with the sequence number second)."""
 
 
 class StateOfOne(NamedTuple):
-    """Writes the states of one log, equal to those of `encoded`.
+    """Encoder for the trace's `State` entries of one log, which report its offsets. The bytes equal those of the function `encoded`.
 
-    pack: takes head; seq, broker, clock_ms, at_ns; log; flags for begins and the four offsets; name.
+    pack: packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: the
+    arguments that are equal for all entries of the log.
     """
 
     pack: Callable[..., bytes]
@@ -98,7 +100,7 @@ class StateOfOne(NamedTuple):
 
 
 def state_of_one(topic: str, partition: int) -> StateOfOne:
-    """Return what writes the states of a log: what they share is packed once."""
+    """Return an encoder for the `State` entries of one log. The parts that are equal in all of them are encoded once."""
     name = topic.encode()
     log = _ONE_LOG.pack(1, len(name), partition)
     layout = struct.Struct(f">{LENGTH_AND_KIND.size}sQiqq{len(log)}sBqqqq{len(name)}s")
@@ -107,9 +109,9 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """What the entries of one replica's moves share. flags: BEGINS for the first entry of a replica that stood nowhere.
+    """The parts that are equal in all entries about one replica's offset changes.
 
-    log: a reference that does not keep the log.
+    flags: BEGINS before the first entry about a replica, then 0. log: a weak reference to the log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -121,92 +123,99 @@ class Moves:
 
 
 class MovesByLog:
-    """The moves of each replica, until its log is gone."""
+    """Maps the log of each replica to its `Moves`. An entry is removed when the log is deleted."""
 
     def __init__(self) -> None:
-        self._moves: dict[int, Moves] = {}  # by id: looking up a weak reference would take several times as long
+        self._moves: dict[
+            int, Moves
+        ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return the moves of a log, None if it has not been added."""
+        """Return the `Moves` of a log, None if the log has not been added."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Begin the moves of a log. flags: BEGINS for one that stood nowhere."""
+        """Add a log and return its `Moves`. flags: BEGINS if there is no earlier entry about the log."""
         key, all_moves = id(log), self._moves
         gone = ref(log, lambda _: all_moves.pop(key, None))
         moves = all_moves[key] = Moves(state_of_one(topic, index), flags, gone)
         return moves
 
     def clear(self) -> None:
-        """Forget all moves."""
+        """Remove all logs."""
         self._moves.clear()
 
 
 class Entries:
-    """The entries that wait to be packed, in their order. sink, together: as of `Recorder`."""
+    """The collected entries that are not encoded yet, in order. sink, together: see the arguments of `Recorder`."""
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
         self._sink = sink
         self._together = together
         self._waiting: list[Waiting] = []
-        # Moves do not count as waiting entries: an exchange or a flush follows them.
+        # Offset changes do not count towards `together`: an exchange or a flush follows them.
         self.keep_move: Callable[[Waiting], None] = (
             partial(self.keep, size_bytes=0) if together == 1 else self._waiting.append
         )
         self.ended = False
 
-    def keep(self, one: Waiting, size_bytes: int) -> None:
-        """Have an entry of about `size_bytes` packed with the next ones."""
+    def keep(self, entry: Waiting, size_bytes: int) -> None:
+        """Collect an entry of about `size_bytes`."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
         waiting = self._waiting
-        waiting.append(one)
+        waiting.append(entry)
         if large or len(waiting) >= self._together:
             self.flush()
 
-    def keep_packed(self, one: bytes) -> None:
-        """Keep an entry that is packed already."""
-        self.keep(one, len(one))
+    def keep_packed(self, entry: bytes) -> None:
+        """Collect an entry that is already encoded."""
+        self.keep(entry, len(entry))
 
     def flush(self) -> None:
-        """Hand what waits to the sink."""
+        """Encode the collected entries and pass them to the sink."""
         if self._waiting:
             waiting = self._waiting.copy()
-            self._waiting.clear()  # in its place: `keep_move` has this list
+            self._waiting.clear()  # in place, because `keep_move` refers to this list
             if self.ended:
                 return
             try:
                 pieces = [
-                    _packed(one) if isinstance(one, Traced) else one[0](*one[1]) if isinstance(one, tuple) else one
-                    for one in waiting
+                    _packed(entry)
+                    if isinstance(entry, Traced)
+                    else entry[0](*entry[1])
+                    if isinstance(entry, tuple)
+                    else entry
+                    for entry in waiting
                 ]
             except struct.error:
-                pieces = [_packed_if_it_can(one) for one in waiting]
+                pieces = [_packed_or_empty(entry) for entry in waiting]
             self._sink(b"".join(pieces), len(waiting))
 
     def end(self) -> None:
-        """Hand over what waits, and nothing after it."""
+        """Pass the collected entries to the sink, and collect no more."""
         self.flush()
         self.ended = True
 
 
-def _packed_if_it_can(one: Waiting) -> bytes:
-    """Where the file has no room for a number: that entry's sequence number is missing, and nothing else."""
-    if isinstance(one, bytes):
-        return one
+def _packed_or_empty(entry: Waiting) -> bytes:
+    """Return an entry as bytes; if a number does not fit its field, log an error and return b"", which leaves a gap in the trace."""
+    if isinstance(entry, bytes):
+        return entry
     try:
-        return _packed(one) if isinstance(one, Traced) else one[0](*one[1])
+        return _packed(entry) if isinstance(entry, Traced) else entry[0](*entry[1])
     except struct.error as error:
-        seq = one.seq if isinstance(one, Traced) else one[1][1]
-        logger.error("entry %s of the trace cannot be written: %s", seq, error)
+        seq = entry.seq if isinstance(entry, Traced) else entry[1][1]
+        logger.error("trace entry %s dropped: a number does not fit its field: %s", seq, error)
         return b""
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """Return the entry of an exchange, equal to that of `encoded`.
+    """Return the entry of an exchange as bytes, equal to those of the function `encoded`.
 
-    response: what is left of a response that had records; lengths: how long they were.
+    response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its
+    records fields.
     """
     exchange = traced.exchange
     request, records = traced.kept
@@ -245,24 +254,24 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
 
 
 def packed_with_records(traced: Traced) -> bytes:
-    """Return the entry of an exchange whose response has records."""
+    """Return the entry of an exchange whose response has records, as bytes."""
     flexible = codec(traced.exchange.api_key, traced.exchange.api_version).flexible
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """Return (a frame without its length and with the headers of its batches only, the length of each records field)."""
+    """Return a response frame reduced to batch headers, without its length prefix, and the original length of each records field."""
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 
 
 def heads(records: Any) -> bytes:
-    """Return the headers of the batches in memory or in a file."""
+    """Return the batch headers in records that are in memory or in a file."""
     return _file_heads(records) if type(records) is FileRange else batch_heads(records)
 
 
 def _file_heads(part: FileRange) -> bytes:
-    """`batch_heads` of a range of a file, of which no more is read than has to be."""
+    """Return the batch headers in a range of a file, as `batch_heads` does, reading little more than the headers."""
     fd, begin, end = part.file.fileno(), part.offset, part.offset + len(part)
     walked = walk_headers(lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end)
     return b"".join([buffer[at : at + HEADER_BYTES] for _, _, buffer, at in walked])

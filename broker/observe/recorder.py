@@ -1,8 +1,7 @@
-"""What a broker records of its traffic: every exchange without its records, every event of the journal, every connection, and where each
-high watermark moves to.
+"""Recorder of a cluster's traffic: requests and responses without their records, journal events, connections and offset changes.
 
-A recorder is there only while somebody wants a trace; without one a request pays for one look at an attribute. It hands entries to a
-sink, which must not wait. Must never know threads or files, nor what a message means beyond where its records are.
+A recorder exists only while traffic is recorded; otherwise a request pays only for one attribute check. It passes entries to a
+sink, which must not block. This module does not depend on threads or files, nor on the meaning of messages except for their records.
 """
 
 from __future__ import annotations
@@ -33,19 +32,21 @@ logger = logging.getLogger("kafkaproto.trace")
 
 _PRODUCE = int(ApiKey.PRODUCE)
 IN_THE_CLUSTER = -1
-"""The broker of events that no broker has for itself."""
+"""The broker id of events that concern the whole cluster."""
 
 
 _ANSWERED_AND_HELD = ANSWERED | HELD
-_NO_ANSWER = bytes(LENGTH_BYTES)
+_NO_RESPONSE = bytes(LENGTH_BYTES)
 
 
 class Recorder(Observer):
-    """sink: takes entries as the file has them, in one piece, and how many they are. They are packed on the loop: a thread that did it would
-    take the interpreter from the loop for longer, and hold more.
+    """Records traffic as trace entries.
 
-    together: how many entries wait until all are packed, one after the other, which takes half the time that it would between two requests.
-    `flush` is for who cannot wait for more of them.
+    sink: a function called with encoded entries, joined into one byte string, and their number. Entries are encoded on the event loop: a
+    thread would block the event loop for longer, because it needs the interpreter lock, and would use more memory.
+
+    together: the number of entries that are collected and then encoded in one go, which takes half the time of encoding each one
+    separately. `flush` encodes the collected entries at once.
     """
 
     wants_records_apart = True
@@ -57,16 +58,19 @@ class Recorder(Observer):
         self._seq = itertools.count(1)
 
     def flush(self) -> None:
-        """Hand over what waits."""
+        """Pass the collected entries to the sink."""
         self._entries.flush()
 
     def end(self) -> None:
-        """Nothing more is recorded, ever: what is in progress belongs to nobody's trace, as its answer would be made by other rules."""
+        """Flush and stop for good.
+
+        Requests in progress are not recorded, because their responses will be encoded after this recorder has ended.
+        """
         self._entries.end()
 
     @property
     def ended(self) -> bool:
-        """Whether `end` was called."""
+        """Return whether `end` was called."""
         return self._entries.ended
 
     def bytes_received(self, connection: Connection) -> None:
@@ -123,7 +127,7 @@ class Recorder(Observer):
             traced.ready_ns = monotonic_ns()
             traced.throttle_ms = throttle_ms
             traced.flags = (CLOSES if closes else 0) | (HELD if held else 0)
-            traced.out = _NO_ANSWER
+            traced.out = _NO_RESPONSE
             traced.splices = ()
 
     def request_refused(self, broker_id: int, peer: Peer, frame: memoryview, why: str, now_ms: int) -> None:
@@ -158,7 +162,7 @@ class Recorder(Observer):
         )
 
     def response_sent(self, exchange: Exchange) -> None:
-        # While the client reads the response there is time to record it.
+        # Record after sending, while the client reads the response.
         if exchange.recording is not None:
             self._done(exchange.recording, monotonic_ns())
 
@@ -175,32 +179,32 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Keep a finished exchange. sent_ns: 0 if the response was not sent."""
+        """Collect a finished exchange. sent_ns: 0 if the response was not sent."""
         if traced.recorder is not self:
-            return  # it began under another recorder, which has ended
+            return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns
-        if traced.splices:  # of records in files, which may go
+        if traced.splices:  # read the headers now, because the files may be deleted
             self._entries.keep_packed(packed_with_records(traced))
         else:
             self._entries.keep(traced, len(traced.kept[0]) + len(traced.out))
 
     def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
-        """What is wrong with an exchange is told in front of it."""
+        """Record a "trouble" event before the entry of the exchange that it describes. seq: the sequence number of that exchange."""
         self.noted(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
     def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:
-        """Record where the replicas of each broker stand, if they have anything: a trace begins in the middle of their history."""
+        """Record the current offsets of each broker's non-empty replicas, because a trace may start in the middle of their history."""
         self._moves.clear()
         for partitions in replicas:
-            standing = [partition for partition in partitions if partition.log.log_end_offset]
-            if standing:
-                at = next(self._seq), standing[0].broker_id, now_ms, monotonic_ns()
-                self._entries.keep_packed(encoded(State(*at, tuple(map(_positions, standing)))))
-            for partition in standing:
+            with_records = [partition for partition in partitions if partition.log.log_end_offset]
+            if with_records:
+                at = next(self._seq), with_records[0].broker_id, now_ms, monotonic_ns()
+                self._entries.keep_packed(encoded(State(*at, tuple(map(_positions, with_records)))))
+            for partition in with_records:
                 self._moves.add(partition.log, partition.topic, partition.index, 0)
 
     def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
-        # A move is recorded before the responses that it lets go.
+        # An offset change is recorded before the responses that it completes.
         moves = self._moves.of(log) or self._moves.add(log, topic, index, BEGINS)
         pack, head, place, name = moves.packing
         self._entries.keep_move(
@@ -225,17 +229,17 @@ class Recorder(Observer):
         moves.flags = 0
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Record an event; the journal describes kinds and facts."""
-        told = {"seq": next(self._seq), "clock_ms": now_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
-        self._entries.keep_packed(encoded(Event(kind, told)))
+        """Record an event of the journal, such as kind "leader". facts: its details by name."""
+        all_facts = {"seq": next(self._seq), "clock_ms": now_ms, "at_ns": monotonic_ns(), "broker": broker_id, **facts}
+        self._entries.keep_packed(encoded(Event(kind, all_facts)))
 
     def topic(self, at_ms: int, state: str, topic: Topic) -> None:
-        """state: there (when the trace begins), created, changed, deleted."""
+        """Record the state of a topic. state: "there" (at the start of the trace), "created", "changed" or "deleted"."""
         partitions = [
             {"leader": p.leader, "leader_epoch": p.leader_epoch, "isr": list(p.isr)} for p in topic.partitions
         ]
-        told = {"topic": topic.name, "topic_id": topic.topic_id.hex(), "configs": dict(topic.configs)}
-        self.noted(at_ms, IN_THE_CLUSTER, "topic", {"state": state, **told, "partitions": partitions})
+        about = {"topic": topic.name, "topic_id": topic.topic_id.hex(), "configs": dict(topic.configs)}
+        self.noted(at_ms, IN_THE_CLUSTER, "topic", {"state": state, **about, "partitions": partitions})
 
     def connection_opened(self, broker_id: int, connection: Peer, now_ms: int) -> None:
         facts = {"connection": connection.connection_id, "listener": connection.listener_name}
@@ -246,7 +250,7 @@ class Recorder(Observer):
         self.noted(now_ms, broker_id, "closed", {"connection": connection.connection_id, "why": why})
 
     def topic_changed(self, before: Topic | None, after: Topic | None, now_ms: int) -> None:
-        # Changes of leaders and in-sync replicas are events of their own.
+        # Changes of leaders and in-sync replicas are separate events.
         same = before is not None and after is not None and before.topic_id == after.topic_id
         if before is not None and not same:
             self.topic(now_ms, "deleted", before)
@@ -264,8 +268,8 @@ class Recorder(Observer):
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         traced = exchange.recording
-        of = traced.seq if traced is not None and traced.recorder is self else None
-        facts: dict[str, Any] = {"of": of, "connection": exchange.peer.connection_id}
+        request_seq = traced.seq if traced is not None and traced.recorder is self else None
+        facts: dict[str, Any] = {"of": request_seq, "connection": exchange.peer.connection_id}
         facts |= {name: getattr(reason, name) for name in _REASON if hasattr(reason, name)}
         facts["throttle_ms"] = throttle_ms
         facts["entity"] = str(getattr(reason, "entity", ""))

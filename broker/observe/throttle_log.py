@@ -1,6 +1,6 @@
-"""The log's side of throttling: a line at INFO that says who is throttled and why, once a second for each quota entity.
+"""Logs throttles at INFO: at most one line a second for each broker and quota entity or forced-throttle rule, with client and reason.
 
-Not per request: a throttled client may ask a thousand times a second. Times are the broker's own. Must never know how quotas work.
+There is no line per request, because a throttled client may send a thousand a second. Times are those of the cluster's clock.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ logger = logging.getLogger("kafkaproto.quota")
 
 EVERY_MS = 1000
 REMEMBERED = 1000
-"""Entities whose last line is remembered; beyond that, those whose second is over are forgotten."""
+"""The maximum number of entities whose last line is remembered; beyond it, entities whose last line is over a second old are dropped."""
 
 
 class ThrottleLog(Observer):
-    """Logs the first throttle of an entity in each second, with the number of those that it kept quiet about."""
+    """Logs a throttle if its entity had no log line in the last second, and how many throttles were not logged since the last line."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[object, ...], tuple[int, int]] = {}
@@ -34,7 +34,7 @@ class ThrottleLog(Observer):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
     def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle, or count it."""
+        """Log the throttle, or only count it if its entity had a log line in the last second."""
         reason = seen.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):
@@ -49,14 +49,18 @@ class ThrottleLog(Observer):
             self._forget_old(seen.at_ms)
         self._last[key] = (seen.at_ms, 0)
         more = f"; {quiet} more since the last line" if quiet else ""
-        logger.info("broker %d: %s v%d of client-id %r: %s%s", *_who(seen), _why(seen), more)
+        logger.info(
+            "broker %d: %s v%d of client-id %r: %s%s",
+            seen.broker_id,
+            seen.api,
+            seen.api_version,
+            seen.client_id,
+            _why(seen),
+            more,
+        )
 
     def _forget_old(self, now_ms: int) -> None:
         self._last = {key: last for key, last in self._last.items() if 0 <= now_ms - last[0] < EVERY_MS}
-
-
-def _who(seen: ThrottleSeen) -> tuple[int, str, int, str | None]:
-    return seen.broker_id, seen.api, seen.api_version, seen.client_id
 
 
 def _why(seen: ThrottleSeen) -> str:
@@ -64,7 +68,4 @@ def _why(seen: ThrottleSeen) -> str:
     throttled = f"{'held back' if seen.held else 'throttled'} for {seen.throttle_time_ms} ms"
     if isinstance(reason, ForcedThrottle):
         return f"{throttled} by rule {reason.rule_id}"
-    return (
-        f"{throttled}: {reason.value:g} made {reason.rate:g} a second over {reason.window_ms} ms, "
-        f"{reason.quota} quota of {reason.entity} is {reason.bound:g}"
-    )
+    return f"{throttled}: {reason}"

@@ -1,18 +1,19 @@
-"""How a cluster goes on where the last process with its data directory ended, and what it notes down for the next one.
+"""The persistence of a cluster: restores it from its data directory, and persists its changes.
 
-Imported only for a cluster that is given a folder: one without it starts without this and all of `kafkaproto.broker.persistence`. Must never know
-asyncio or wire messages, nor how facts are written (`kafkaproto.broker.persistence`).
+Imported only for a cluster with a data directory; other clusters start without the package `kafkaproto.broker.persistence`. This module
+does not depend on asyncio, wire messages or the format of files.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError, as_text, broker_setting, parse
-from kafkaproto.broker.group.coordinator import GroupCoordinator
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget
@@ -28,13 +29,19 @@ from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.stores import Stores
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.events import Events
+from kafkaproto.error_codes import ErrorCode
+
+logger = logging.getLogger("kafkaproto.persistence")
 
 PRODUCER_ID_BLOCK = 1000
-"""How many producer ids are remembered as given at a time, as Kafka's brokers take them from the controller."""
+"""The number of producer ids that are persisted as used at a time. Kafka's brokers take blocks of ids from the controller in the same way."""
 
 
 class PersistedState(Protocol):
-    """What is remembered of a cluster, and restored. Before `go_on` only the budget and the actions are there."""
+    """Interface of a cluster: the parts that are persisted and restored.
+
+    When `ClusterPersistence` is created, only the memory budget and the action queue exist. All parts exist when `go_on` is called.
+    """
 
     @property
     def budget(self) -> MemoryBudget: ...
@@ -54,11 +61,10 @@ class PersistedState(Protocol):
     @property
     def controller(self) -> Controller: ...
 
-    @property
-    def quota_store(self) -> ClientQuotaStore: ...
+    def coordinator_of(self, group_id: str) -> int: ...
 
     @property
-    def groups(self) -> GroupCoordinator: ...
+    def quota_store(self) -> ClientQuotaStore: ...
 
     @property
     def stores(self) -> Stores: ...
@@ -68,12 +74,14 @@ class PersistedState(Protocol):
 
 
 class ClusterPersistence:
-    """`cluster_id`, `life` and `next_producer_id` are there at once, for the cluster to begin with; then comes `go_on`.
+    """Persists a cluster.
 
-    path: the folder. new_cluster_id: who the cluster is if the folder is empty. Raises ConfigError for a folder that cannot be used.
+    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so
+    that the cluster can be built; then call `go_on`. path: the folder. new_cluster_id: the cluster id if the folder is empty. Raises
+    ConfigError for a folder that cannot be used.
 
-    What is about to change is told to the `remember...` methods first. They raise KafkaError 56 when it cannot be written, and then
-    nothing may change. `committed` and `gone` are `kafkaproto.broker.group.commits.GroupKeeper`.
+    Each change is passed to one of the `remember...` methods before it is made. These raise KafkaError 56 if the change cannot be
+    written; then it must not be made.
     """
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
@@ -86,47 +94,74 @@ class ClusterPersistence:
         self._cluster = cluster
         self.cluster_id = directory.cluster_id
         self.life = self.metadata_log.life
-        self.topics_left = frozenset(self.metadata_log.left.topics)
-        self.next_producer_id = self._producer_ids_end = self.metadata_log.left.next_producer_id
+        left = self.metadata_log.left
+        self.is_new = left.life == 0
+        """Whether no process has used the folder before."""
+        self.was_closed = left.was_closed
+        """Whether the previous process stopped properly."""
+        self.recovered_quotas = sum(value is not None for value in left.quotas.values())
+        self.topics_left = frozenset(left.topics)
+        self.next_producer_id = self._producer_ids_end = left.next_producer_id
+        self._groups_to_move = dict(left.groups)
+        """Groups whose committed offsets are still in the metadata log, where earlier versions kept them: (protocol type, offsets) by id."""
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Make the cluster, which is as at a first start, what it was when the last process ended. All brokers are up again."""
+        """Restore the newly built cluster to the state in which the previous process ended. All brokers are running again."""
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
         self._check_brokers(left.topics.values())
         self._quotas_at_start = cluster.quota_store.all()
-        for broker_id, layer in left.configs.items():
-            known = {name: parse(broker_setting(name), text) for name, text in layer.items()}
-            of_all = broker_id == records.ALL_BROKERS
-            (cluster.config.dynamic_all if of_all else cluster.config.dynamic_broker.setdefault(broker_id, {})).update(
-                known
-            )
+        for owner, layer in left.configs.items():
+            if isinstance(owner, str):
+                cluster.config.set_group(owner, layer)
+            else:
+                cluster.config.set_dynamic(owner, {**cluster.config.dynamic_texts(owner), **layer})
         for node in cluster.nodes:
             node.replicas.limit_replication()
         for (components, key), value in left.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         self._quotas_restored = True
-        cluster.groups.restore(left.groups, cluster.actions.now_ms)
         cluster.controller.restore(left.topics)
         cluster.stores.began()
         metadata_log.begin()
         cluster.controller.give_leaders()
+        self._move_offsets()
         for what in metadata_log.cuts:
             if cluster.events.noted is not None:
                 cluster.events.noted(cluster.actions.now_ms, -1, "recovery", {"cut": what})
         if left.topics:
             cluster.log_manager.wake(cluster.actions.now_ms)
 
+    def _move_offsets(self) -> None:
+        """Move committed offsets that an earlier version kept in the metadata log to `__consumer_offsets`, before a client can commit.
+
+        A group leaves the metadata log after its offsets are in the topic, so that a process killed in between repeats the move.
+        """
+        cluster, groups = self._cluster, self._groups_to_move
+        for group_id, (protocol_type, offsets) in list(groups.items()):
+            try:
+                groups_of_broker = cluster.nodes[cluster.coordinator_of(group_id)].groups.groups
+            except KafkaError as error:
+                logger.warning("group %s: its committed offsets stay in the metadata log: %s", group_id, error)
+                continue
+            error_code = groups_of_broker.adopt(group_id, protocol_type, offsets, cluster.actions.now_ms)
+            if error_code:
+                why = ErrorCode(error_code).name
+                logger.warning("group %s: its committed offsets stay in the metadata log: %s", group_id, why)
+                continue
+            del groups[group_id]
+            self.metadata_log.note_if_possible(records.group_gone(group_id))
+
     def close(self) -> None:
-        """The process ends by itself."""
+        """Persist that the process stopped properly, and release the folder."""
         self.metadata_log.close()
 
     def abandon(self) -> None:
-        """Let go of the folder and leave it as it is: the cluster cannot begin, or a test plays its crash."""
+        """Release the folder without persisting anything, because the cluster cannot start or a test simulates a crash."""
         self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:
@@ -142,21 +177,21 @@ class ClusterPersistence:
     # ---- what holds now ------------------------------------------------------------------------------------------------------
 
     def _all_facts(self) -> Iterator[MetadataRecord]:
-        """Everything that must survive, as it is now."""
+        """Yield records that describe the whole state to be persisted."""
         cluster = self._cluster
         yield records.life(self.life)
         image = cluster.controller.image
         for topic in image.topics.values():
             yield records.image([(None, topic)], ())
-        for broker_id, layer in (
-            (records.ALL_BROKERS, cluster.config.dynamic_all),
-            *cluster.config.dynamic_broker.items(),
-        ):
+        for broker_id in (records.ALL_BROKERS, *cluster.config.dynamic_broker):
+            layer = cluster.config.dynamic_texts(broker_id)
             if layer:
-                yield records.config(broker_id, {name: as_text(value) or "" for name, value in layer.items()})
+                yield records.config(broker_id, layer)
+        for group_id, settings in cluster.config.groups.items():
+            yield records.config(group_id, settings)
         values = {**dict.fromkeys(self._quotas_at_start), **cluster.quota_store.all()}
         yield records.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
-        for group_id, protocol_type, offsets in cluster.groups.offsets():
+        for group_id, (protocol_type, offsets) in self._groups_to_move.items():
             yield records.commit(group_id, protocol_type, offsets)
         yield records.producer_id(self._producer_ids_end)
         for topic in image.topics.values():
@@ -166,7 +201,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """The log of the leader, or of who was in sync last."""
+        """Return the log of the partition's leader or, without a leader, of the replica that was last in sync."""
         for broker_id in (state.leader, *state.isr, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)
@@ -181,32 +216,24 @@ class ClusterPersistence:
             self.metadata_log.note_or_refuse(_image_fact(old, new, changed))
 
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        """The same for what must happen even if it is forgotten."""
+        """Persist a change that cannot be rejected: a failed write is logged, not raised."""
         if changed:
             self.metadata_log.note_if_possible(_image_fact(old, new, changed))
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
-        """Quotas of the command line, and those that the process before left, are known already."""
+        """Persist changed quotas, except those set by the command line and those restored from the previous process."""
         if not self._quotas_restored:
             return
         listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
         self.metadata_log.note_or_refuse(records.quotas(listed))
 
-    def remember_config(self, broker_id: int, layer: Mapping[str, str]) -> None:
-        self.metadata_log.note_or_refuse(records.config(broker_id, layer))
+    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
+        self.metadata_log.note_or_refuse(records.config(owner, layer))
 
     def remember_producer_id(self, producer_id: int) -> None:
         if producer_id >= self._producer_ids_end:
             self.metadata_log.note_or_refuse(records.producer_id(producer_id + PRODUCER_ID_BLOCK))
             self._producer_ids_end = producer_id + PRODUCER_ID_BLOCK
-
-    def committed(
-        self, group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]
-    ) -> None:
-        self.metadata_log.note_or_refuse(records.commit(group_id, protocol_type, offsets))
-
-    def gone(self, group_id: str) -> None:
-        self.metadata_log.note_if_possible(records.group_gone(group_id))
 
 
 def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> MetadataRecord:

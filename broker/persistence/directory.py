@@ -1,9 +1,12 @@
-"""The folder itself: who holds it, which format it has, what lies where. Must never know topics, batches or facts.
+"""The folder of a cluster's data: its lock, its format and its files.
 
-lock                                      the process that has it
-meta.json                                 format and cluster id
-facts                                     see `wal` and `records`
-topics/<topic id>-<partition>/<position>.log
+lock                                               locked by the process that uses the folder; contains its process id
+meta.json                                          format and cluster id
+facts                                              the metadata log, see `wal` and `records`
+topics/<topic id>-<partition>/<position>.log       a segment
+topics/<topic id>-<partition>/<position>.cleaned   a segment that compaction wrote
+
+This module does not depend on topics, batches or metadata records.
 """
 
 from __future__ import annotations
@@ -24,9 +27,9 @@ EXAMPLE = "for example --data-dir ./kafka-data"
 
 
 class DataDirectory:
-    """An open data directory, locked for this process until `close`. Raises ConfigError in one line when it cannot be had.
+    """An open data directory, locked for this process until `close`. Raises ConfigError if it cannot be used.
 
-    new_cluster_id: for a folder that is new; `cluster_id` is the one that holds.
+    new_cluster_id: the cluster id for a new folder. The attribute `cluster_id` is the one stored in the folder.
     """
 
     def __init__(self, path: str | os.PathLike[str], new_cluster_id: str) -> None:
@@ -36,7 +39,7 @@ class DataDirectory:
         except FileExistsError:
             raise ConfigError(f"data directory {path}: that is a file; give a folder, {EXAMPLE}") from None
         except OSError as error:
-            raise ConfigError(f"data directory {path} cannot be made: {error.strerror}; {EXAMPLE}") from None
+            raise ConfigError(f"data directory {path} cannot be created: {error.strerror}; {EXAMPLE}") from None
         self._check_content()
         self._lock = self._lock_or_refuse()
         try:
@@ -57,11 +60,11 @@ class DataDirectory:
         return self.path / "topics" / f"{topic_id.hex()}-{index}"
 
     def partitions(self) -> list[Path]:
-        """The folders of partitions that are there, of topics that are known or not. What has no such name is not ours."""
+        """Return the folders of all partitions, whether their topics are known or not. Folders with other names are ignored."""
         return sorted(path for path in (self.path / "topics").iterdir() if _PARTITION.fullmatch(path.name))
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -74,7 +77,7 @@ class DataDirectory:
         if not names <= OWN_NAMES and "meta.json" not in names:
             foreign = min(names - OWN_NAMES)
             raise ConfigError(
-                f"data directory {self.path} holds other things ({foreign}); give an empty folder, {EXAMPLE}"
+                f"data directory {self.path} contains other files ({foreign}); give an empty folder, {EXAMPLE}"
             )
 
     def _lock_or_refuse(self) -> int:
@@ -88,7 +91,7 @@ class DataDirectory:
             holder = os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(lock)
             raise ConfigError(
-                f"data directory {self.path} is held by process {holder}; end it or give another folder, {EXAMPLE}"
+                f"data directory {self.path} is in use by process {holder}; stop it or give another folder, {EXAMPLE}"
             ) from None
         try:
             os.ftruncate(lock, 0)
@@ -110,7 +113,7 @@ class DataDirectory:
             version, cluster_id = int(meta["format"]), str(meta["cluster_id"])
         except (ValueError, KeyError, TypeError):
             raise ConfigError(
-                f"data directory {self.path}: meta.json is not ours; give an empty folder, {EXAMPLE}"
+                f"data directory {self.path}: meta.json was not written by kafkaproto; give an empty folder, {EXAMPLE}"
             ) from None
         if version > FORMAT:
             raise ConfigError(

@@ -1,8 +1,8 @@
-"""What a cluster tells its data directory while it lives, and asks of it when it begins.
+"""The metadata log: persists a cluster's changes, and restores its state at the start.
 
-Whoever changes something that must survive calls `note` first, and changes nothing if that raises. What may fail without harm
-(a fact that the next process can tell from the bytes, or an election that happened already) goes through `note_if_possible`: then all
-facts are written anew as soon as one can be written, and nothing is appended before.
+A change that must survive is passed to `note` first, and is not made if that raises. A change that may be lost without harm (the next
+process can derive it from the segment files, or it is an election that has happened already) is passed to `note_if_possible`. If that
+fails, the whole log is rewritten as soon as a write succeeds, and no batches are appended to partitions before.
 """
 
 from __future__ import annotations
@@ -28,11 +28,16 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""The facts are written anew when they have grown by this much, and to more than twice their size."""
+"""The log is rewritten when it has grown by at least this many bytes, and to more than twice its size after the last rewrite."""
 
 
 class MetadataLog:
-    """all_facts: everything that holds now, as facts. now_ms: the time of the turn. `cuts` tells what recovery cut, in words."""
+    """The metadata log of a data directory.
+
+    all_facts: a function that returns records of the whole current state. now_ms: a function that returns the current time. `left`: the state
+    that the previous process persisted. `life`: the number of this process among those that have used the folder, from 1. `cuts`:
+    descriptions of the bytes that recovery removed.
+    """
 
     def __init__(
         self,
@@ -48,28 +53,28 @@ class MetadataLog:
         self._pool = FilePool(budget)
         try:
             self._facts = WriteAheadLog(directory.facts)
-            self.left = MetadataState(self._facts.found)
+            self.left = MetadataState(self._facts.records)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"data directory {directory.path}: its facts cannot be read: {error}; give an empty folder, for example "
+                f"data directory {directory.path}: its file facts cannot be read: {error}; give an empty folder, for example "
                 "--data-dir ./kafka-data"
             ) from None
-        if self._facts.cut_bytes or not self._facts.found:
+        if self._facts.cut_bytes or not self._facts.records:
             self._refuse_to_forget()
         self.life = self.left.life + 1
         self._is_open = False
         self._rewrite_due = False
         self._written_anew_bytes = 0
         if self._facts.cut_bytes:
-            self._cut(f"{self._facts.cut_bytes} bytes of the last fact, which was not whole")
+            self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file facts, which was incomplete")
 
     def _refuse_to_forget(self) -> None:
-        """WriteAheadLog are missing: what they do not tell of was hardly deleted. Raises ConfigError."""
+        """Raise ConfigError if segment files exist for partitions that the metadata log does not know."""
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
-                f"data directory {self.directory.path}: its facts end at byte {self._facts.size_bytes} and tell nothing of "
-                f"topics/{path.name}; bring back the file facts, or give an empty folder, for example --data-dir ./kafka-data"
+                f"data directory {self.directory.path}: its file facts ends at byte {self._facts.size_bytes} and does not mention "
+                f"topics/{path.name}; restore the file facts, or give an empty folder, for example --data-dir ./kafka-data"
             )
 
     def _unknown_partitions(self) -> list[Path]:
@@ -82,12 +87,12 @@ class MetadataLog:
 
     def _cut(self, what: str) -> None:
         self.cuts.append(what)
-        logger.warning("data directory %s: cut %s", self.directory.path, what)
+        logger.warning("data directory %s: removed %s", self.directory.path, what)
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The cluster is as it was: from now on it is remembered. Raises ConfigError when nothing can be written."""
+        """Delete the files of unknown partitions and start to persist changes, after the cluster was restored. Raises ConfigError."""
         for path in self._unknown_partitions():
             self._folder(path).remove()
         try:
@@ -101,21 +106,25 @@ class MetadataLog:
         self.left = MetadataState(())
 
     def close(self) -> None:
-        """The process ends by itself: the next one need not check checksums."""
+        """Release the folder, after appending a record of a proper stop, so that the next process need not verify checksums."""
         if self._is_open:
             self._is_open = False
             try:
                 self._write_anew()
                 self._facts.append(records.closed())
             except StorageError as error:
-                logger.error("data directory %s: %s; the next start checks everything", self.directory.path, error)
+                logger.error(
+                    "data directory %s: %s; the next start verifies the checksums of all records",
+                    self.directory.path,
+                    error,
+                )
         self._facts.close()
         self.directory.close()
 
     # ---- facts ---------------------------------------------------------------------------------------------------------------
 
     def note(self, fact: MetadataRecord) -> None:
-        """Remember this. Raises StorageError; then nothing must change."""
+        """Append a record of a change. Raises StorageError; then the change must not be made. Does nothing while the cluster is restored."""
         if not self._is_open:
             return
         if self._rewrite_due:
@@ -123,36 +132,39 @@ class MetadataLog:
         self._facts.append(fact)
         grown = self._facts.size_bytes - self._written_anew_bytes
         if grown > max(LEAST_GROWTH_BYTES, self._written_anew_bytes):
-            # What was just noted has not happened yet: the facts are written anew with the next one.
+            # The change just persisted has not happened yet, so the log is rewritten with the next one.
             self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
-        """The same for what clients ask for. Raises KafkaError 56."""
+        """Append a record of a change that a client requested. Raises KafkaError 56; then the change must not be made."""
         try:
             self.note(fact)
         except StorageError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def note_if_possible(self, fact: MetadataRecord) -> None:
-        """Never raises."""
+        """Append a record of a change that cannot be rejected. Never raises."""
         try:
             self.note(fact)
         except StorageError as error:
             self._rewrite_due = self._pool.keeps_segments = True
-            logger.error("data directory %s: %s", self.directory.path, error)
+            logger.error("data directory %s: a change of metadata was not saved: %s", self.directory.path, error)
 
     @property
     def lacks(self) -> bool:
-        """Whether something has happened that could not be noted. Until it is, no segment's file goes: the facts still tell of it."""
+        """Return whether some change could not be persisted. While this is so, no segment file is deleted, because the log still refers to it."""
         return self._pool.keeps_segments
 
     def settle(self) -> None:
-        """Records are about to be appended: an election that could not be noted is, first. Raises StorageError; then nothing must change."""
+        """Persist changes that could not be persisted earlier. Called before batches are appended.
+
+        Raises StorageError; then nothing may be appended.
+        """
         if self.lacks:
             self._write_anew()
 
     def refresh(self) -> None:
-        """Much has changed at once: write down what holds now. Never raises."""
+        """Rewrite the log after many changes at once. Never raises."""
         self._rewrite_due = True
         self.note_if_possible(records.life(self.life))
 
@@ -173,21 +185,23 @@ class MetadataLog:
         return PartitionRecorder(self, topic_id, index)
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """What the process before left of a partition; None for one that is new."""
+        """Fill `store` with the bytes of a partition that the previous process left, and return the log's state; None for a new partition."""
         if self._is_open:
             return None
         try:
-            found = recover(store, self.left.logs_of(topic_id, index), not self.left.was_closed, self._now_ms())
+            recovered = recover(store, self.left.logs_of(topic_id, index), not self.left.was_closed, self._now_ms())
         except OSError as error:
             raise ConfigError(f"data directory {self.directory.path} cannot be read: {error}") from None
-        if found.cut_bytes:
+        if recovered.cut_bytes:
             name = next((t.name for t in self.left.topics.values() if t.topic_id == topic_id), topic_id.hex())
-            self._cut(f"{found.cut_bytes} damaged bytes of {name}-{index}, which ends at offset {found.cut_at} now")
-        return found.state
+            self._cut(
+                f"{recovered.cut_bytes} damaged bytes of {name}-{index}, which ends at offset {recovered.cut_at} now"
+            )
+        return recovered.state
 
 
 class PartitionRecorder:
-    """Tells the facts of one partition (`kafkaproto.broker.log.replica_log.Keeper`)."""
+    """Appends the records of one partition (`kafkaproto.broker.log.replica_log.Keeper`)."""
 
     __slots__ = ("_index", "_metadata_log", "_topic_id")
 

@@ -1,6 +1,6 @@
-"""What all facts together say: the state that the next process begins with. Each kind of fact has its form here, both ways.
+"""The records of the metadata log: functions that build them, and the state that the next process gets by replaying them.
 
-Must never know files, or who acts on any of it.
+This module does not depend on files, or on the components that use the state.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ ALL_BROKERS = -1
 
 
 class MetadataState:
-    """Replays facts in order. quotas: a removed one stays as None, because it may have been given at start."""
+    """The state after replaying records in order.
+
+    life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps a
+    broker id (ALL_BROKERS for all brokers) or a group id to settings. quotas: a removed quota stays as None, because the settings given at
+    start may define it again. groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id, partition) to its records.
+    """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:
         self.life = 0
         self.was_closed = False
         self.topics: dict[str, Topic] = {}
-        self.configs: dict[int, dict[str, str]] = {}
+        self.configs: dict[int | str, dict[str, str]] = {}
         self.quotas: dict[tuple[Components, str], float | None] = {}
         self.groups: dict[str, tuple[str | None, dict[PartitionKey, CommittedOffset]]] = {}
         self.next_producer_id = 0
@@ -55,18 +60,21 @@ class MetadataState:
                 for _, offsets in self.groups.values():
                     for key in [key for key in offsets if key[0] == name]:
                         del offsets[key]
-        for told in fact["topics"]:
-            before = self.topics.get(told["name"])
-            topic_id = bytes.fromhex(told["id"])
+        for topic in fact["topics"]:
+            before = self.topics.get(topic["name"])
+            topic_id = bytes.fromhex(topic["id"])
             known = before.partitions if before is not None and before.topic_id == topic_id else ()
             states = {state.index: state for state in known}
-            states.update((p[0], _partition(p)) for p in told["partitions"])
-            self.topics[told["name"]] = Topic(
-                told["name"], topic_id, tuple(states[i] for i in sorted(states)), dict(told["configs"])
+            states.update((p[0], _partition(p)) for p in topic["partitions"])
+            self.topics[topic["name"]] = Topic(
+                topic["name"], topic_id, tuple(states[i] for i in sorted(states)), dict(topic["configs"])
             )
 
     def _on_config(self, fact: MetadataRecord) -> None:
         self.configs[fact["broker"]] = dict(fact["layer"])
+
+    def _on_group_config(self, fact: MetadataRecord) -> None:
+        self.configs[fact["group"]] = dict(fact["layer"])
 
     def _on_quotas(self, fact: MetadataRecord) -> None:
         for components, key, value in fact["set"]:
@@ -106,17 +114,20 @@ def life(number: int) -> MetadataRecord:
 
 
 def closed() -> MetadataRecord:
-    """The process ended by itself: everything before this was written whole."""
+    """Return the record of a proper stop of the process: all data before it was written completely."""
     return {"kind": "closed"}
 
 
 def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> MetadataRecord:
-    """changed: (before, after) of each topic; only the partitions that differ are written."""
+    """Return the record of changed topics. changed: (before, after) of each topic, before is None for a new one; equal partitions are left out."""
     return {"kind": "image", "topics": [_topic(before, after) for before, after in changed], "deleted": list(deleted)}
 
 
-def config(broker_id: int, layer: Mapping[str, str]) -> MetadataRecord:
-    return {"kind": "config", "broker": broker_id, "layer": dict(layer)}
+def config(owner: int | str, layer: Mapping[str, str]) -> MetadataRecord:
+    """Return the record of changed settings. owner: the id of a broker, ALL_BROKERS, or the id of a group."""
+    if isinstance(owner, str):
+        return {"kind": "group_config", "group": owner, "layer": dict(layer)}
+    return {"kind": "config", "broker": owner, "layer": dict(layer)}
 
 
 def quotas(changed: Iterable[tuple[Components, str, float | None]]) -> MetadataRecord:
@@ -147,7 +158,7 @@ def log(topic_id: bytes, index: int, state: LogState) -> MetadataRecord:
         "dirty": state.first_dirty_offset,
         "runs": state.runs,
         "epochs": state.epochs,
-        "producers": _told(state.producers),
+        "producers": _producer_facts(state.producers),
     }
 
 
@@ -158,7 +169,7 @@ def log_start(topic_id: bytes, index: int, start: LogStart) -> MetadataRecord:
         "partition": index,
         "at": start.at,
         "start": start.log_start_offset,
-        "producers": _told(start.producers),
+        "producers": _producer_facts(start.producers),
     }
 
 
@@ -176,20 +187,20 @@ def _topic(before: Topic | None, after: Topic) -> dict[str, Any]:
     }
 
 
-def _partition(told: Sequence[Any]) -> PartitionState:
-    index, replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = told
+def _partition(fields: Sequence[Any]) -> PartitionState:
+    index, replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = fields
     return PartitionState(
         index, tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing)
     )
 
 
-def _told(producers: Mapping[int, ProducerEntry]) -> list[Any]:
+def _producer_facts(producers: Mapping[int, ProducerEntry]) -> list[Any]:
     return [[producer_id, entry.epoch, entry.batches] for producer_id, entry in producers.items()]
 
 
-def _producers(told: Sequence[Any]) -> dict[int, ProducerEntry]:
+def _producers(entries: Sequence[Any]) -> dict[int, ProducerEntry]:
     producers = {}
-    for producer_id, epoch, batches in told:
+    for producer_id, epoch, batches in entries:
         entry = producers[producer_id] = ProducerEntry(epoch)
         entry.batches = [RememberedBatch(*batch) for batch in batches]
     return producers

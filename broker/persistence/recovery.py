@@ -1,7 +1,7 @@
-"""One partition after a restart: from its segment files and the facts about it to its store and its log.
+"""Recovery of one partition's store and log after a restart, from its segment files and its metadata records.
 
-`recover` walks over all batches in the order of positions, checks each and cuts the files at the first damaged one. Batches
-that were appended after the last recorded state continue the leader's log. Must never know topics, replicas, other partitions.
+`recover` reads all batches in the order of positions, checks each and truncates the files at the first damaged one. Batches that were
+appended after the last recorded state continue the leader's log. This module does not depend on topics, replicas or other partitions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafkaproto.records.headers import in_memory, walk_headers
 
 
 class LogStart(NamedTuple):
-    """The log start moved while the store ended at `at`; the producers of batches before it were these."""
+    """A move of the log start offset, made when the store ended at position `at`, with the producers of the batches before the new start."""
 
     at: int
     log_start_offset: int
@@ -33,14 +33,17 @@ class LogStart(NamedTuple):
 
 @dataclass(slots=True)
 class LogFacts:
-    """What facts say of one partition: the last whole state, and the log starts since then."""
+    """The metadata records of one partition: the last complete state, and the moves of the log start since then."""
 
     state: LogState = field(default_factory=lambda: LogState(0, 0, 0, 0, [], [], {}))
     starts: list[LogStart] = field(default_factory=list)
 
 
 class Recovered(NamedTuple):
-    """`cut_bytes` were damaged, or lay behind damage; `cut_at` is the offset where the log ends therefore."""
+    """The result of a recovery. cut_bytes: how many bytes were removed because of damage.
+
+    cut_at: the offset at which the log therefore ends, -1 if no bytes were removed.
+    """
 
     state: LogState
     cut_bytes: int
@@ -48,7 +51,10 @@ class Recovered(NamedTuple):
 
 
 def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recovered:
-    """Fill `store` from its folder. verify: also check checksums, as after a process that did not stop by itself."""
+    """Restore the segments and the index of `store` from its folder, and return the state of its log.
+
+    verify: whether to verify checksums, which is necessary if the previous process did not stop properly.
+    """
     assert store.folder is not None
     state = facts.state
     segments = _segments_worth_keeping(store.folder, state.runs, now_ms)
@@ -65,7 +71,7 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder`, and delete empty ones and those of a cleaning that did not finish."""
+    """Return the segments in `folder`, and delete empty files and those of an unfinished compaction."""
     kept = []
     for on_disk in folder.segments():
         segment = NamedSegment.found(folder, on_disk, now_ms)
@@ -80,13 +86,13 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Have the store continue `segments` at `end_position`. is_open: the next append goes to the last of them."""
+    """Make the store continue `segments` at `end_position`. is_open: whether the next append goes to the last of them."""
     following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *following], end_position)
 
 
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
-    """Build the log from its last state and its files, and cut what is damaged."""
+    """Build the log from its last persisted state and its files, and truncate it where it is damaged."""
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)
     log = ReplicaLog(store)
@@ -102,16 +108,16 @@ def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
         # The first batches were dropped after the last state was recorded.
         log_start = max(log_start, runs[0].first_offset if runs else state.log_end_offset)
     if not runs and log.runs.first_offset > state.log_end_offset:
-        # So were the first batches since then, by a leader whose epoch could not be recorded.
+        # A leader whose epoch could not be recorded dropped the first batches since then.
         log_start = max(log_start, log.runs.first_offset)
-    # If no batch is left, the log continues at its start; what is known of producers and epochs stays.
+    # If no batch is left, the log continues at its start, and the state of producers and epochs stays.
     log.log_end_offset = max(log.log_end_offset, log_start)
     log.raise_log_start(log_start)
     return Recovered(log.state(), cut_bytes, cut_at)
 
 
 class _Damage(Exception):
-    """A batch is not whole at `position`."""
+    """Raised for a batch at `position` that is damaged or incomplete."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"no whole batch at position {position}")
@@ -119,7 +125,7 @@ class _Damage(Exception):
 
 
 class _Files:
-    """The segment files of a partition that is being recovered. verify: check the checksum of each batch."""
+    """The segment files of a partition that is being recovered. verify: whether to verify the checksum of each batch."""
 
     def __init__(self, store: Store, folder: SegmentFolder, segments: list[NamedSegment], verify: bool) -> None:
         self.segments = segments
@@ -129,14 +135,11 @@ class _Files:
 
     @property
     def first_position(self) -> int | None:
-        """The position of the first byte that was not dropped; None if all bytes were."""
+        """Return the position of the first byte that was not deleted; None if all bytes were."""
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Return (position, header) of every batch in `start`..`end`.
-
-        Raises _Damage where a batch is damaged or a file is missing.
-        """
+        """Yield (position, header) of every batch in `start`..`end`. Raises _Damage where a batch is damaged or a file is missing."""
         position = start
         for segment in self.segments:
             if segment.end <= position or position >= end or segment.path is None:
@@ -160,9 +163,9 @@ class _Files:
             raise _Damage(position)
 
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
-        """Delete the bytes from `position` on, where the damage is, and return how many bytes that was.
+        """Delete the bytes from `position` on, where the log is damaged, and return how many were deleted.
 
-        Segments that a run in `needed` uses stay, and so do cleaned ones. Positions are not used again.
+        Later segments are kept if a run in `needed` uses them or if compaction wrote them. Positions are not used again.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -189,7 +192,7 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the runs up to the first damage, and its position if there is one. Adds their batches to the index."""
+    """Return the runs up to the first damaged batch, and the position of that batch or None. Adds the batches to the index."""
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
     whole: dict[OffsetRange, OffsetRange] = {}
@@ -216,9 +219,9 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
 
 
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
-    """Append the batches since the last state to the log, and return how many damaged bytes were cut.
+    """Append the batches that were written after the last persisted state to the log. Returns how many damaged bytes were removed.
 
-    A batch below the end of the log shows that a new leader diverged there.
+    A batch whose offset is below the end of the log shows that a new leader had truncated the log there.
     """
     starts = deque(facts.starts)
     for segment in files.segments:

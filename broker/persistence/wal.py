@@ -1,6 +1,7 @@
-"""An append-only log of facts: length, CRC-32C and JSON of each, written whole before anybody hears of what it says.
+"""A write-ahead log: a file of records, each written completely before the change that it describes is made.
 
-Must never know what facts mean.
+The file is never forced to the disk: records survive the death of the process, but not always a power failure.
+A record is written as its length, its CRC-32C and its JSON. This module does not depend on the meaning of records.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from kafkaproto.records import checksum
 MetadataRecord = dict[str, Any]
 _HEAD = struct.Struct(">II")
 _BEGINNING = b'{"'
-"""Of the JSON of every fact."""
+"""The bytes with which the JSON of every record begins."""
 
 
 class WriteAheadLog:
-    """`found` is what was there when it was opened; `cut_bytes` of a torn end, which is cut with the first write.
+    """An open file of records. `records`: the records that it held when it was opened.
 
-    Raises ValueError where a fact is damaged and others follow: no write that was cut short leaves that.
+    `cut_bytes`: the size of an incomplete record at the end, which is ignored, and which `replace` removes. Raises ValueError if a record is
+    damaged and others follow it, which no interrupted write can cause.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         data = path.read_bytes() if path.exists() else b""
-        self.found, self.size_bytes = _read(data)
+        self.records, self.size_bytes = _read(data)
         if _is_fact_behind(data, self.size_bytes):
-            raise ValueError(f"damaged at byte {self.size_bytes} of {len(data)}")
+            raise ValueError(f"a record is damaged at byte {self.size_bytes} of {len(data)}")
         self.cut_bytes = len(data) - self.size_bytes
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def append(self, fact: MetadataRecord) -> None:
-        """One unbuffered write. Raises StorageError; then the fact is not there."""
+        """Append a record with one unbuffered write. Raises StorageError; then the record is not in the file."""
         data = _framed(fact)
         try:
             written = os.pwrite(self._fd, data, self.size_bytes)
@@ -47,22 +49,25 @@ class WriteAheadLog:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._fd, self.size_bytes)
-            raise StorageError(f"cannot write a fact of {len(data)} bytes: {error}") from error
+            raise StorageError(f"cannot append a record of {len(data)} bytes to the file facts: {error}") from error
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
-        """Be these facts instead, all at once. Raises StorageError; then the old ones hold on."""
-        new = self.path.with_name("facts.new")
+        """Replace all records atomically. Raises StorageError; then the old records stay."""
+        new, fd = self.path.with_name("facts.new"), -1
         try:
             with new.open("wb") as file:
                 for fact in facts:
                     file.write(_framed(fact))
+            # Opened before the rename, because after the rename an error would come too late: the old records are gone then.
+            fd = os.open(new, os.O_RDWR | os.O_CLOEXEC)
             new.rename(self.path)
-            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
+            if fd >= 0:
+                os.close(fd)
             with suppress(OSError):
                 new.unlink()
-            raise StorageError(f"cannot write the facts anew: {error}") from error
+            raise StorageError(f"cannot rewrite the file facts: {error}") from error
         self.close()
         self._fd, self.size_bytes = fd, os.fstat(fd).st_size
 
@@ -78,7 +83,7 @@ def _framed(fact: MetadataRecord) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
-    """The facts up to the first that is not whole, and where they end."""
+    """Return the records before the first damaged or incomplete one, and the position where they end."""
     facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):
@@ -91,14 +96,14 @@ def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
 
 
 def _payload(data: bytes, at: int) -> memoryview | None:
-    """The JSON of the fact that begins at `at`, None if it is not whole."""
+    """Return the JSON of the record that begins at `at`, None if the record is damaged or incomplete."""
     length, crc = _HEAD.unpack_from(data, at)
     payload = memoryview(data)[at + _HEAD.size : at + _HEAD.size + length]
     return payload if len(payload) == length and checksum.crc32c(payload) == crc else None
 
 
 def _is_fact_behind(data: bytes, at: int) -> bool:
-    """Whether a whole fact begins anywhere behind `at`."""
+    """Return whether a complete record begins anywhere after `at`."""
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:
         if _payload(data, payload_at - _HEAD.size):

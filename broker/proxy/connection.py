@@ -1,6 +1,7 @@
-"""One connection between a client and a broker, seen by who stands in between: frames go through, addresses are replaced, exchanges told.
+"""One proxied connection between a client and a broker: forwards frames, replaces brokers' addresses and records exchanges.
 
-Answers come in the order of requests. What cannot be read goes through as it is. Must never know sockets or files.
+A broker responds in the order of the requests. Frames that cannot be decoded are forwarded unchanged. This module does not depend on sockets
+or files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kafkaproto.trace.format import UNANSWERED, Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response, cut_unhandled, is_silent
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
-"""socket.request.max.bytes of Kafka; answers have no limit."""
+"""The maximum size of a request's frame in bytes, the default of Kafka's `socket.request.max.bytes`. Responses have no limit."""
 logger = logging.getLogger("kafkaproto.proxy")
 
 _START = Struct(">hhi")
@@ -30,11 +31,11 @@ _CORRELATION_ID = Struct(">i")
 
 
 class NotKafka(ValueError):
-    """What the client sends is no request: the text says what it looks like."""
+    """Raised if bytes from the client or the broker are not Kafka's protocol; the message says what they look like."""
 
 
-class _Asked(NamedTuple):
-    """A request that waits for its answer. cut: as a trace keeps it."""
+class _Pending(NamedTuple):
+    """A forwarded request whose response has not arrived yet. cut: the frame without records, as a trace keeps it."""
 
     seq: int
     key: int
@@ -46,9 +47,10 @@ class _Asked(NamedTuple):
 
 
 class ProxyConnection:
-    """Bytes of both ends in, bytes for both out.
+    """Takes the bytes that client and broker send and returns the bytes to forward.
 
-    number, broker: whose connection it is. replace: addresses for this client. next_seq, tell: a count and a place for entries of a trace.
+    number: the number of the connection. broker: returns the broker's id, -1 while unknown. replace: returns the proxy's address for a
+    broker, for responses to this client. next_seq: returns the next sequence number of the trace. tell: stores an entry of the trace.
     """
 
     def __init__(
@@ -66,102 +68,111 @@ class ProxyConnection:
         self._tell = tell
         self._from_client = bytearray()
         self._from_broker = bytearray()
-        self._asked: deque[_Asked | None] = deque()
-        """None: a token of SASL, which has no header."""
+        self._pending: deque[_Pending | None] = deque()
+        """Requests whose response has not arrived, in order; None stands for a frame without a request header, such as a SASL token."""
         self._tokens = False
+        self.broken: NotKafka | None = None
+        """Why the rest of the client's bytes is not Kafka's protocol, None if it is; the requests before those bytes are forwarded."""
 
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
-        """Bytes from the client: (what goes to the broker, what goes back at once). Raises NotKafka."""
+        """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once). Raises NotKafka."""
         self._from_client += data
         if self._from_client[:2] == b"\x16\x03":
-            raise NotKafka("the client speaks TLS, which this proxy does not: use a listener without it")
+            raise NotKafka("the client speaks TLS, which this proxy does not support; use a listener without TLS")
         on, back = bytearray(), bytearray()
-        for one in _frames(self._from_client, LARGEST_FRAME_BYTES):
-            answer = self._request(memoryview(one), now_ns)
-            if answer is None:
-                on += frame(one)
-            else:
-                back += answer
+        try:
+            for message in _frames(self._from_client, LARGEST_FRAME_BYTES):
+                answer = self._request(memoryview(message), now_ns)
+                if answer is None:
+                    on += frame(message)
+                else:
+                    back += answer
+        except NotKafka as error:
+            if not on and not back:
+                raise
+            self.broken = error
         return bytes(on), bytes(back)
 
     def answered(self, data: bytes, now_ns: int) -> bytes:
-        """Bytes from the broker: what goes to the client. Raises NotKafka."""
+        """Process bytes from the broker. Returns the bytes for the client. Raises NotKafka."""
         self._from_broker += data
-        return b"".join(frame(self._answer(one, now_ns)) for one in _frames(self._from_broker, None))
+        return b"".join(frame(self._answer(message, now_ns)) for message in _frames(self._from_broker, None))
 
     def ended(self, now_ns: int) -> None:
-        """Nothing more goes through. What went on without an answer is told too: the broker may have done it all the same."""
-        while self._asked:
-            asked = self._asked.popleft()
-            if asked is not None:
+        """Record the requests without a response when the connection ends: the broker may have executed them."""
+        while self._pending:
+            pending = self._pending.popleft()
+            if pending is not None:
                 at = {"seq": self._next_seq(), "clock_ms": 0, "at_ns": now_ns, "broker": self._broker()}
-                self._tell(Event("trouble", {**at, "connection": self._number, "of": asked.seq, "why": UNANSWERED}))
-                self._exchange(asked, None, asked.received_ns)
+                self._tell(Event("trouble", {**at, "connection": self._number, "of": pending.seq, "why": UNANSWERED}))
+                self._exchange(pending, None, pending.received_ns)
 
     @property
     def waiting(self) -> int:
-        """How many requests have no answer yet."""
-        return len(self._asked)
+        """The number of requests whose response has not arrived yet."""
+        return len(self._pending)
 
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
-    def _request(self, one: memoryview, now_ns: int) -> bytes | None:
-        """Note a request. An answer, if it must not go on."""
-        if len(one) < _START.size or (self._tokens and not _is_request(one)):
-            self._asked.append(None)
+    def _request(self, message: memoryview, now_ns: int) -> bytes | None:
+        """Record a request from the client. Returns a response if the proxy answers it itself instead of forwarding it."""
+        if len(message) < _START.size or (self._tokens and not _is_request(message)):
+            self._pending.append(None)
             return None
-        key, version, correlation_id = _START.unpack_from(one)
+        key, version, correlation_id = _START.unpack_from(message)
         if key == ApiKey.API_VERSIONS and version > APIS[key].max_version:
             answer = _unsupported(correlation_id)
-            asked = _Asked(
-                self._next_seq(), key, version, correlation_id, now_ns, len(one), Cut(*cut_unhandled(one), None)
+            pending = _Pending(
+                self._next_seq(), key, version, correlation_id, now_ns, len(message), Cut(*cut_unhandled(message), None)
             )
-            self._exchange(asked, answer[LENGTH_BYTES:], now_ns)
+            self._exchange(pending, answer[LENGTH_BYTES:], now_ns)
             return answer
         self._tokens = False
-        cut, silent = Cut(bytes(one[: _START.size]), (), None), False
+        cut, silent = Cut(bytes(message[: _START.size]), (), None), False
         try:
-            header, cut = cut_request(one)
+            header, cut = cut_request(message)
             silent = is_silent(header, cut)
         except ProtocolError as error:
-            logger.info("connection %d: a request goes through unread: %s", self._number, error)
-        asked = _Asked(self._next_seq(), key, version, correlation_id, now_ns, len(one), cut)
+            logger.info("connection %d: a request was forwarded without being decoded: %s", self._number, error)
+        pending = _Pending(self._next_seq(), key, version, correlation_id, now_ns, len(message), cut)
         if silent:
-            self._exchange(asked, None, now_ns)
+            self._exchange(pending, None, now_ns)
         else:
-            self._asked.append(asked)
+            self._pending.append(pending)
         return None
 
-    # ---- answers -------------------------------------------------------------------------------------------------------------
+    # ---- responses -----------------------------------------------------------------------------------------------------------
 
-    def _answer(self, one: bytes, now_ns: int) -> bytes:
-        asked = self._asked.popleft() if self._asked else None
-        if asked is None:
-            return one
-        if asked.key == ApiKey.SASL_HANDSHAKE and asked.version == 0:
+    def _answer(self, message: bytes, now_ns: int) -> bytes:
+        pending = self._pending.popleft() if self._pending else None
+        if pending is None:
+            return message
+        if pending.key == ApiKey.SASL_HANDSHAKE and pending.version == 0:
             self._tokens = True
-        self._exchange(asked, one, now_ns)
-        view = memoryview(one)
-        if one[: _CORRELATION_ID.size] != _CORRELATION_ID.pack(asked.correlation_id):
-            return one
+        self._exchange(pending, message, now_ns)
+        view = memoryview(message)
+        if message[: _CORRELATION_ID.size] != _CORRELATION_ID.pack(pending.correlation_id):
+            return message
         try:
-            if asked.key == ApiKey.API_VERSIONS:
-                return capped(asked.version, view) or one
-            return replaced(asked.key, asked.version, view, self._replace) or one
+            if pending.key == ApiKey.API_VERSIONS:
+                return capped(pending.version, view) or message
+            return replaced(pending.key, pending.version, view, self._replace) or message
         except ProtocolError as error:
-            if names_brokers(asked.key):
-                logger.warning("connection %d: an answer goes through with its addresses: %s", self._number, error)
-            return one
+            if names_brokers(pending.key):
+                logger.warning(
+                    "connection %d: a response was forwarded with the brokers' own addresses: %s", self._number, error
+                )
+            return message
 
-    def _exchange(self, asked: _Asked, answer: bytes | None, now_ns: int) -> None:
-        cut = None if answer is None else cut_response(asked.key, asked.version, answer)
+    def _exchange(self, pending: _Pending, answer: bytes | None, now_ns: int) -> None:
+        cut = None if answer is None else cut_response(pending.key, pending.version, answer)
         self._tell(
             Exchange(
-                seq=asked.seq,
+                seq=pending.seq,
                 broker=self._broker(),
                 connection=self._number,
                 clock_ms=0,
-                received_ns=asked.received_ns,
+                received_ns=pending.received_ns,
                 handled_ns=0,
                 ready_ns=now_ns,
                 sent_ns=0,
@@ -169,11 +180,11 @@ class ProxyConnection:
                 answered=answer is not None,
                 held=False,
                 closes=False,
-                request_bytes=asked.size_bytes,
+                request_bytes=pending.size_bytes,
                 response_bytes=0 if answer is None else len(answer),
-                request=asked.cut.frame,
+                request=pending.cut.frame,
                 response=b"" if cut is None else cut.frame,
-                request_records=asked.cut.records,
+                request_records=pending.cut.records,
                 response_records=() if cut is None else cut.records,
             )
         )
@@ -184,7 +195,7 @@ def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
     try:
         while (length := frame_length(received)) is not None:
             if max_bytes is not None and length > max_bytes:
-                raise NotKafka(f"a request of {length} bytes is announced: this is not Kafka's protocol")
+                raise NotKafka(f"the frame announces {length} bytes: this is not Kafka's protocol")
             whole = take_frame(received)
             if whole is None:
                 return
@@ -193,16 +204,16 @@ def _frames(received: bytearray, max_bytes: int | None) -> Iterator[bytes]:
         raise NotKafka(f"{error}: this is not Kafka's protocol") from None
 
 
-def _is_request(one: memoryview) -> bool:
+def _is_request(message: memoryview) -> bool:
     try:
-        header, _ = cut_request(one)
+        header, _ = cut_request(message)
     except ProtocolError:
         return False
     return header.api_version <= APIS[header.api_key].max_version
 
 
 def _unsupported(correlation_id: int) -> bytes:
-    """As a broker answers who asks for its versions in one that it does not know (KIP-511)."""
+    """Return the response of a broker to ApiVersions in an unsupported version (KIP-511)."""
     known = APIS[ApiKey.API_VERSIONS]
     ranges = [ApiVersion(known.key, known.min_version, known.max_version)]
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, ranges)

@@ -1,4 +1,4 @@
-"""The command line of the proxy: options in, a running proxy out. Prints where clients go when it is ready."""
+"""The command line of the proxy. It prints the address for clients when the proxy is ready."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from collections.abc import Sequence
 
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.proxy.server import Proxy
-from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr
+from kafkaproto.broker.server.options import Parser, address, log_level, log_to_stderr, without_brackets
 from kafkaproto.broker.server.options import port as port_of
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 < int(port) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is HOST:PORT, for example localhost:9092")
-    return host.strip("[]"), int(port)
 
 
 def _listen(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    return host.strip("[]") or "127.0.0.1", port_of(port)
+    return without_brackets(host, text) or "127.0.0.1", port_of(port)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of `kafkaproto proxy`."""
+    """Return the command-line parser of `kafkaproto proxy`."""
     made = Parser(
         prog="kafkaproto proxy",
-        description="Stands in front of a Kafka cluster, and records a trace of what its clients do. No TLS: use a listener without it.",
+        description="Forward the traffic between clients and a Kafka cluster, and record it. Stop it with Ctrl-C.\n"
+        "It prints the host:port for clients on stdout when it is ready. It does not speak TLS: use a plaintext listener.",
+        examples=[
+            (
+                "clients connect to port 19092 instead of 9092; read the trace with `kafkaproto trace show trace`",
+                "kafkaproto proxy --listen 19092 --to localhost:9092 --trace trace",
+            )
+        ],
     )
     made.add_argument(
         "--listen",
         type=_listen,
         required=True,
         metavar="[HOST:]PORT",
-        help="where clients come in; further brokers get the ports that follow; 0 for free ones",
+        help="address for clients; further brokers use the ports after it; 0 picks free ports (default host: 127.0.0.1)",
     )
     made.add_argument(
-        "--to", type=_address, required=True, metavar="HOST:PORT", help="a broker of the cluster behind it"
+        "--to", type=address, required=True, metavar="HOST:PORT", help="address of one broker of the cluster"
     )
-    made.add_argument("--trace", required=True, metavar="DIR", help="the folder of the trace, which has no records")
+    made.add_argument("--trace", required=True, metavar="DIR", help="folder for the trace, which holds no records")
     log_level(made)
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM or SIGINT. Returns the exit status; 2 for a bad option, or a cluster that does not answer, told in one line."""
+    """Run the proxy until SIGTERM or SIGINT, and return 0. Returns 2, with a one-line message on stderr, if the proxy cannot start."""
     options = parser().parse_args(arguments)
     log_to_stderr(options)
     try:

@@ -1,7 +1,8 @@
-"""`kafkaproto proxy`: stands in front of any cluster, tells clients its own addresses, and records a trace of what goes through.
+"""`kafkaproto proxy`: forwards the traffic between clients and any cluster, and records a trace of it.
 
-A local port for each broker that answers name. It moves bytes and keeps no answer longer than it takes to arrive: who does not read is not
-read from. TLS is not spoken. Knows nothing of messages: that is `kafkaproto.broker.proxy.connection`.
+The proxy opens a local port for each broker that a response names, and replaces the brokers' addresses in responses with its own. It does not
+buffer: while a client does not read, the proxy does not read from the broker. It does not support TLS. `kafkaproto.broker.proxy.connection`
+handles the messages.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import socket
 from typing import Any
 
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.network.connection import CLIENT_ENDED
 from kafkaproto.broker.proxy.connection import NotKafka, ProxyConnection
 from kafkaproto.broker.runtime.clock import SystemClock, monotonic_ns
+from kafkaproto.broker.runtime.events import CLIENT_ENDED
 from kafkaproto.broker.server.server import LOOPBACK, close_servers
 from kafkaproto.broker.server.trace_writer import TraceWriter, run_name
 from kafkaproto.client import Client
@@ -34,13 +35,16 @@ ASK_SECONDS = 10.0
 CLIENT_ID = "kafkaproto-proxy"
 UNKNOWN_BROKER = -1
 API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
-"""Every broker since 0.10 answers these."""
+"""Versions of ApiVersions and Metadata that every broker since 0.10 supports."""
 
 Address = tuple[str, int]
 
 
 class Door:
-    """A local port, and the broker behind it. broker: its id, -1 until an answer told it."""
+    """A local port and the broker to which its connections are forwarded.
+
+    to: the broker's (host, port). broker: the broker's id, -1 until a response names it. server: None until the port accepts connections.
+    """
 
     def __init__(self, listening: socket.socket, to: Address) -> None:
         self.socket = listening
@@ -51,10 +55,10 @@ class Door:
 
 
 class Proxy:
-    """`await start()`, then `bootstrap` is where clients go; `await stop()` closes everything.
+    """The proxy. After `await start()`, `bootstrap` is the address for clients; `await stop()` closes everything.
 
-    to: a broker of the cluster. host, port: where to listen; further brokers get the ports that follow, or, with 0 or where those are taken,
-    free ones.
+    to: the (host, port) of one broker of the cluster. trace: the folder for the trace. host, port: the address on which the proxy listens.
+    Further brokers get the following ports, or free ones if `port` is 0 or those are in use.
     """
 
     def __init__(self, to: Address, trace: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0) -> None:
@@ -64,21 +68,21 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """What a broker calls itself to how it was called with --to."""
+        """Maps the address that the broker at `to` advertises to `to`, if they differ."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
         self._writer: TraceWriter | None = None
 
     async def start(self) -> None:
-        """Raises ConfigError, in one line, when nothing answers at `to`, nothing can be bound, or the trace's folder is no good."""
+        """Start to listen. Raises ConfigError if no broker responds at `to`, no port can be opened, or the trace's folder cannot be used."""
         advertised = await self._ask_versions()
         brokers = await self._ask_brokers()
         try:
             door = self._bind(self._to, self._next_port)
             self._next_port += bool(self._next_port)
             self._writer = self._begin_trace(advertised, brokers)
-            for broker in sorted(brokers, key=lambda one: one["id"]):
+            for broker in sorted(brokers, key=lambda item: item["id"]):
                 if broker["port"] == self._to[1] and await _are_one(broker["host"], self._to[0]):
                     self._aliases[broker["host"], broker["port"]] = self._to
                 self._local(broker["id"], broker["host"], broker["port"])
@@ -89,11 +93,11 @@ class Proxy:
 
     @property
     def bootstrap(self) -> str:
-        """host:port for clients."""
+        """The host:port for clients."""
         return _shown((self._host, self._doors[self._to].port))
 
     async def stop(self) -> None:
-        """Close everything; what was recorded is in the trace."""
+        """Close everything. Traffic recorded so far is in the trace."""
         await close_servers([door.server for door in self._doors.values() if door.server is not None])
         for door in self._doors.values():
             door.socket.close()
@@ -104,7 +108,7 @@ class Proxy:
         if self._writer is not None:
             self._writer.close()
 
-    # ---- what is behind ------------------------------------------------------------------------------------------------------
+    # ---- the cluster ---------------------------------------------------------------------------------------------------------
 
     async def _ask_versions(self) -> dict[str, list[int]]:
         try:
@@ -114,18 +118,23 @@ class Proxy:
                 f"no Kafka broker answers at {_shown(self._to)}: {_why(error)}; give one with --to, for example --to localhost:9092 "
                 f"(a listener without TLS)"
             ) from None
-        return {str(one.api_key): [one.min_version, one.max_version] for one in answer.api_keys}
+        return {str(api.api_key): [api.min_version, api.max_version] for api in answer.api_keys}
 
     async def _ask_brokers(self) -> list[dict[str, Any]]:
-        """Who is in the cluster; nobody where that is told to those only who have logged in."""
+        """Return the brokers of the cluster; an empty list if Metadata gets no response, for example because it needs authentication."""
         try:
             answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
-                "the brokers are learnt from clients' answers: asked now, %s says: %s", _shown(self._to), _why(error)
+                "the brokers will be learnt from responses to clients, because the proxy cannot ask %s: %s",
+                _shown(self._to),
+                _why(error),
             )
             return []
-        return [{"id": one.node_id, "host": one.host, "port": one.port, "rack": one.rack} for one in answer.brokers]
+        return [
+            {"id": broker.node_id, "host": broker.host, "port": broker.port, "rack": broker.rack}
+            for broker in answer.brokers
+        ]
 
     async def _ask(self, request: Any, version: int) -> Any:
         async with asyncio.timeout(ASK_SECONDS):
@@ -136,7 +145,7 @@ class Proxy:
                 while data := await reader.read(READ_BYTES):
                     for response in client.receive(data):
                         return response.message
-                raise EOFError("the connection was closed")
+                raise EOFError("the broker closed the connection without a response")
             finally:
                 writer.close()
 
@@ -152,8 +161,8 @@ class Proxy:
                 "at_ns": monotonic_ns(),
                 "clock_ms": 0,
                 "brokers": [
-                    {"id": one["id"], "rack": one["rack"], "listeners": {"": [one["host"], one["port"]]}}
-                    for one in brokers
+                    {"id": broker["id"], "rack": broker["rack"], "listeners": {"": [broker["host"], broker["port"]]}}
+                    for broker in brokers
                 ],
                 "advertised": advertised,
             },
@@ -162,16 +171,19 @@ class Proxy:
     # ---- doors ---------------------------------------------------------------------------------------------------------------
 
     def _local(self, broker: int, host: str, port: int) -> int:
-        """The local port of a broker, opened when it is first named: what connects before it is served waits in the kernel."""
-        told = host, port
-        door = self._doors.get(self._aliases.get(told, told))
+        """Return the local port for a broker, opening it when the broker is named for the first time.
+
+        The kernel queues connections to the port until the proxy accepts them.
+        """
+        address = host, port
+        door = self._doors.get(self._aliases.get(address, address))
         if door is None:
-            door = self._bind(told, self._next_port)
+            door = self._bind(address, self._next_port)
             self._next_port += bool(self._next_port)
             self._start(self._serve(door))
         if broker != UNKNOWN_BROKER and door.broker != broker:
             door.broker = broker
-            logger.info("broker %d at %s is behind port %d", broker, _shown(told), door.port)
+            logger.info("port %d forwards to broker %d at %s", door.port, broker, _shown(address))
         return door.port
 
     def _bind(self, to: Address, port: int) -> Door:
@@ -182,14 +194,14 @@ class Proxy:
             except OSError:
                 if not self._doors or not port:
                     raise
-                logger.warning("port %d is taken; a free one is used for %s", port, _shown(to))
+                logger.warning("port %d is in use; the broker at %s gets a free port", port, _shown(to))
                 listening = socket.create_server((self._host, 0), family=family, backlog=BACKLOG)
         except (OSError, OverflowError) as error:
             raise ConfigError(
-                f"cannot listen on {_shown((self._host, port))}: {_why(error)}; choose another with --listen, or --listen 0 for any free one"
+                f"cannot listen on {_shown((self._host, port))}: {_why(error)}; choose another port with --listen, or --listen 0 for any free port"
             ) from None
         if self._host not in LOOPBACK:
-            logger.warning("port %d listens on %s: others can reach it", listening.getsockname()[1], self._host)
+            logger.warning("port %d listens on %s: other machines can reach it", listening.getsockname()[1], self._host)
         door = self._doors[to] = Door(listening, to)
         return door
 
@@ -226,7 +238,7 @@ class Proxy:
             why = await _both_ways(connection, (reader, writer), (answers, upstream))
             if connection.waiting:
                 logger.warning(
-                    "connection %d: the broker at %s closed it with %d requests unanswered",
+                    "connection %d: the broker at %s closed the connection with %d requests unanswered",
                     number,
                     _shown(door.to),
                     connection.waiting,
@@ -244,41 +256,46 @@ class Proxy:
                     "connection %d from %s to the broker at %s ended: %s", number, peer[0], _shown(door.to), why
                 )
         except asyncio.CancelledError:
-            for one in open_ends:
-                one.transport.abort()
+            for end in open_ends:
+                end.transport.abort()
             raise
         finally:
-            for one in open_ends:
-                one.close()
+            for end in open_ends:
+                end.close()
             connection.ended(monotonic_ns())
             self._event("closed", door, connection=number, why=why)
-            for one in open_ends:
+            for end in open_ends:
                 with contextlib.suppress(OSError):
-                    await one.wait_closed()
+                    await end.wait_closed()
 
     def _tell(self, entry: Entry) -> None:
         assert self._writer is not None
         self._writer.put(encoded(entry))
 
     def _event(self, kind: str, door: Door, **facts: Any) -> None:
-        told = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
-        self._tell(Event(kind, {**told, **facts}))
+        common = {"seq": next(self._seq), "clock_ms": 0, "at_ns": monotonic_ns(), "broker": door.broker}
+        self._tell(Event(kind, {**common, **facts}))
 
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _both_ways(connection: ProxyConnection, client: Ends, broker: Ends) -> str:
-    """Until the broker has no more to say: who ended it. A client that says no more still gets its answers. Raises NotKafka and OSError."""
+    """Forward bytes in both directions until the broker closes. Returns which end closed first.
+
+    A client that has closed its sending direction still gets its responses. Raises NotKafka and OSError.
+    """
     asks = asyncio.ensure_future(_requests(connection, client, broker[1]))
     answers = asyncio.ensure_future(_answers(connection, broker[0], client[1]))
     try:
         await asyncio.wait((asks, answers), return_when=asyncio.FIRST_COMPLETED)
-        why = "the broker has ended it"
+        why = "the broker closed the connection"
         if asks.done():
             asks.result()
             why = CLIENT_ENDED
         await answers
+        if connection.broken is not None:
+            raise connection.broken
         return why
     finally:
         for task in (asks, answers):
@@ -295,6 +312,8 @@ async def _requests(connection: ProxyConnection, client: Ends, broker: asyncio.S
         if on:
             broker.write(on)
             await broker.drain()
+        if connection.broken is not None:
+            break
     broker.write_eof()
 
 
@@ -305,15 +324,15 @@ async def _answers(connection: ProxyConnection, broker: asyncio.StreamReader, cl
 
 
 async def _are_one(name: str, other: str) -> bool:
-    """Whether two names are of one machine, as far as names can be looked up."""
+    """Return whether two host names are equal or resolve to a common IP address."""
     if name == other:
         return True
-    found: list[set[str]] = []
-    for one in (name, other):
+    addresses: list[set[str]] = []
+    for host in (name, other):
         with contextlib.suppress(OSError):
-            told = await asyncio.get_running_loop().getaddrinfo(one, None)
-            found.append({str(address[4][0]) for address in told})
-    return len(found) == 2 and bool(found[0] & found[1])
+            infos = await asyncio.get_running_loop().getaddrinfo(host, None)
+            addresses.append({str(address[4][0]) for address in infos})
+    return len(addresses) == 2 and bool(addresses[0] & addresses[1])
 
 
 def _shown(address: Any) -> str:

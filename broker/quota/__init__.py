@@ -1,5 +1,6 @@
-"""Client quotas: who may use how much, what was used, and for how long to throttle. Throttling itself is the connection's.
+"""Client quotas: configured values, measured rates, and throttle times. The connection enforces a throttle.
 
-`windows` the arithmetic, `entities` and `store` the configured values, `precedence` which of them holds for a client,
-`client_quotas` what one broker measures. What a request costs: `requests.charges`. No wire messages, no clock.
+`windows` has the arithmetic, `entities` and `store` hold the configured values, `precedence` selects the value that applies to a client,
+`client_quotas` measures what the clients of one broker use. `requests.charges` decides what a request costs. This package does not depend on
+wire messages or on a clock.
 """

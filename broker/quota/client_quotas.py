@@ -1,14 +1,14 @@
-"""What the clients of one broker have used of their quotas: produce bytes, fetch bytes, request time (KIP-13).
+"""Measures what the clients of one broker use of their quotas: produce bytes, fetch bytes, request time (KIP-13).
 
-Quotas are per broker: each has its own sensors for the cluster's configured values (Q-0). Knows clients by user name
-and client-id; knows no request and no connection. What is charged for which request stands in
-`requests.charges`.
+Each broker measures on its own against the values configured for the cluster (Q-0). A client is identified by user name and client id. This
+module does not depend on requests or connections: `requests.charges` decides what is charged for which request.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from kafkaproto.broker.quota.entities import (
     CONSUMER_BYTE_RATE,
@@ -25,16 +25,19 @@ from kafkaproto.broker.quota.sensors import (
     ThrottleReason,
 )
 from kafkaproto.broker.quota.store import ClientQuotaStore
-from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate
+from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, SampledRate, longest_window_ms
 from kafkaproto.broker.runtime.timers import Timers
 
 INT32_MAX = 2**31 - 1
 
 
 class QuotaManager(ClientSensors[Sensor]):
-    """One kind of quota on one broker. Values are bytes or percent."""
+    """One type of quota on one broker. Recorded values are bytes, or percent of one thread for request time.
 
-    __slots__ = ("_cap_ms", "_samples", "_window_ms")
+    name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the longest throttle time.
+    """
+
+    __slots__ = ("_cap_ms", "_samples", "_window_ms", "longest_window_ms", "undeliverable")
 
     def __init__(
         self,
@@ -50,22 +53,34 @@ class QuotaManager(ClientSensors[Sensor]):
         self._samples = samples
         self._window_ms = window_ms
         self._cap_ms = cap_ms
-        # Kafka measures unlimited clients too, and measuring forgets obsolete samples (Q-3): so no short cut for them.
+        self.longest_window_ms = longest_window_ms(samples, window_ms)
+        """The longest time in ms over which a rate is measured."""
+        self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
+        """Maps (client id, topic, partition) to the batch that was reported as undeliverable (Q-14, `requests.undeliverable`).
+
+        The value is None if the client has fetched the partition since. Cleared when a quota of this type changes.
+        """
+        # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
 
+    def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        if key == self.key:
+            self.undeliverable.clear()
+        super().quota_changed(entity, key, value)
+
     def record(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Record `value`; milliseconds to throttle, 0 if within the quota. The value stays recorded (Q-6)."""
+        """Record `value` and return the throttle time in ms, 0 if within the quota. The value stays recorded (Q-6)."""
         if not self.enabled:
             return 0
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor
         sensor.last_used_ms = now_ms
         wait_ms = sensor.rate.record_and_throttle(value, now_ms, client.limit)
-        # Byte quotas have no other limit than that of the field.
+        # A byte throttle is limited only by its int32 field.
         return wait_ms if wait_ms <= self._cap_ms else self._cap_ms
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Take `value` back. It still counts as an event (Q-13), and nothing is measured."""
+        """Subtract `value` from the recorded values without computing a throttle time. The subtraction counts as an event (Q-13)."""
         if not self.enabled:
             return
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
@@ -73,14 +88,14 @@ class QuotaManager(ClientSensors[Sensor]):
         client.sensor.rate.record(-value, now_ms)
 
     def max_bytes_in_window(self, user: str, client_id: str | None) -> int:
-        """The most that one response should have, so that it is not throttled for ever (F-4, Q-14); int32."""
+        """Return how many bytes the client's quota allows in a full measurement window, at most the largest int32 (F-4, Q-14)."""
         bound = self.bound(user, client_id)
         if bound is None:
             return INT32_MAX
         return int(min(bound * (self._samples - 1) * (self._window_ms // 1000), INT32_MAX))
 
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Note that it is this quota that throttles the client, for the `wait_ms` of `record`; and tell why."""
+        """Count a throttle of `wait_ms`, which `record` returned for `value`. Returns the reason for the journal."""
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate
         return self._throttled(
@@ -91,8 +106,8 @@ class QuotaManager(ClientSensors[Sensor]):
 class ClientQuotas:
     """The quota managers of one broker, from its start to its stop.
 
-    samples, window_ms: quota.window.num and quota.window.size.seconds. semantics: D9. timers: for idle sensors to go;
-    without them they stay.
+    samples, window_ms: the settings quota.window.num and quota.window.size.seconds, the latter in ms. semantics: how quotas apply to clients
+    with an empty client id (D9). timers: used to remove idle sensors; if None, sensors are never removed.
     """
 
     __slots__ = ("exempt_request_time", "fetch", "produce", "request")
@@ -115,12 +130,12 @@ class ClientQuotas:
         self.exempt_request_time = SampledRate(samples, window_ms)
 
     def close(self) -> None:
-        """Stop looking for idle sensors."""
+        """Cancel the timers that remove idle sensors."""
         for manager in (self.produce, self.fetch, self.request):
             manager.close()
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Take over a changed value (Q-10)."""
+        """Apply a changed quota value (Q-10)."""
         for manager in (self.produce, self.fetch, self.request):
             manager.quota_changed(entity, key, value)
 

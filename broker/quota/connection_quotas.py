@@ -1,7 +1,7 @@
-"""How many connections a broker has, and how fast they may come (W-12, W-13; KIP-308, KIP-402, KIP-612).
+"""Limits the number of connections to a broker and the rate at which they come (W-12, W-13; KIP-308, KIP-402, KIP-612).
 
-Counts per address, per listener and in all, and rates with the arithmetic of Q-2 to Q-6. Who must wait for what, and
-for how long, is the `acceptor`'s affair. Knows no socket. Kafka's `ConnectionQuotas`.
+Connections are counted per address, per listener and in total, and rates are measured with the arithmetic of Q-2 to Q-6. The `acceptor`
+decides which connection waits and for how long. This module does not depend on sockets. It corresponds to Kafka's `ConnectionQuotas`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-from kafkaproto.broker.config.values import BrokerConfig, connection_overrides
+from kafkaproto.broker.config.cluster_config import BrokerConfig
+from kafkaproto.broker.config.values import connection_overrides
 from kafkaproto.broker.quota.entities import CONNECTION_CREATION_RATE, DEFAULT, QuotaEntity
 from kafkaproto.broker.quota.sensors import IDLE_SENSOR_EXPIRY_MS
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.quota.windows import SampledRate
 
 UNLIMITED = 2**31 - 1
-"""Kafka's word for no limit, in settings and as an ip quota."""
+"""Kafka's value for no limit, in settings and as a quota of an IP address."""
 _DEFAULT_INTER_BROKER_LISTENER = "PLAINTEXT"
 
 
 @lru_cache(maxsize=1024)
 def canonical(address: str) -> str:
-    """The one spelling of an address: 127.0.0.1 for localhost and ::ffff:127.0.0.1 too. What is no address stays as it is."""
+    """Return one spelling for all forms of an IP address: 127.0.0.1 also for localhost and ::ffff:127.0.0.1. Other text is returned unchanged."""
     if address == "localhost":
         return "127.0.0.1"
     try:
@@ -38,7 +39,7 @@ def canonical(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What the settings say, until they change. of_listener: (max.connections, max.connection.creation.rate) of each."""
+    """The limits that the settings define. of_listener: maps listeners to (max.connections, max.connection.creation.rate)."""
 
     connections: int
     creation_rate: int
@@ -49,9 +50,9 @@ class _Limits:
 
 
 class ConnectionQuotas:
-    """One broker's. Times are milliseconds, rates connections a second.
+    """The connection counts and rates of one broker. Times are in milliseconds, rates in connections a second.
 
-    Begins with the quotas that the store has; its owner reports each later change to `quota_changed`.
+    The quotas of IP addresses are taken from the store at the start. Each later change must be passed to `quota_changed`.
     """
 
     def __init__(self, config: BrokerConfig, store: ClientQuotaStore) -> None:
@@ -68,7 +69,7 @@ class ConnectionQuotas:
             self.quota_changed(entity, key, value)
 
     def forget_rates(self) -> None:
-        """As after a start; whoever is connected stays counted."""
+        """Restart all rate measurements, as a restart of the broker does. Open connections stay counted."""
         self._limits = None
         self._broker_rate = self._new_rate()
         self._listener_rates = {listener: self._new_rate() for listener in self._by_listener}
@@ -82,7 +83,7 @@ class ConnectionQuotas:
             self._listener_rates[listener] = self._new_rate()
 
     def settings_changed(self) -> None:
-        """They hold from the next connection on."""
+        """Read the limits again; they apply from the next connection on."""
         self._limits = None
 
     def _current(self) -> _Limits:
@@ -108,7 +109,10 @@ class ConnectionQuotas:
     # ---- how fast ------------------------------------------------------------------------------------------------------------
 
     def arrived(self, listener: str, now_ms: int) -> int:
-        """Count a connection into the rates of the broker and of its listener; milliseconds to wait before it is let in."""
+        """Count a new connection in the rates of its listener and the broker, and return how many ms it must wait to be admitted.
+
+        A connection to a protected listener is not counted in the rate of the broker.
+        """
         limits = self._current()
         wait_ms = self._record(self._listener_rates[listener], limits.of_listener[listener][1], now_ms)
         if not self.is_protected(listener):
@@ -116,7 +120,10 @@ class ConnectionQuotas:
         return wait_ms
 
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
-        """Count it into the rate of its address. Above 0: it is not let in but closed after so long, and no rate counts it."""
+        """Count a new connection in the rate of its address. Returns 0 if it is within the rate.
+
+        Otherwise returns after how many ms to close the connection, and removes it from all rates.
+        """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
         if limit == UNLIMITED:
@@ -140,9 +147,9 @@ class ConnectionQuotas:
         if now_ms >= self._sweep_due_ms:
             self._sweep_due_ms = now_ms + IDLE_SENSOR_EXPIRY_MS
             seen = self._ip_rates.items()
-            self._ip_rates = {ip: one for ip, one in seen if now_ms - one[1] <= IDLE_SENSOR_EXPIRY_MS}
-        found = self._ip_rates.get(address)
-        rate = self._new_rate() if found is None else found[0]
+            self._ip_rates = {ip: entry for ip, entry in seen if now_ms - entry[1] <= IDLE_SENSOR_EXPIRY_MS}
+        entry = self._ip_rates.get(address)
+        rate = self._new_rate() if entry is None else entry[0]
         self._ip_rates[address] = (rate, now_ms)
         return rate
 
@@ -150,7 +157,7 @@ class ConnectionQuotas:
         return SampledRate(self._config["quota.window.num"], self._window_ms)
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Take over the rate of an address, or of all that have none of their own. Other quotas are ignored."""
+        """Apply the changed rate of an address, or the default for addresses without one. Other quotas are ignored."""
         if entity.ip is None or key != CONNECTION_CREATION_RATE:
             return
         if entity.ip == DEFAULT:
@@ -163,24 +170,24 @@ class ConnectionQuotas:
     # ---- how many ------------------------------------------------------------------------------------------------------------
 
     def slot_available(self, listener: str) -> bool:
-        """Whether one more may come in through the listener: max.connections, its own and, unless protected, the broker's."""
+        """Return whether the listener may admit one more connection under its max.connections and, unless it is protected, that of the broker."""
         limits = self._current()
         if self._by_listener[listener] >= limits.of_listener[listener][0]:
             return False
         return self.total < limits.connections or self.is_protected(listener)
 
     def address_has_room(self, address: str) -> bool:
-        """max.connections.per.ip and its overrides."""
+        """Return whether the address may have one more connection under max.connections.per.ip and its overrides."""
         address, limits = canonical(address), self._current()
         return self._by_address[address] < limits.overrides.get(address, limits.per_address)
 
     @property
     def surplus(self) -> int:
-        """How many are to be closed, the least recently used first, but none of a protected listener."""
+        """Return how many connections exceed max.connections and must be closed. Those of a protected listener are never closed."""
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:
-        """The brokers' own listener is never kept waiting for clients, if clients have another."""
+        """Return whether this is the inter-broker listener and not the only one: such a listener is exempt from the broker-wide limits."""
         return len(self._by_listener) > 1 and listener == self._current().inter_broker_listener
 
     def entered(self, listener: str, address: str) -> None:
@@ -198,7 +205,7 @@ class ConnectionQuotas:
         self.total -= 1
 
     def metrics(self, now_ms: int) -> Iterator[tuple[str, dict[str, str], float]]:
-        """(name, tags, connections a second) of the group socket-server-metrics. Reading changes nothing."""
+        """Yield (name, tags, connections per second) for the metrics of the group socket-server-metrics. Reading changes nothing."""
         yield "broker-connection-accept-rate", {}, self._broker_rate.peek(now_ms)
         for listener, rate in self._listener_rates.items():
             yield "connection-accept-rate", {"listener": listener}, rate.peek(now_ms)

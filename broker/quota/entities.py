@@ -1,6 +1,6 @@
-"""Whom a quota is for, what can be limited, and which of that is valid (KIP-13, KIP-55, KIP-546; Q-19, Q-20).
+"""The entities and keys of client quotas, and which combinations are valid (KIP-13, KIP-55, KIP-546; Q-19, Q-20).
 
-Knows names and values only: no sensor, no broker, no wire message.
+This module does not depend on sensors, brokers or wire messages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IP = "ip"
 ENTITY_TYPES = (USER, CLIENT_ID, IP)
 
 DEFAULT = ""
-"""The name of the default entity inside the broker. Real names are never empty, and "<default>" is an ordinary name."""
+"""The name of the default entity inside the broker. Real names are never empty; "<default>" is an ordinary name."""
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"
 CONSUMER_BYTE_RATE = "consumer_byte_rate"
@@ -34,20 +34,20 @@ _CLIENT_KEYS = {
     CONTROLLER_MUTATION_RATE: None,
 }
 _IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
-"""Key to the largest integer it takes; None: any number above 0 (`QuotaConfigs`)."""
+"""Like `_CLIENT_KEYS`, maps each quota key to its largest allowed integer; None allows any number above 0 (Kafka's `QuotaConfigs`)."""
 
 _FRACTION_TOLERANCE = 1e-6
 
 
 class QuotaEntity(NamedTuple):
-    """One entity. None: the entity says nothing of this type; DEFAULT (""): the default entity of the type."""
+    """One entity of a quota. A field is None if the entity has no such component, and DEFAULT ("") for the default entity of its type."""
 
     user: str | None = None
     client_id: str | None = None
     ip: str | None = None
 
     def components(self) -> list[tuple[str, str | None]]:
-        """As in KIP-546: (type, name) of the types that are present, name None for the default entity."""
+        """Return (type, name) of the components of this entity, as in KIP-546; the name is None for the default entity."""
         names = zip(ENTITY_TYPES, self, strict=True)
         return [(entity_type, name or None) for entity_type, name in names if name is not None]
 
@@ -56,7 +56,7 @@ class QuotaEntity(NamedTuple):
 
 
 def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
-    """The entity of (type, name) pairs, name None for the default. Raises KafkaError INVALID_REQUEST (Q-20)."""
+    """Return the entity of (type, name) pairs, with None as the name of the default. Raises KafkaError INVALID_REQUEST (Q-20)."""
     named = dict(components)
     if not named:
         raise _invalid("The entity of a client quota must not be empty.")
@@ -73,7 +73,7 @@ def parse_entity(components: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def check_value(entity: QuotaEntity, key: str, value: float) -> None:
-    """Raises KafkaError INVALID_REQUEST if `entity` has no quota `key`, or if it cannot be `value` (Q-20)."""
+    """Raise KafkaError INVALID_REQUEST if `entity` has no quota `key` or `value` is not valid for it (Q-20)."""
     keys: Mapping[str, int | None] = _IP_KEYS if entity.ip is not None else _CLIENT_KEYS
     if key not in keys:
         raise _invalid(f"Unknown quota {key!r} for {entity}; known are {', '.join(keys)}.")
@@ -98,7 +98,7 @@ def _stored_name(named: Mapping[str, str | None], entity_type: str) -> str | Non
 
 
 def _check_address(address: str | None) -> None:
-    # Kafka asks the resolver; here nothing may wait for the network, so a name other than localhost counts as
+    # Kafka resolves host names; this broker must not wait for the network, so a name other than localhost counts as
     # unresolvable.
     if address is None or address == "localhost":
         return

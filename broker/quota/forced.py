@@ -1,11 +1,12 @@
-"""Forced throttles: what a test wants throttled, without any arithmetic ("the next three Produce answers to client-id X say 700 ms").
+"""Forced throttles: a test sets throttle times directly, such as 700 ms for the next three Produce responses to client X.
 
-A rule is a selector, how often it may strike, and how often it has (`hits`). Plain data with names for a control port
-(`to_json`, `from_json`). Must never know quotas, sockets or what a request says.
+A rule selects requests, says how often it applies, and counts how often it did (`hits`). Rules are plain data that can be written as JSON
+(`to_json`, `from_json`). This module does not depend on quotas, sockets or the content of requests.
 """
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -18,83 +19,96 @@ _API_KEYS = {info.name: int(key) for key, info in APIS.items()}
 
 
 def api_key(name: str) -> int:
-    """The key of "Produce", "Fetch", … Raises ValueError for a name that is none."""
+    """Return the key of an API name such as "Produce". Raises ValueError for an unknown name."""
     if name not in _API_KEYS:
-        raise ValueError(f"api={name!r} is no Kafka API; use for example 'Produce', 'Fetch', 'ListOffsets'")
+        close = difflib.get_close_matches(str(name), _API_KEYS, 1)
+        hint = f"did you mean {close[0]!r}?" if close else "for example 'Produce', 'Fetch', 'ListOffsets'"
+        raise ValueError(f"unknown API {name!r}; {hint}")
     return _API_KEYS[name]
 
 
 @dataclass(slots=True)
 class ForcedThrottle:
-    """Throttle each request that fits for `throttle_ms`, `times` times (None: until it is cancelled).
+    """A rule that throttles each matching request for `throttle_ms`, `times` times (None: until it is cancelled).
 
-    api: its name ("Produce"); client_id, user, broker_id: who asks whom; None: any. throttle_ms: 1 to 2^31 - 1.
-    hits: how often it has struck. rule_id: its number in its cluster, 0 before it is added to one.
-    Raises ValueError, naming the field, for what cannot be.
+    Raises ValueError, naming the field, for an invalid value.
     """
 
     throttle_ms: int
+    """The throttle time in milliseconds, 1 to 2^31 - 1."""
     api: str | None = None
+    """The name of the API, such as "Produce"; None matches every API."""
     client_id: str | None = None
+    """The client id of the request, "" for a client without one; None matches every client id."""
     user: str | None = None
+    """The user of the connection; None matches every user."""
     broker_id: int | None = None
+    """The broker that receives the request; None matches every broker."""
     times: int | None = None
+    """The number of requests to throttle; None for all until the rule is cancelled."""
     hits: int = field(default=0, init=False)
+    """The number of requests throttled so far."""
     rule_id: int = field(default=0, init=False)
+    """The number of the rule in its cluster, 0 before it is added to one."""
+
+    def __str__(self) -> str:
+        return f"forced by rule {self.rule_id}"
 
     def __post_init__(self) -> None:
         if not _is_count(self.throttle_ms):
-            raise ValueError(f"throttle_ms={self.throttle_ms!r}: allowed is 1 to {INT32_MAX}, for example 700")
+            raise ValueError(f"throttle_ms must be 1 to {INT32_MAX} (got {self.throttle_ms!r}); for example 700")
         if self.times is not None and not _is_count(self.times):
-            raise ValueError(f"times={self.times!r}: allowed is 1 or more, or None for always, for example 3")
+            raise ValueError(f"times must be at least 1, or None for always (got {self.times!r}); for example 3")
         if self.api is not None:
             api_key(self.api)
         for name, kind in (("client_id", str), ("user", str), ("broker_id", int)):
             value = getattr(self, name)
             if value is not None and type(value) is not kind:
                 raise ValueError(
-                    f"{name}={value!r}: allowed is {'text' if kind is str else 'a broker id'}, or None for any"
+                    f"{name} must be {'a str' if kind is str else 'a broker id'}, or None for any (got {value!r})"
                 )
 
     @property
     def is_spent(self) -> bool:
+        """Return whether the rule has been applied `times` times."""
         return self.times is not None and self.hits >= self.times
 
     def to_json(self) -> dict[str, Any]:
+        """Return all fields by name, `hits` and `rule_id` included, which `from_json` does not accept."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> ForcedThrottle:
-        """A rule from the names of its fields. Raises ValueError for an unknown field, a missing or a bad value."""
+        """Return a rule from its fields by name. Raises ValueError for an unknown field, and for a missing or invalid value."""
         allowed = [f.name for f in fields(cls) if f.init]
         unknown = sorted(set(given) - set(allowed))
         if unknown:
-            raise ValueError(f"{unknown[0]}: no such field of a forced throttle; allowed are {', '.join(allowed)}")
+            raise ValueError(f'unknown field "{unknown[0]}" of a forced throttle; known are {", ".join(allowed)}')
         if "throttle_ms" not in given:
             raise ValueError(
-                'throttle_ms is missing: how long to throttle, for example {"api": "Produce", "throttle_ms": 700}'
+                'throttle_ms is missing; it is the throttle time in milliseconds, for example {"api": "Produce", "throttle_ms": 700}'
             )
         return cls(**given)
 
 
 class ForcedThrottles:
-    """The rules in force, asked in the order in which they were given: the first that fits strikes, alone."""
+    """The active rules, in the order in which they were added. Only the first rule that matches a request is applied."""
 
     def __init__(self) -> None:
         self.active: list[ForcedThrottle] = []
-        """Empty on the path of everybody who forces nothing, who looks no further."""
+        """The rules that are neither used up nor cancelled. While the list is empty, a request costs one check."""
         self._ids = itertools.count(1)
 
     def add(self, rule: ForcedThrottle) -> ForcedThrottle:
-        """Put a rule in force, with the next number of this cluster. Raises ValueError for a rule that was added before."""
+        """Activate a rule and give it the next number of this cluster. Raises ValueError for a rule that was added before."""
         if rule.rule_id:
-            raise ValueError(f"forced throttle {rule.rule_id} was added to a cluster before; make a new one")
+            raise ValueError(f"forced throttle {rule.rule_id} was already added to a cluster; create a new one")
         rule.rule_id = next(self._ids)
         self.active.append(rule)
         return rule
 
     def cancel(self, rule: ForcedThrottle) -> None:
-        """Idempotent; a spent rule may be cancelled too."""
+        """Deactivate a rule. Does nothing if the rule is used up or was cancelled before."""
         if rule in self.active:
             self.active.remove(rule)
 
@@ -102,7 +116,7 @@ class ForcedThrottles:
         self.active.clear()
 
     def strike(self, api_key: int, client_id: str | None, user: str, broker_id: int) -> ForcedThrottle | None:
-        """Return the rule that throttles this request, and count it; None if none does."""
+        """Return the rule that throttles this request and count it as applied, or return None if no rule matches."""
         for rule in self.active:
             if _fits(rule, api_key, client_id, user, broker_id):
                 rule.hits += 1

@@ -1,9 +1,9 @@
-"""How many partitions clients may create and delete: the controller mutation quota of the cluster (Q-18, KIP-599).
+"""The controller mutation quotas of a cluster: how many partitions clients may create and delete (Q-18, KIP-599).
 
-There is one controller, so there is one bucket per identity in the cluster, whichever broker was asked. A request pays
-topic by topic, when it is known that nothing else is wrong with the topic. Strict: nothing is done while tokens are
-below zero; what is begun while there are some is done, however much it is. Permissive, for versions whose clients do not
-know the error: everything is done, and whoever went below zero waits. Knows no request; Kafka's
+There is one controller, so each identity has one token bucket in the cluster, whichever broker receives its requests. A request takes
+tokens topic by topic, once the topic has passed all other checks. A topic of a strict request is rejected while the bucket is below zero; at
+or above zero, it is processed whatever it costs. Permissive requests, of versions whose clients do not know the error, are always processed,
+and their clients are throttled if the bucket is below zero. This module does not depend on requests. It corresponds to Kafka's
 `ControllerMutationQuotaManager` and `ControllerMutationQuota`.
 """
 
@@ -28,11 +28,11 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)
-"""How fast tokens come back to a client without a quota, in Kafka as here: at once, but not within the same instant."""
+"""The tokens per second of clients without a quota, as in Kafka: tokens return at once, but not within the same millisecond."""
 
 
 class _BucketSensor(Sensor):
-    """rate: mutation-rate."""
+    """A sensor with a token bucket. rate: the rate reported as the metric mutation-rate."""
 
     __slots__ = ("bucket",)
 
@@ -46,7 +46,10 @@ class _BucketSensor(Sensor):
 
 
 class MutationQuotas(ClientSensors[_BucketSensor]):
-    """The buckets of a cluster. samples, window_ms: controller.quota.window.num and .size.seconds. Values are partitions."""
+    """The token buckets of a cluster; a token is one partition.
+
+    samples, window_ms: the settings controller.quota.window.num and controller.quota.window.size.seconds, the latter in ms.
+    """
 
     __slots__ = ("_samples", "_window_ms")
 
@@ -71,13 +74,14 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         )
 
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
-        """The charge of one request, which pays as it goes."""
+        """Return an object that charges one request, taking tokens topic by topic."""
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
-        """Take tokens for `partitions`; milliseconds until the bucket is no longer below zero, None if it is not.
+        """Take tokens for `partitions`. Returns how many ms the client must wait, or None if it need not wait.
 
-        strict: nothing is taken when there was less than zero before.
+        strict: whether to take nothing, and return a time, if the bucket was already below zero; otherwise a strict request need not
+        wait. A request that is not strict always takes tokens, and waits if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor
@@ -89,14 +93,14 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Note that it is this quota that throttles the client; and tell why."""
+        """Count a throttle of this quota for `wait_ms`. Returns the reason for the journal."""
         client: BoundClient[_BucketSensor] = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         tokens = client.sensor.bucket.tokens
         return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms, now_ms)
 
 
 class MutationCharge:
-    """What one request has taken, and for how long its client must wait because of it: `throttle_ms`."""
+    """The tokens that one request has taken. throttle_ms: how long the client must be throttled because of them, 0 if not at all."""
 
     __slots__ = ("_client_id", "_now_ms", "_quotas", "_strict", "_user", "partitions", "throttle_ms")
 
@@ -107,11 +111,14 @@ class MutationCharge:
         self._strict = strict
         self._now_ms = now_ms
         self.partitions = 0
-        """All that were asked for, refused ones too."""
+        """The partitions of all topics of the request, rejected ones included."""
         self.throttle_ms = 0
 
     def take(self, partitions: int) -> None:
-        """Pay for creating or deleting so many. Raises KafkaError THROTTLING_QUOTA_EXCEEDED if strict and exhausted."""
+        """Take tokens for creating or deleting `partitions` partitions.
+
+        Raises KafkaError THROTTLING_QUOTA_EXCEEDED if the charge is strict and the bucket is below zero.
+        """
         if not self._quotas.enabled:
             return
         self.partitions += partitions
@@ -122,9 +129,9 @@ class MutationCharge:
         if self._strict:
             raise KafkaError(
                 ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-                f"The quota of controller mutations is used up; ask again in {wait_ms} ms.",
+                f"The quota of controller mutations is used up; retry after {wait_ms} ms.",
             )
 
     def reason(self) -> ThrottleReason:
-        """Why its client is throttled. Call only if it is, and because of this."""
+        """Count a throttle of the client and return its reason. Call it once, and only if `throttle_ms` is not 0."""
         return self._quotas.throttled(self._user, self._client_id, self.partitions, self.throttle_ms, self._now_ms)

@@ -1,6 +1,6 @@
-"""Which quota holds for a client, and with whom it shares it (Q-8, Q-9; KIP-55, `DefaultQuotaCallback`).
+"""Selects the quota that applies to a client, and the clients that share its measurement (Q-8, Q-9; KIP-55, `DefaultQuotaCallback`).
 
-A pure function of the configured values. Knows no sensor and no time.
+The functions depend only on the configured values, not on sensors or time.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from typing import Literal, NamedTuple
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 
 Semantics = Literal["kip", "kafka"]
+"""How quotas apply to a client with an empty client id: as KIP-55 says, or as Kafka's broker does (D9)."""
 Lookup = Callable[[QuotaEntity], "float | None"]
 
 
 class Levels(IntFlag):
-    """On which levels a quota of a type was ever configured since the broker started. Levels are never taken back."""
+    """The levels (user, client id, or both) on which a quota of a type was configured since the broker started.
+
+    A level stays recorded when its quota is removed.
+    """
 
     NONE = 0
     CLIENT_ID = 1
@@ -25,9 +29,9 @@ class Levels(IntFlag):
 
 
 class Binding(NamedTuple):
-    """What holds for one client. user, client_id: with equal ones a sensor is shared; "": does not matter.
+    """The quota that applies to one client. Clients with equal `user` and `client_id` here share a sensor; "" means any.
 
-    bound: per second, None if nothing limits. entity: whose quota it is.
+    bound: the quota per second, None for no limit. entity: the entity for which the quota is configured.
     """
 
     user: str
@@ -43,7 +47,7 @@ def level_of(entity: QuotaEntity) -> Levels:
 
 
 def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics: Semantics) -> Binding:
-    """The binding of (user, client-id). An unnamed client has the client-id ""."""
+    """Return the quota that applies to a client. client_id: "" for a client without one. levels: those on which quotas are configured."""
     if semantics == "kafka" and not client_id:
         return _resolve_unnamed_as_kafka(lookup, levels, user)
     several = levels & (levels - 1)
@@ -57,7 +61,7 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """What holds for all who share a sensor; ("", "") is nobody (Q-9)."""
+    """Return the quota of the clients that share a sensor, given the sensor's tags; ("", "") stands for no client (Q-9)."""
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))
     if user_tag:

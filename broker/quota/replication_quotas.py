@@ -1,8 +1,7 @@
-"""How fast one broker may send to followers, and take from leaders, what is on a throttled list (KIP-73).
+"""Limits the bytes that one broker sends to followers and receives from leaders for throttled replicas (KIP-73).
 
-A limit counts bytes and says whether there were too many; who is left out then is decided where replication happens
-(R-4, R-6, R-7). Knows topics by name and partitions by number; must never know logs, requests or who is in sync.
-Kafka's `ReplicationQuotaManager`.
+This module counts bytes and reports whether they exceed the limit; `broker.replication` and `broker.fetch` then decide what to leave out
+(R-4, R-6, R-7). It does not depend on logs, requests or in-sync replicas. It corresponds to Kafka's `ReplicationQuotaManager`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _ITEM = re.compile("([0-9]+)[:-]([0-9]+)")
 
 
 class AllPartitions:
-    """`*`: every partition of a topic, on every broker."""
+    """The item `*` of a list of throttled replicas: every partition of a topic, on every broker."""
 
     def __contains__(self, index: object) -> bool:
         return True
@@ -34,18 +33,19 @@ ALL = AllPartitions()
 
 
 def partitions_on(text: str, broker_id: int) -> AllPartitions | frozenset[int]:
-    """The partitions that a throttled-replica list names for one broker (R-1). `text` has been checked before."""
+    """Return the partitions that a list of throttled replicas names for one broker (R-1). `text` was validated before."""
     text = text.strip()
     if text == "*":
         return ALL
-    found = (_ITEM.fullmatch(item.strip()) for item in text.split(","))
-    return frozenset(int(item[1]) for item in found if item is not None and int(item[2]) == broker_id)
+    matches = (_ITEM.fullmatch(item.strip()) for item in text.split(","))
+    return frozenset(int(item[1]) for item in matches if item is not None and int(item[2]) == broker_id)
 
 
 class ReplicationQuota:
-    """One direction on one broker. `active` while something is listed or limited: otherwise nothing need be counted.
+    """The limit of one direction (sending or receiving) on one broker. Nothing is counted unless it is `active`.
 
-    group: the name of its metrics, LeaderReplication or FollowerReplication (R-10). rate is in bytes a second; times are ms.
+    It is active if a replica is listed as throttled or a rate is set. group: the group of its metrics, LeaderReplication or
+    FollowerReplication (R-10). rate is in bytes a second; times are in ms.
     """
 
     __slots__ = ("_listed", "_sample_count", "_samples", "_window_ms", "active", "bound", "group")
@@ -60,12 +60,12 @@ class ReplicationQuota:
         self._listed: dict[str, AllPartitions | frozenset[int]] = {}
 
     def limit(self, rate: int) -> None:
-        """Set the bound; what was counted before counts against it, too. NO_LIMIT takes it away."""
+        """Set the limit in bytes a second. It also applies to bytes that were counted before. NO_LIMIT removes it."""
         self.bound = rate
         self._look()
 
     def list_topic(self, topic: str, partitions: AllPartitions | frozenset[int]) -> None:
-        """Replace what is listed of a topic."""
+        """Replace the throttled partitions of a topic."""
         if partitions:
             self._listed[topic] = partitions
         else:
@@ -76,37 +76,38 @@ class ReplicationQuota:
         self.active = bool(self._listed) or self.bound != NO_LIMIT
 
     def forget_samples(self) -> None:
-        """As after a start: nothing has been counted."""
+        """Drop all samples, as a restart of the broker does."""
         self._samples = SimpleRate(self._sample_count, self._window_ms)
 
     def lists(self, topic: str, index: int) -> bool:
-        """Whether a partition is on the throttled list of this broker."""
+        """Return whether a partition is on the throttled list of this broker."""
         listed = self._listed.get(topic)
         return listed is not None and index in listed
 
     def exceeded(self, now_ms: int) -> bool:
-        """Whether more came in the window than the limit allows; equal is fine (R-3)."""
+        """Return whether the rate in the window is above the limit; a rate equal to the limit is allowed (R-3)."""
         return self.bound != NO_LIMIT and self._samples.measure(now_ms) > self.bound
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes that went; 0 is an event too (Q-2)."""
+        """Count bytes that were sent or received. A value of 0 counts as an event, too (Q-2)."""
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:
-        """Bytes a second, for somebody who only looks."""
+        """Return the rate in bytes a second, without changing any sample."""
         return self._samples.peek(now_ms)
 
 
 _ANSWER_BYTES = 16
-"""Kafka counts 4, and a Fetch answer (version 13 to 17) without partitions has 12."""
+"""The counted size of a Fetch response without partitions: 12 bytes in versions 13 to 17, and 4 bytes that Kafka adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 
 
 def answer_bytes(partitions: list[tuple[str, int]]) -> int:
-    """What an answer to a follower counts for (R-5), where both are of one process and no message is made.
+    """Return the size that a response to a follower counts against the quota (R-5).
 
-    partitions: topic and size of the records of each listed partition in it. Kafka's followers fetch by topic id.
+    It is computed because leader and follower share a process and exchange no message. partitions: topic and size of the records of each
+    throttled partition in the response. The size is that of a response with topic ids, which Kafka's followers use.
     """
     total = _ANSWER_BYTES
     topics: list[int] = []
@@ -122,5 +123,5 @@ def answer_bytes(partitions: list[tuple[str, int]]) -> int:
 
 
 def _length_bytes(value: int) -> int:
-    """How many bytes an unsigned varint takes."""
+    """Return how many bytes an unsigned varint takes."""
     return max(1, -(-value.bit_length() // 7))

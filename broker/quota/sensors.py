@@ -1,7 +1,7 @@
-"""Who shares a sensor, and how long it lives: identities, their bounds and their sensors, for one kind of quota (Q-8, Q-10).
+"""The sensors of one type of quota: identities, their quotas, and when idle sensors expire (Q-8, Q-10).
 
-What a sensor measures is its own affair: a rate (`client_quotas`) or tokens (`mutations`). Kafka's `ClientQuotaManager`
-without the arithmetic. Knows clients by user name and client-id; knows no request.
+A sensor measures a rate (`client_quotas`) or tokens (`mutations`). A client is identified by user name and client id. This module does not
+depend on requests. It corresponds to Kafka's `ClientQuotaManager` without the arithmetic.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 IDLE_SENSOR_EXPIRY_MS = 3_600_000
 EXPIRY_ROUNDS_MS = 30_000
-"""How long lies between two rounds that look for idle sensors at least, as in Kafka's `Metrics`."""
+"""The minimum time in ms between two searches for idle sensors, as in Kafka's `Metrics`."""
 LONGEST_THROTTLE_MS = 2**31 - 1
-"""Throttle times travel as int32."""
+"""The longest throttle time in ms that a response can report: the field is an int32."""
 PLAIN_SAMPLES, PLAIN_WINDOW_MS = 2, 30_000
-"""How metrics are measured that have no quota (metrics.num.samples, metrics.sample.window.ms)."""
+"""The number and the length in ms of the windows of metrics without a quota (metrics.num.samples, metrics.sample.window.ms)."""
 MOST_KNOWN_CLIENTS = 65_536
-"""How many clients' bindings are remembered: each can be found again, and is when it has been forgotten."""
+"""The maximum number of clients whose quota and sensor are cached. A dropped client is looked up again."""
 
 
 @dataclass(slots=True)
 class ThrottleReason:
-    """Why a client must wait, for the journal: `rate` over `window_ms` was above `bound`, the quota of `entity`.
+    """Why a client is throttled, for the journal: `rate` over `window_ms` exceeded `bound`, the quota of `entity`.
 
-    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: who shares the sensor ("" does not
-    matter). value: what was just recorded. Bytes and bytes a second, or percent of one thread for "Request". For
-    "ControllerMutation" partitions, `rate` is the tokens left, below zero, and `window_ms` what a full bucket is worth.
-    samples: what a rate is made of, as (start of the sample, sum), oldest first.
+    quota: "Produce", "Fetch", "Request" or "ControllerMutation". user, client_id: the identity that shares the sensor; "" if the quota
+    does not depend on it. value: the last recorded value, in bytes, or in percent of one thread for "Request". samples: the samples of
+    the rate as (start in ms, sum), oldest first. For "ControllerMutation", `value` is in partitions, `rate` is the number of tokens left,
+    which is below zero, and `window_ms` is the time in which an empty bucket fills.
     """
 
     quota: str
@@ -46,15 +46,25 @@ class ThrottleReason:
     rate: float
     window_ms: int
     throttle_ms: int
+    """The throttle time of this quota alone, in ms."""
     samples: tuple[tuple[int, float], ...] = ()
+
+    def __str__(self) -> str:
+        bound = f"{self.bound:,.12g}"
+        if self.quota == "ControllerMutation":
+            return f"{self.value:,.0f} partitions: {self.rate:,.0f} tokens are left of the {self.quota} quota of {bound} a second ({self.entity})"
+        over = f"over {self.window_ms / 1000:g} s exceeds the {self.quota} quota of {bound}"
+        if self.quota == "Request":
+            return f"{self.value:.3g} %: {self.rate:.4g} % of one thread {over} % ({self.entity})"
+        return f"{self.value:,.0f} bytes: {self.rate:,.0f} bytes/s {over} ({self.entity})"
 
 
 @dataclass(slots=True)
 class SensorMetrics:
-    """One identity's metrics (Q-17). rate: bytes, percent or mutations a second; throttles are None until the first one, and their mean
-    again when the last one is forgotten.
+    """The metrics of one identity (Q-17).
 
-    tokens: of controller mutations, None for others.
+    rate: bytes, percent or mutations a second. mean_throttle_ms: None before the first throttle, and after the last one expired. tokens:
+    the tokens left for controller mutations, None for other quotas.
     """
 
     quota: str
@@ -68,9 +78,9 @@ class SensorMetrics:
 
 
 class Sensor:
-    """What all clients with the same tags share: what they did, when that was, and how they were throttled.
+    """The measurements that all clients with the same (user, client-id) tags share: a rate, the time of the last event, and throttle times.
 
-    rate: of bytes, percent or mutations. tokens: None where a rate is all that there is.
+    rate: of bytes, percent or mutations. tokens: None for quotas that measure only a rate.
     """
 
     __slots__ = ("_throttle_times_ms", "_throttles", "last_throttle_ms", "last_used_ms", "rate")
@@ -95,7 +105,7 @@ class Sensor:
         self._throttles.record(1, now_ms)
 
     def mean_throttle_ms(self, now_ms: int) -> float | None:
-        """Of the throttles that are not forgotten yet; None without any."""
+        """Return the mean of the recent throttle times; None if there are none."""
         if self._throttle_times_ms is None or self._throttles is None:
             return None
         count = self._throttles.total(now_ms)
@@ -106,7 +116,7 @@ S = TypeVar("S", bound=Sensor)
 
 
 class BoundClient(Generic[S]):
-    """A binding with its sensor, kept per (user, client-id) so that a request looks it up once."""
+    """A client's quota and sensor, cached per (user, client id) so that a request looks them up once."""
 
     __slots__ = ("binding", "limit", "sensor")
 
@@ -117,10 +127,10 @@ class BoundClient(Generic[S]):
 
 
 class ClientSensors(Generic[S]):
-    """The sensors of one kind of quota. While none was ever configured `enabled` is false: nothing is recorded (Q-1).
+    """The sensors of one type of quota. Until a quota of the type is configured, `enabled` is false and nothing is recorded (Q-1).
 
-    A client is (user, client-id); client-id None counts as "". Times are milliseconds. unlimited: the bound of clients
-    that have none. Begins with the quotas that the store has; its owner reports each later change to `quota_changed`.
+    A client is (user, client id); a client id of None counts as "". Times are in milliseconds. unlimited: the quota value of clients
+    without a quota. The sensors start with the quotas of the store; each later change must be passed to `quota_changed`.
     """
 
     __slots__ = (
@@ -164,16 +174,16 @@ class ClientSensors(Generic[S]):
             self.quota_changed(entity, quota_key, value)
 
     def close(self) -> None:
-        """Stop looking for idle sensors."""
+        """Cancel the timer that removes idle sensors."""
         if self._expiry is not None:
             self._expiry.cancel()
 
     def bound(self, user: str, client_id: str | None) -> float | None:
-        """The quota of a client per second; None if it has none."""
+        """Return the quota of a client per second; None if it has none."""
         return self._resolve(user, client_id).bound if self.enabled else None
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
-        """One entry per identity seen in the last hour. Reading changes nothing; tokens are as of the last request."""
+        """Yield one entry for each identity with requests in the last hour. Reading changes nothing; tokens are those after the last request."""
         for (user, client_id), sensor in self._sensors.items():
             if now_ms - sensor.last_used_ms <= IDLE_SENSOR_EXPIRY_MS:
                 yield SensorMetrics(
@@ -188,7 +198,7 @@ class ClientSensors(Generic[S]):
                 )
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Take over a changed value. It holds from the next request on, for what was recorded before too (Q-10)."""
+        """Apply a changed value from the next request on, also to what was recorded before (Q-10)."""
         if key != self.key:
             return
         self._levels |= level_of(entity)
@@ -214,7 +224,7 @@ class ClientSensors(Generic[S]):
         return resolve(self._lookup, self._levels, user, client_id or "", self._semantics)
 
     def _bound_of(self, user_tag: str, client_tag: str) -> float | None:
-        """The bound that holds for a sensor, by its tags."""
+        """Return the quota for the clients of a sensor, given the sensor's tags."""
         return of_tags(self._lookup, user_tag, client_tag).bound
 
     def _lookup(self, entity: QuotaEntity) -> float | None:
@@ -230,11 +240,11 @@ class ClientSensors(Generic[S]):
         now_ms: int,
         samples: tuple[tuple[int, float], ...] = (),
     ) -> ThrottleReason:
-        """Note that it is this quota that throttles the client; and tell why."""
+        """Count a throttle of this quota. Returns the reason for the journal."""
         binding = client.binding
         if binding.entity is None or binding.bound is None:
             raise ValueError(
-                f"{self.name}: {binding.user!r}, {binding.client_id!r} has no quota and cannot be throttled"
+                f"user {binding.user!r} with client-id {binding.client_id!r} has no {self.name} quota and cannot be throttled"
             )
         client.sensor.throttled(wait_ms, now_ms)
         return ThrottleReason(
@@ -251,9 +261,9 @@ class ClientSensors(Generic[S]):
         )
 
     def _drop_idle(self, now_ms: int) -> None:
-        """Forget the sensors that nobody used for an hour: who comes back begins anew.
+        """Drop the sensors that were idle for an hour.
 
-        Requests do not look how old their sensor is; this does, now and then, and nothing while there are no sensors.
+        A timer calls this, so that requests need not check the age of their sensor. There is no timer while there are no sensors.
         """
         sensors = self._sensors
         self._sensors = {tags: s for tags, s in sensors.items() if now_ms - s.last_used_ms <= IDLE_SENSOR_EXPIRY_MS}

@@ -1,7 +1,7 @@
-"""The client quotas of the whole cluster: who has which, how they are changed and asked for (KIP-546, Q-19 to Q-21).
+"""The client quotas of the whole cluster, and the rules for altering and describing them (KIP-546, Q-19 to Q-21).
 
-Quotas are configuration and the same on every broker; what was used of them is each broker's own (`client_quotas`,
-Q-0). Knows no wire message and no clock. Kafka's `ClientQuotaControlManager` and `ClientQuotasImage`.
+Quotas are configuration and the same on every broker; each broker measures their use on its own (`client_quotas`, Q-0). This module does not
+depend on wire messages or on a clock. It corresponds to Kafka's `ClientQuotaControlManager` and `ClientQuotasImage`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from kafkaproto.error_codes import ErrorCode
 
 Component = tuple[str, str | None]
 Change = tuple[QuotaEntity, str, float | None]
-"""(entity, key, new value or None when it is removed)."""
+"""(entity, key, new value or None if it is removed)."""
 
 
 class QuotaOp(NamedTuple):
-    """Set `key` to `value`, or remove it."""
+    """One operation of AlterClientQuotas: sets `key` to `value`, or removes it."""
 
     key: str
     value: float
@@ -39,7 +39,7 @@ class QuotaOp(NamedTuple):
 
 
 class QuotaAlteration(NamedTuple):
-    """What is to be done to one entity, given as (type, name) pairs; name None: the default entity."""
+    """The changes to one entity, given as (type, name) pairs; the name is None for the default entity."""
 
     entity: Sequence[Component]
     ops: Sequence[QuotaOp]
@@ -47,7 +47,7 @@ class QuotaAlteration(NamedTuple):
 
 @dataclass(slots=True)
 class AlterationResult:
-    """How it went for one entity; `error_message` is None exactly if `error_code` is 0."""
+    """The result for one entity. `error_message` is None if `error_code` is 0, and only then."""
 
     entity: Sequence[Component]
     error_code: int = 0
@@ -55,7 +55,7 @@ class AlterationResult:
 
 
 class MatchType(IntEnum):
-    """How a filter looks at a name, numbered as in DescribeClientQuotas."""
+    """How a filter component compares names, numbered as in DescribeClientQuotas."""
 
     EXACT = 0
     DEFAULT = 1
@@ -63,7 +63,7 @@ class MatchType(IntEnum):
 
 
 class FilterComponent(NamedTuple):
-    """One condition. `match`: the name for EXACT, None for the others."""
+    """One condition of a filter. `match`: the name to compare with for EXACT, None for the other types."""
 
     entity_type: str
     match_type: int
@@ -71,10 +71,10 @@ class FilterComponent(NamedTuple):
 
 
 class ClientQuotaStore:
-    """Entities with their values. An entity without values does not exist.
+    """The quota entities of a cluster with their values. An entity without values does not exist.
 
-    take_over: called after each change, to have those who measure take it over.
-    remember: called before the changes of an entity; raises KafkaError if they must not happen because they would be forgotten.
+    take_over: a function called after each change, so that the measuring components apply it. remember: a function called before an
+    entity changes; raises KafkaError to reject the changes because they cannot be persisted.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ClientQuotaStore:
         self._values: dict[QuotaEntity, dict[str, float]] = {}
 
     def all(self) -> dict[tuple[QuotaEntity, str], float]:
-        """Every value that there is."""
+        """Return every value by (entity, key)."""
         return {(entity, key): value for entity, values in self._values.items() for key, value in values.items()}
 
     def get(self, entity: QuotaEntity, key: str) -> float | None:
@@ -95,7 +95,7 @@ class ClientQuotaStore:
         return None if values is None else values.get(key)
 
     def set(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Set or (None) remove one value. Raises KafkaError INVALID_REQUEST for what Q-20 forbids."""
+        """Set one value, or remove it if `value` is None. Raises KafkaError INVALID_REQUEST for a value that Q-20 forbids."""
         if value is not None:
             check_value(entity, key, value)
         self._change([(entity, key, value)])
@@ -106,12 +106,10 @@ class ClientQuotaStore:
                 self._apply(entity, key, None)
 
     def alter(self, alterations: Sequence[QuotaAlteration], validate_only: bool) -> list[AlterationResult]:
-        """Apply each alteration wholly or not at all; one does not harm another. One result per entity (Q-20)."""
+        """Apply each alteration whole or not at all, independently of the others. Returns one result for each entity (Q-20)."""
         results: dict[frozenset[Component], AlterationResult] = {}
         for alteration in alterations:
-            identity = frozenset(
-                dict(alteration.entity).items()
-            )  # a type that is given twice counts as it is given last
+            identity = frozenset(dict(alteration.entity).items())  # the last value of a repeated type counts
             if identity in results:
                 results[identity] = _refused(alteration, "The same entity is given twice; only the first was applied.")
                 continue
@@ -125,13 +123,12 @@ class ClientQuotaStore:
     def describe(
         self, components: Sequence[FilterComponent], strict: bool
     ) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
-        """Entities that fit every component; `strict`: and have no other types (Q-21).
+        """Return the entities that match every component and, if `strict`, have no other types (Q-21).
 
-        Raises KafkaError: UNSUPPORTED_VERSION for an unknown entity type, INVALID_REQUEST for a filter that makes no
-        sense.
+        Raises KafkaError: UNSUPPORTED_VERSION for an unknown entity type, INVALID_REQUEST for a contradictory filter.
         """
-        wanted = _checked_filter(components)
-        return [(entity, dict(values)) for entity, values in self._values.items() if _fits(entity, wanted, strict)]
+        by_type = _checked_filter(components)
+        return [(entity, dict(values)) for entity, values in self._values.items() if _fits(entity, by_type, strict)]
 
     def _alter_one(self, alteration: QuotaAlteration, validate_only: bool) -> None:
         entity = parse_entity(alteration.entity)
@@ -165,11 +162,11 @@ class ClientQuotaStore:
 
 
 def apply_static_quotas(store: ClientQuotaStore, settings: Mapping[str, str | None]) -> None:
-    """Enter KIP-13's start-up settings as client-id quotas, which the APIs can change later (D9b).
+    """Set client-id quotas from the broker settings of KIP-13; the APIs can change these quotas later (D9b).
 
-    settings: `quota.producer.default`, `quota.consumer.default` ("2M": bytes a second, K, M, G times 1024),
-    `quota.producer.override`, `quota.consumer.override` ("clientA:4M,clientB:10M"); missing, None and empty: none.
-    Raises ValueError naming the setting and an example.
+    settings: `quota.producer.default`, `quota.consumer.default` ("2M": bytes a second, with K, M, G times 1024), `quota.producer.override`,
+    `quota.consumer.override` ("clientA:4M,clientB:10M"); missing, None and empty values set nothing. Raises ValueError naming the setting and
+    an example.
     """
     for role, key in (("producer", PRODUCER_BYTE_RATE), ("consumer", CONSUMER_BYTE_RATE)):
         name = f"quota.{role}.default"
@@ -181,23 +178,25 @@ def apply_static_quotas(store: ClientQuotaStore, settings: Mapping[str, str | No
             client_id, colon, rate = item.rpartition(":")
             if not colon or not client_id.strip():
                 raise ValueError(
-                    f"{name}={settings[name]}: allowed is a list of client-id:rate, as clientA:4M,clientB:10M"
+                    f'{name} must be a list of client-id:rate, for example clientA:4M,clientB:10M (got "{settings[name]}")'
                 )
             store.set(QuotaEntity(client_id=client_id.strip()), key, _parse_rate(name, rate))
 
 
 _UNLIMITED = str(2**63 - 1)
-"""What Kafka had as the default of these settings."""
+"""Kafka's default of the settings `quota.producer.default` and `quota.consumer.default`."""
 
 _RATE = re.compile(r"(\d+)([KMG]?)", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 
 def _parse_rate(name: str, text: str) -> float:
-    found = _RATE.fullmatch(text.strip())
-    if found is None or int(found[1]) == 0:
-        raise ValueError(f"{name}={text}: allowed is bytes a second above 0, with K, M or G if wanted, as 2M")
-    return float(int(found[1]) * _UNITS[found[2].upper()])
+    match = _RATE.fullmatch(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise ValueError(
+            f'{name} must be a number of bytes a second above 0, optionally followed by K, M or G, for example 2M (got "{text}")'
+        )
+    return float(int(match[1]) * _UNITS[match[2].upper()])
 
 
 def _refused(alteration: QuotaAlteration, message: str) -> AlterationResult:
@@ -205,12 +204,12 @@ def _refused(alteration: QuotaAlteration, message: str) -> AlterationResult:
 
 
 def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterComponent]:
-    wanted: dict[str, FilterComponent] = {}
+    by_type: dict[str, FilterComponent] = {}
     for component in components:
         entity_type = component.entity_type
         if not entity_type:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "The entity type of a filter must not be empty.")
-        if entity_type in wanted:
+        if entity_type in by_type:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"The filter names {entity_type} twice.")
         if entity_type not in ENTITY_TYPES:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown entity type {entity_type!r}.")
@@ -218,20 +217,23 @@ def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterCo
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown match type {component.match_type}.")
         if (component.match_type == MatchType.EXACT) != (component.match is not None):
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"A name goes with an exact match only, and must ({entity_type})."
+                ErrorCode.INVALID_REQUEST,
+                f"The filter for {entity_type} must contain a name for an exact match, and only then.",
             )
-        wanted[entity_type] = component
-    if IP in wanted and len(wanted) > 1:
+        by_type[entity_type] = component
+    if IP in by_type and len(by_type) > 1:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "A filter for ip cannot be combined with user or client-id.")
-    return wanted
+    return by_type
 
 
-def _fits(entity: QuotaEntity, wanted: Mapping[str, FilterComponent], strict: bool) -> bool:
+def _fits(entity: QuotaEntity, components: Mapping[str, FilterComponent], strict: bool) -> bool:
     names = dict(entity.components())
-    # With no condition at all, strict means the entity of no types, which cannot be.
-    if strict and names.keys() != wanted.keys():
+    # A strict filter without components matches the entity without components, which does not exist.
+    if strict and names.keys() != components.keys():
         return False
-    return all(entity_type in names and _name_fits(names[entity_type], wanted[entity_type]) for entity_type in wanted)
+    return all(
+        entity_type in names and _name_fits(names[entity_type], components[entity_type]) for entity_type in components
+    )
 
 
 def _name_fits(name: str | None, component: FilterComponent) -> bool:

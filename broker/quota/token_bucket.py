@@ -1,8 +1,7 @@
-"""The arithmetic of controller mutation quotas: tokens that come back with time, and how long until there are some (Q-18, KIP-599).
+"""The arithmetic of controller mutation quotas: a token bucket and the time until it is refilled (Q-18, KIP-599).
 
-Pure numbers, like `windows`: knows no quota, no client, no clock, and imports nothing but `windows`. Every operation is
-done in doubles in the order in which Kafka does it (`TokenBucket`, `ControllerMutationQuotaManager.throttleTimeMs`), so
-that the results are equal to the last bit.
+This module depends only on `windows`. Every operation is done in doubles in the order in which Kafka does it (`TokenBucket`,
+`ControllerMutationQuotaManager.throttleTimeMs`), so that the results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ from kafkaproto.broker.quota.windows import DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, 
 
 
 def refill_ms(tokens: float, bound: float) -> int:
-    """Milliseconds until `tokens` below zero have come back at `bound` per second; 0 for none missing."""
+    """Return how many ms it takes until a bucket with `tokens` below zero is at zero, gaining `bound` per second; 0 if it is not below zero."""
     if tokens >= 0:
         return 0
     return round_half_up(-tokens / bound * 1000)
 
 
 class TokenBucket:
-    """Tokens that come back at `bound` per second, and at most what `samples` windows of `window_ms` bring.
+    """A bucket that gains `bound` tokens a second, and holds at most as many as it gains in `samples` windows of `window_ms`.
 
-    The bound is an argument of every call, so that a changed one holds at once, for the tokens that there are (Q-10).
-    Times are milliseconds since the epoch: a new bucket was empty at time 0, which makes it full by now.
+    The bound is an argument of every call, so that a changed bound applies at once to the present tokens (Q-10). Times are in milliseconds
+    since the epoch. A new bucket counts as empty at time 0, and is therefore full at the first call.
     """
 
     __slots__ = ("_samples", "_updated_ms", "_window_seconds", "tokens")
@@ -33,17 +32,17 @@ class TokenBucket:
         self._window_seconds = window_ms / 1000.0
         self._updated_ms = 0
         self.tokens = 0.0
-        """As of the last call; below zero: somebody must wait."""
+        """The tokens after the last call. While they are below zero, a client must wait."""
 
     def measure(self, bound: float, now_ms: int) -> float:
-        """The tokens at `now_ms`. They are exhausted when below zero: none left is still within the quota."""
+        """Return the tokens at `now_ms`. The quota is exhausted if they are below zero; exactly zero is within the quota."""
         elapsed_seconds = (now_ms - self._updated_ms) / 1000.0
         self.tokens = min(self._burst(bound), self.tokens + bound * elapsed_seconds)
         self._updated_ms = now_ms
         return self.tokens
 
     def record(self, value: float, bound: float, now_ms: int) -> float:
-        """Take `value` tokens, as many as there are or more; the tokens afterwards."""
+        """Take `value` tokens, even if there are fewer. Returns the tokens afterwards."""
         self.tokens = min(self._burst(bound), self.measure(bound, now_ms) - value)
         return self.tokens
 

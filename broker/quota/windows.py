@@ -1,8 +1,7 @@
-"""The arithmetic of quotas: a rate over sampled windows (Q-2 to Q-5, R-3), and the time to wait when it is too high (Q-6).
+"""The arithmetic of quotas: a rate over sampled windows (Q-2 to Q-5, R-3), and the throttle time when it is too high (Q-6).
 
-Pure numbers: knows no quota, no client, no clock, and imports nothing of the broker, so that other programs can use it
-alone. Every operation is done in doubles in the order in which Kafka does it (`SampledStat`, `Rate`, `SimpleRate`,
-`QuotaUtils`, since 3.8), so that the results are equal to the last bit.
+This module imports nothing of the broker, so that other programs can use it alone. Every operation is done in doubles in the order in which
+Kafka does it (`SampledStat`, `Rate`, `SimpleRate`, `QuotaUtils`, since 3.8), so that the results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ LARGEST = 2**63 - 1
 
 
 def round_half_up(value: float) -> int:
-    """The nearest integer, halves upwards, LARGEST at most: Java's `Math.round`, which takes infinity too.
+    """Return the nearest integer, rounding halves up, at most LARGEST: Java's `Math.round`, which also accepts infinity.
 
-    Python's `round` sends halves to the even neighbour.
+    Python's `round` rounds halves to the even neighbour.
     """
     if value >= LARGEST:
         return LARGEST
@@ -28,19 +27,27 @@ def round_half_up(value: float) -> int:
 
 
 def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
-    """Milliseconds until `rate`, measured over `window_ms`, has sunk to `bound`; 0 if not above it (Q-5, Q-6).
+    """Return the ms until `rate`, measured over `window_ms`, falls to `bound`; 0 if it is not above (Q-5, Q-6).
 
-    rate and bound are per second. The answer is not limited.
+    rate and bound are per second. The result has no upper limit.
     """
     if rate <= bound:
         return 0
     return round_half_up((rate - bound) / bound * window_ms)
 
 
-class SampledRate:
-    """A rate per second of recorded values: `samples` windows of `window_ms`, in one slot more (Kafka's `Rate`).
+def longest_window_ms(samples: int, window_ms: int) -> int:
+    """Return the longest time in ms by which `SampledRate.measure` ever divides a sum.
 
-    A window starts with the event that opens it, not with the clock. `now_ms` must not go backwards.
+    A value that alone exceeds the quota when divided by this time exceeds it at any time.
+    """
+    return (samples + 1) * window_ms - 2
+
+
+class SampledRate:
+    """A rate per second of recorded values over `samples` windows of `window_ms`, stored in `samples` + 1 slots (Kafka's `Rate`).
+
+    A window starts with its first event, not with a tick of the clock. `now_ms` must not go backwards.
     """
 
     __slots__ = (
@@ -79,7 +86,7 @@ class SampledRate:
         self._lasts_ms[current] = now_ms
 
     def measure(self, now_ms: int) -> float:
-        """The rate per second at `now_ms` (Q-3 to Q-5). Forgets obsolete slots, as measuring does in Kafka."""
+        """Return the rate per second at `now_ms` (Q-3 to Q-5). Drops obsolete slots, as Kafka does when it measures."""
         window_ms = self.measured_window_ms(now_ms)
         # A plain loop: `sum` compensates rounding errors in newer Pythons, which Kafka does not.
         total = 0.0
@@ -88,7 +95,7 @@ class SampledRate:
         return total / (window_ms / 1000.0)
 
     def measured_window_ms(self, now_ms: int) -> int:
-        """The time over which `measure` divides: windows that never were count as empty ones (Q-4)."""
+        """Return the time in ms by which `measure` divides: windows before the first event count as empty (Q-4)."""
         if not self._sums:
             self._open_slot(now_ms)
         elif now_ms >= self._purge_due_ms:
@@ -96,9 +103,9 @@ class SampledRate:
         return self._span_ms(now_ms - self._oldest_start_ms)
 
     def record_and_throttle(self, value: float, now_ms: int, bound: float) -> int:
-        """Record `value`, then the milliseconds to wait for `bound` per second (Q-5, Q-6). The value stays.
+        """Record `value` and return the throttle time in ms for `bound` per second (Q-5, Q-6). The value stays recorded.
 
-        What `record` and `measure` do, in one piece: every request of everybody pays for it as soon as anybody has a quota.
+        Equals `record`, `measure` and `throttle_ms` in one function, because every request pays for it once there is any quota.
         """
         sums = self._sums
         if not sums:
@@ -111,23 +118,23 @@ class SampledRate:
         if now_ms >= self._purge_due_ms:
             self._purge(now_ms)
         total = 0.0
-        for one in sums:
-            total += one
+        for sample in sums:
+            total += sample
         window_ms = self._span_ms(now_ms - self._oldest_start_ms)
         rate = total / (window_ms / 1000.0)
         return throttle_ms(rate, bound, window_ms) if rate > bound else 0
 
     def peek(self, now_ms: int) -> float:
-        """The rate per second for somebody who only looks: unlike `measure` it changes nothing."""
+        """Return the rate per second without changing anything, unlike `measure`."""
         total, oldest_ms = self._in_view(now_ms)
         return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
 
     def total(self, now_ms: int) -> float:
-        """The sum of what is not obsolete, for somebody who only looks."""
+        """Return the sum of the slots that are not obsolete, without changing anything."""
         return self._in_view(now_ms)[0]
 
     def _in_view(self, now_ms: int) -> tuple[float, int]:
-        """The sum of the samples that are not obsolete, and when the oldest of them began."""
+        """Return the sum of the slots that are not obsolete, and the start of the oldest of them."""
         total = 0.0
         oldest_ms = now_ms
         for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):
@@ -137,7 +144,7 @@ class SampledRate:
         return total, oldest_ms
 
     def samples(self) -> tuple[tuple[int, float], ...]:
-        """(start in ms, sum) of each slot, oldest first; forgotten slots are empty ones."""
+        """Return (start in ms, sum) of each slot, oldest first; obsolete slots are empty."""
         return tuple(sorted(zip(self._starts_ms, self._sums, strict=True)))
 
     def _span_ms(self, elapsed_ms: int) -> int:
@@ -180,9 +187,9 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """The same over the time that has really passed since the oldest sample began, one window at least (R-3).
+    """A rate like `SampledRate`, but divided by the time that really passed since the oldest sample began, at least one window (R-3).
 
-    No windows are made up that never were: a burst in the first instant counts as if it had come in one window.
+    No empty windows are assumed: a burst in the first instant counts as if it had come within one window.
     """
 
     __slots__ = ()

@@ -1,6 +1,6 @@
-"""What requests wait for until each of their partitions has reached an offset.
+"""The partitions that a parked request waits for, each until it reaches a given offset.
 
-A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start of every replica
+A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start offset of every live replica
 (`DelayedDeleteRecords`). Must never know wire messages or quotas.
 """
 
@@ -14,7 +14,10 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """One partition that a parked request waits for, led here in `leader_epoch`. `error_code`: 0, or why the wait failed (P-13)."""
+    """One partition that a parked request waits for while this broker leads it in `leader_epoch`.
+
+    settled: whether the wait for this partition has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
+    """
 
     __slots__ = ("error_code", "leader_epoch", "partition", "settled")
 
@@ -25,7 +28,7 @@ class Awaited(ABC):
         self.settled = False
 
     def look(self) -> None:
-        """Settle the wait if the partition is deleted (error 3), has another leader or epoch (6), or has reached the offset."""
+        """End the wait if the partition is deleted (error 3), has another leader or epoch (error 6), or has reached the offset."""
         if self.settled:
             return
         partition = self.partition
@@ -39,11 +42,11 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the offset; may set `error_code`."""
+        """Return whether the partition has reached the required offset. May set `error_code`."""
 
 
 class AwaitedAppend(Awaited):
-    """The replication of all records below `required_offset`; error 20 if the ISR is below its minimum when it is reached."""
+    """A wait for the high watermark to reach `required_offset`. The error is 20 if fewer than min.insync.replicas are then in sync."""
 
     __slots__ = ("required_offset",)
 
@@ -60,7 +63,7 @@ class AwaitedAppend(Awaited):
 
 
 class AwaitedDeletion(Awaited):
-    """The deletion of all records below `offset` on every live replica."""
+    """A wait until every live replica has deleted all records below `offset`."""
 
     __slots__ = ("offset",)
 
@@ -73,7 +76,7 @@ class AwaitedDeletion(Awaited):
 
 
 class AwaitedPartitions:
-    """What a request waits for that needs all of its partitions."""
+    """All partitions that a parked request waits for."""
 
     __slots__ = ("_awaited",)
 
@@ -82,17 +85,17 @@ class AwaitedPartitions:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Where to register for a check whenever one of the partitions changes."""
-        return [one.partition.watchers for one in self._awaited]
+        """Return the sets in which to register the request, so that it is checked whenever one of its partitions changes."""
+        return [awaited.partition.watchers for awaited in self._awaited]
 
     def is_settled(self, now_ms: int) -> bool:
-        """Look at all partitions and return whether each of them is settled."""
-        for one in self._awaited:
-            one.look()
-        return all(one.settled for one in self._awaited)
+        """Check all partitions and return whether the wait for each of them has ended."""
+        for awaited in self._awaited:
+            awaited.look()
+        return all(awaited.settled for awaited in self._awaited)
 
     def time_out(self) -> None:
-        """End the wait with REQUEST_TIMED_OUT for the partitions that are not settled."""
-        for one in self._awaited:
-            if not one.settled:
-                one.error_code = int(ErrorCode.REQUEST_TIMED_OUT)
+        """Set the error REQUEST_TIMED_OUT (7) for each partition whose wait has not ended."""
+        for awaited in self._awaited:
+            if not awaited.settled:
+                awaited.error_code = int(ErrorCode.REQUEST_TIMED_OUT)

@@ -1,12 +1,13 @@
 """The fetches of a follower: one at a time from each leader, parked there while there is nothing new (`ReplicaFetcherThread`).
 
-There is one fetcher per pair of follower and leader. An append at the leader completes the parked fetch in the same turn; the next
-fetch acknowledges the records. An idle fetcher costs no event: the fetches that Kafka's follower would repeat every
-replica.fetch.wait.max.ms are accounted for when something depends on when the follower was last caught up. While replication from
-this leader is throttled they are made, because each of them counts (R-5).
-A throttled partition waits as in Kafka: at the leader for the end of a fetch's wait (R-6); left out of requests, until the next
-request is built, which is replica.fetch.backoff.ms later if every partition is left out (R-7).
-Must never know wire messages or clients.
+There is one fetcher per pair of brokers, the follower's and the leader's. An append at the leader completes the parked fetch while the
+same input is handled, and the next fetch acknowledges the records. An idle fetcher needs no timer: the empty fetches that Kafka's
+follower would send every replica.fetch.wait.max.ms are recorded later, when a result depends on when the follower was last caught up.
+They are made on time while the leader's replication quota is active, because each response counts (R-5).
+
+Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the
+parked fetch is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every
+partition, it builds its next fetch after replica.fetch.backoff.ms (R-7). Must never know wire messages or clients.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class ReplicaFetcher:
-    """The fetches of broker `follower_id` from one leader. Partitions that received records go to the end of the order (R-9).
+    """The fetches of broker `follower_id` from one leader's broker. A partition that received records goes to the end of the order (R-9).
 
-    overrides: changes by tests, shared by all fetchers of a broker, because they outlive a leader.
-    leader_quota: limits what the leader's broker sends. follower_quota: limits what this broker receives.
+    overrides: delays and holds set by tests, shared by all fetchers of a broker, because they stay when the leader changes. leader_quota:
+    limits what the leader's broker sends. follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -48,20 +49,20 @@ class ReplicaFetcher:
         self._queued = False
         self._any_left_out = False
         self._wait_ends_ms: int | None = None
-        """When the leader responds to the parked fetch in any case; None unless such responses count."""
+        """When the leader responds to the parked fetch even without records, in ms; None while no such empty response is needed."""
         self.cut = False
-        """True while a test cuts the link to the leader: no fetch is made."""
+        """Whether a test has cut the link to the leader, so that nothing is fetched."""
 
     # ---- which partitions ----------------------------------------------------------------------------------------------------
 
     def add(self, leader: Partition, follower: Partition) -> None:
-        """Start to follow a partition. The follower's log must have been truncated to what the leader has."""
+        """Start following a partition. The follower's log must have no records that the leader's log does not have."""
         key = (leader.topic, leader.index)
         followed = self._followed[key] = FollowedPartition(leader, follower, self._settings, self._overrides.get(key))
         followed.left_out = followed.exceeds(self._follower_quota, self._actions.now_ms)
         self._any_left_out |= (
             followed.left_out
-        )  # decided anew with the next fetch, also if the quota is removed by then
+        )  # the next fetch decides the throttle again, also if the quota is removed by then
         leader.fetchers[self.follower_id] = self
         follower.following = self
         self._soon()
@@ -85,12 +86,12 @@ class ReplicaFetcher:
 
     @property
     def partitions(self) -> list[tuple[str, int]]:
-        """Topics and indexes in the order of the next fetch."""
+        """(topic, index) of each partition, in the order of the next fetch."""
         return list(self._followed)
 
     @property
     def lag(self) -> int:
-        """Records that the leader has and this follower lacks, over all partitions."""
+        """The number of records that the leader has and this follower lacks, over all partitions."""
         return sum(
             max(0, followed.leader.log.log_end_offset - followed.follower.log.log_end_offset)
             for followed in self._followed.values()
@@ -99,13 +100,13 @@ class ReplicaFetcher:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def hold(self, topic: str, index: int, at: int | None, now_ms: int) -> None:
-        """Take nothing at or above offset `at` (None: nothing more at all) until `release`."""
+        """Fetch no batch that begins at or above offset `at` (None: no batch at all from now on) until `release`."""
         followed = self._followed[(topic, index)]
         self.note_idle_fetches(now_ms)
         self._overrides_of(topic, index).hold_at = followed.follower.log.log_end_offset if at is None else at
 
     def slow(self, topic: str, index: int, delay_ms: int) -> None:
-        """Make each fetch of the partition `delay_ms` late until `release`."""
+        """Delay each fetch of the partition by `delay_ms` until `release`."""
         self._overrides_of(topic, index).delay_ms = delay_ms
 
     def _overrides_of(self, topic: str, index: int) -> FetcherOverrides:
@@ -125,7 +126,7 @@ class ReplicaFetcher:
         self._soon()
 
     def cut_link(self, cut: bool, now_ms: int) -> None:
-        """Fetch nothing from the leader, or start again if `cut` is False."""
+        """Stop fetching from the leader, or start again if `cut` is False."""
         if cut:
             self.note_idle_fetches(now_ms)
         self.cut = cut
@@ -137,12 +138,12 @@ class ReplicaFetcher:
     # ---- when to fetch -------------------------------------------------------------------------------------------------------
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """React to a change of the leader's replica.
+        """Handle a change of the leader's replica.
 
-        A. records, or under `kip` a high watermark (D5): the parked fetch completes;
-        B. only a high watermark or a log start: sent with the response to the parked fetch when its wait is over (N-10);
-        C. the leader may not send more: fetched again when the wait is over (R-6);
-        D. the partition is left out: nothing happens, because no fetch includes it (R-7).
+        A. It has new records, or under `semantics` kip a new high watermark (D5): the parked fetch completes.
+        B. It has only a new high watermark or log start: the leader sends them when the wait of the parked fetch is over (N-10).
+        C. The leader's quota is exceeded: the partition is fetched again when the wait of the parked fetch is over (R-6).
+        D. The follower's quota leaves the partition out: nothing happens, because no fetch includes it (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is None or followed.is_held:
@@ -158,9 +159,9 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def refetch_soon(self, partition: Partition, now_ms: int) -> None:
-        """Fetch again when the parked fetch's wait is over, because the leader has wrong offsets of the follower.
+        """Fetch a partition again when the wait of the parked fetch is over, because the leader's record of the follower is out of date.
 
-        The follower's own log start moved (N-15), or a client fetched in its name (N-12).
+        The follower's own log start moved (N-15), or a client sent a fetch with the follower's id (N-12).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is not None and not followed.is_held and not followed.left_out:
@@ -169,11 +170,11 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return when the leader responds to the parked fetch in any case."""
+        """Return when the leader responds to the parked fetch, or to one that is parked now, even without records, in ms."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
-        """Account for the empty fetches since the fetch was parked, one every replica.fetch.wait.max.ms."""
+        """Record at the leader the empty fetches of Kafka's follower since the fetch was parked, one every replica.fetch.wait.max.ms."""
         if self._parked_ms is None or self.cut:
             return
         wait = max(1, self._settings.wait_max_ms)
@@ -188,14 +189,14 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make the empty fetches from now on, because replication from the leader is throttled."""
+        """Make empty fetches on time from now on, because the leader's replication quota became active and counts each response."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
             self._wait_until(self._wait_ends_ms)
 
     def _fetch_next(self, followed: FollowedPartition, now_ms: int, delay_ms: int) -> None:
-        """Fetch a partition after `delay_ms`, with all that is due then, or after the follower's own delay."""
+        """Fetch a partition after `delay_ms`, or after the delay that a test set for the follower, together with all partitions due then."""
         if followed.is_delayed(now_ms):
             return
         followed.due = True
@@ -237,7 +238,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response. Returns the partitions for which the next fetch has other offsets."""
+        """Receive the leader's response for the partitions that are due. Returns the received ones, which the next fetch acknowledges."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []
@@ -287,11 +288,11 @@ class ReplicaFetcher:
 
     @property
     def _has_request(self) -> bool:
-        """False if every partition is left out of the next fetch."""
+        """Whether the next fetch includes any partition."""
         return not self._any_left_out or not all(followed.left_out for followed in self._followed.values())
 
     def _request(self, followed: FollowedPartition, now_ms: int) -> None:
-        """Include a partition in the next fetch, which acknowledges what the last one brought."""
+        """Include a partition in the next fetch, which acknowledges the records of the last response."""
         if followed.left_out:
             return
         followed.requested = True
@@ -305,7 +306,7 @@ class ReplicaFetcher:
             followed.due = True
 
     def _park(self, now_ms: int) -> None:
-        """Park the fetch at the leader, or wait for the back-off if every partition is left out."""
+        """Park the fetch at the leader, or wait replica.fetch.backoff.ms if every partition is left out."""
         self._parked_ms = self._wait_ends_ms = None
         if not self._has_request:
             self._wait_until(now_ms + max(1, self._settings.backoff_ms))
@@ -314,7 +315,7 @@ class ReplicaFetcher:
             if self._any_left_out or (self._leader_quota.active and self._followed):
                 self._wait_ends_ms = now_ms + max(1, self._settings.wait_max_ms)
                 self._wait_until(self._wait_ends_ms)
-        if self._overrides:  # otherwise no follower is slow, and thousands of partitions need no look
+        if self._overrides:  # otherwise no follower is slow, and thousands of partitions need no check
             later = min((p.ready_ms for p in self._followed.values() if p.is_delayed(now_ms)), default=None)
             if later is not None:
                 self._wait_until(later)

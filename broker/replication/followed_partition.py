@@ -1,4 +1,4 @@
-"""One partition that a fetcher follows: the leader's replica, the follower's, and what the two know of each other.
+"""One partition that a fetcher follows: the leader's replica, the follower's replica, and what each knows of the other.
 
 Must never know timers, other partitions of the fetcher, wire messages or clients.
 """
@@ -13,10 +13,10 @@ from kafkaproto.broker.replication.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class FetcherSettings:
-    """The settings replica.fetch.* (R-9) and the `semantics` switch.
+    """The settings replica.fetch.* (R-9), kafkaproto.replica.delay.ms and the `semantics` switch. Sizes are in bytes, times in ms.
 
-    strict_kip: the leader responds at once to a follower with a stale high watermark, and the follower keeps a high watermark
-    beyond its own log end (D2, D5).
+    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: whether the leader responds at once to a
+    follower with a stale high watermark, and the follower keeps a high watermark beyond its own log end (D2, D5).
     """
 
     partition_max_bytes: int
@@ -29,9 +29,10 @@ class FetcherSettings:
 
 @dataclass(slots=True)
 class FetcherOverrides:
-    """What a test changes about the fetches of a replica.
+    """The changes that a test makes to the fetches of a replica.
 
-    hold_at: the follower takes nothing at or above this offset. delay_ms: each of its fetches comes so much later.
+    hold_at: the follower fetches no batch that begins at or above this offset, None for no limit. delay_ms: each fetch is delayed by this
+    time in ms, None for no delay.
     """
 
     hold_at: int | None = None
@@ -39,12 +40,12 @@ class FetcherOverrides:
 
 
 class FollowedPartition:
-    """The leader's and the follower's replica of one partition. The broker ids are those of the two replicas.
+    """The leader's and the follower's replica of one partition.
 
-    due: the next response has something for the follower, from `ready_ms` on.
-    requested: the fetch under way includes the partition. left_out: the follower's limit keeps it out of requests (R-7).
-    lag: records behind the leader's high watermark as of the last response with records, None before the first response.
-    reported: high watermark and log start of the last response, None if there was none since the partition was left out.
+    due: whether the follower is to receive the partition in the next response, from the time `ready_ms` on. requested: whether the fetch
+    in progress includes the partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many
+    offsets the follower was behind the leader's high watermark after the last response with records, None before the first response.
+    reported: (high watermark, log start offset) in the last response, None before the first one and after the partition was left out.
     """
 
     __slots__ = (
@@ -76,47 +77,47 @@ class FollowedPartition:
 
     @property
     def name(self) -> tuple[str, int]:
-        """Topic and index."""
+        """(topic, index) of the partition."""
         return self.leader.topic, self.leader.index
 
     @property
     def hold_at(self) -> int | None:
-        """The offset from which on a test lets the follower take nothing, None if it does not."""
+        """The offset from which on a test keeps the follower from fetching, None if no test does."""
         return None if self.overrides is None else self.overrides.hold_at
 
     @property
     def is_held(self) -> bool:
-        """True if a test holds the follower where it is now. It requests nothing then."""
+        """Whether a test holds the follower at its current offset, so that it requests nothing."""
         hold_at = self.hold_at
         return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 
     def is_delayed(self, now_ms: int) -> bool:
-        """Return whether a slow follower has sent a fetch that has not arrived."""
+        """Return whether the next fetch of the partition is due, but still delayed by a test."""
         return self.due and self.ready_ms > now_ms
 
     # ---- what the leader has that the follower lacks -------------------------------------------------------------------------
 
     def has_more(self) -> bool:
-        """Return whether the leader has records for the follower, up to where a test holds it."""
+        """Return whether the leader has records for the follower, below the offset at which a test holds it."""
         end = self.leader.log.log_end_offset
         bound = end if self.hold_at is None else min(end, self.hold_at)
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
         return self.follower.log.log_end_offset < min(bound, self.leader.log.runs.end_offset)
 
     def is_stale(self) -> bool:
-        """Return whether the follower was sent another high watermark than the leader's current one."""
+        """Return whether the last high watermark sent to the follower differs from the leader's current one."""
         known = self.leader.followers.get(self.follower.broker_id)
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the leader's log start is above the follower's, and the follower could follow it."""
+        """Return whether the leader's log start is above the follower's, and the follower can raise its own."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
     # ---- quotas --------------------------------------------------------------------------------------------------------------
 
     def is_throttled(self, leader_quota: ReplicationQuota, now_ms: int) -> bool:
-        """Return whether the leader sends nothing now: listed, not in sync and over the limit (R-4)."""
+        """Return whether the leader sends no records now: the replica is throttled, not in sync, and the quota is exceeded (R-4)."""
         return (
             leader_quota.active
             and self.follower.broker_id not in self.leader.isr
@@ -125,7 +126,7 @@ class FollowedPartition:
         )
 
     def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
-        """Return whether requests leave it out: listed, not in sync as far as the follower knows and over the limit (R-7)."""
+        """Return whether requests must leave the partition out: it is throttled, it lags, and the follower's quota is exceeded (R-7)."""
         return (
             follower_quota.active
             and self.lag != 0
@@ -134,16 +135,17 @@ class FollowedPartition:
         )
 
     def charge(self, follower_quota: ReplicationQuota, size_bytes: int, now_ms: int) -> None:
-        """Count received bytes if the follower's side is listed, in sync or not (R-7)."""
+        """Count received bytes if the follower's replica is listed as throttled, whether it is in sync or not (R-7)."""
         if follower_quota.active and follower_quota.lists(*self.name):
             follower_quota.record(size_bytes, now_ms)
 
     # ---- a response and the next request -------------------------------------------------------------------------------------
 
     def receive(self, remaining_bytes: int, at_least_one: bool, throttled: bool) -> int:
-        """Append what the leader has (N-9), unless throttled, and take over its high watermark and log start.
+        """Append the records that the leader has (N-9), unless throttled, and apply the leader's high watermark and log start.
 
-        Returns the bytes that were appended.
+        remaining_bytes: the bytes that the response may still contain. at_least_one: whether a first batch larger than that is appended
+        nevertheless. Returns how many bytes were appended.
         """
         leader, follower = self.leader, self.follower
         # F-18: the response carries the high watermark as it was before this follower's own fetch moved it.

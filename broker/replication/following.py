@@ -1,6 +1,6 @@
-"""The following replicas of one broker: a fetcher for each broker that leads one, and what tests change about their fetches.
+"""The following replicas of one broker: a fetcher for each leader's broker, and the changes that tests make to their fetches.
 
-(`ReplicaFetcherManager` in Kafka.) Must never know wire messages, clients or how a leader appends.
+Corresponds to `ReplicaFetcherManager` in Kafka. Must never know wire messages, clients or how a leader appends.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.quota.replication_quotas import ReplicationQuota
 from kafkaproto.broker.replication.fetcher import ReplicaFetcher
@@ -19,16 +19,16 @@ from kafkaproto.broker.runtime.timers import Timers
 
 
 class Peer(Protocol):
-    """Another running broker, as its followers see it."""
+    """Interface of another running broker, from which replicas are fetched."""
 
     partitions: dict[tuple[str, int], Partition]
     leader_quota: ReplicationQuota
 
 
 class Following:
-    """The fetches of broker `broker_id`. `peers` finds another broker, or returns None while it is down.
+    """The fetches of broker `broker_id`. peers: returns another broker by id, or None while that broker is down.
 
-    fetchers: by the leader's broker id; a fetcher stays when its last partition leaves it.
+    fetchers: maps the leader's broker id to the fetcher; a fetcher is kept when it follows no partition any more.
     """
 
     def __init__(
@@ -51,14 +51,17 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Partition to the changes that a test made to its fetches; shared with all fetchers, because they outlive a leader."""
+        """Maps partitions to the changes that a test made to their fetches; shared with all fetchers, because they stay when the leader changes."""
         self._cut_links: set[int] = set()
-        """The brokers that this one fetches nothing from because a test cut the link."""
+        """The ids of brokers from which this broker fetches nothing because a test cut the link."""
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
     def follow(self, partition: Partition) -> None:
-        """Truncate a replica to what its leader has and fetch from it; follow nothing if no running broker leads it."""
+        """Truncate a follower replica to the records that its leader has, and fetch the partition from the leader.
+
+        Does nothing if it is already fetched from this leader. If this broker or no running broker leads the partition, stops fetching it.
+        """
         leader = None if partition.is_leader else self._leader_of(partition)
         if leader is None:
             self.unfollow(partition.topic, partition.index)
@@ -73,7 +76,7 @@ class Following:
         fetcher.add(leader, partition)
 
     def unfollow(self, topic: str, index: int) -> None:
-        """Stop fetching a partition, from whichever broker."""
+        """Stop fetching a partition from the broker that leads it."""
         for fetcher in self.fetchers.values():
             fetcher.remove(topic, index)
 
@@ -111,7 +114,7 @@ class Following:
         return fetcher
 
     def fetcher_settings(self) -> FetcherSettings:
-        """Return the settings of fetchers that start now (R-9)."""
+        """Return the current settings for a new fetcher (R-9)."""
         config = self._config
         return FetcherSettings(
             config["replica.fetch.max.bytes"],
@@ -131,13 +134,13 @@ class Following:
             fetcher.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:
-        """Fetch nothing from a broker, whatever it leads, until the link is restored (`cut` False)."""
+        """Stop fetching any partition from broker `leader_id`, or start again if `cut` is False."""
         (self._cut_links.add if cut else self._cut_links.discard)(leader_id)
         if leader_id in self.fetchers:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Drop all changes by tests. Called while this broker follows nothing."""
+        """Drop all changes made by tests. Called while this broker follows nothing."""
         self._overrides.clear()
         self._cut_links.clear()
 

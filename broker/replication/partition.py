@@ -22,13 +22,13 @@ UNKNOWN_OFFSET = -1
 
 
 class Watcher(Protocol):
-    """A delayed operation that checks whether it is complete when a partition changed."""
+    """Interface of a delayed operation, which checks whether it is complete when a partition has changed."""
 
     def check(self, now_ms: int) -> None: ...
 
 
 class FollowerFetcher(Protocol):
-    """A follower's fetch, parked at the leader."""
+    """Interface of the fetcher whose fetch is parked at the leader."""
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
@@ -40,7 +40,11 @@ class FollowerFetcher(Protocol):
 
 
 class Follower:
-    """A follower as its leader knows it since its last fetch. Offsets are -1 before the first one."""
+    """What a leader knows of one follower from its last fetch. The offsets of the follower are -1 before its first fetch.
+
+    caught_up_ms: when the follower was last caught up. fetch_ms: when it last fetched. leader_end_at_fetch: the leader's log end offset at
+    that time.
+    """
 
     __slots__ = (
         "caught_up_ms",
@@ -55,13 +59,17 @@ class Follower:
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.high_watermark = UNKNOWN_OFFSET
-        """The high watermark of the last response to it (D5)."""
+        """The high watermark in the last response to the follower (D5)."""
         self.caught_up_ms = caught_up_ms
         self.fetch_ms = caught_up_ms
         self.leader_end_at_fetch = 0
 
     def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
-        """Note a fetch. The follower is caught up now, or as of its previous fetch if it has reached the log end of then (N-11)."""
+        """Record a fetch at `offset`, made while the leader's log ended at `leader_end`.
+
+        The follower is caught up now if it has reached the current log end. If it has only reached the log end at the time of its
+        previous fetch, it was caught up then (N-11).
+        """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.leader_end_at_fetch:
@@ -72,16 +80,16 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """Note a repetition of the last fetch at `at_ms`; the leader has not changed since."""
+        """Record that the last fetch was repeated at `at_ms`, while the leader did not change."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
 
 
 class Partition:
-    """The replica that `broker_id` holds of topic-index.
+    """The replica of one partition on broker `broker_id`.
 
-    watchers: delayed operations to check when it changes. fetchers: the followers' fetchers by broker id (leaders only).
+    watchers: delayed operations to check when the partition changes. fetchers: maps broker ids to the followers' fetchers (leaders only).
     """
 
     __slots__ = (
@@ -141,25 +149,25 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """When this replica was created (ms), and the bytes written to the partition before."""
+        """(time in ms at which this replica was created, number of bytes written to the partition before)."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
         self.fetchers: dict[int, FollowerFetcher] = {}
         self.following: FollowerFetcher | None = None
-        """The fetcher that copies the leader's records here, None while it does not follow."""
+        """The fetcher that copies the leader's records to this replica, None while it does not follow."""
         self.watchers: dict[Watcher, None] = {}
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
         self.deletes = True
-        """True if `cleanup.policy` lets records be deleted."""
+        """Whether `cleanup.policy` allows records to be deleted."""
         self.limits: TopicLimits
         self.down_converts = True
         self.retention = RetentionLimits()
         self.cleaning: CleaningLimits | None = None
         """The limits of compaction, None if the topic is not compacted."""
         self.expiry: Expiry | None = None
-        """The result of retention's latest look."""
+        """The result of the latest check for expired records, None before the first one."""
         self._soon = soon
         self._change_isr = change_isr
         self._is_alive = is_alive
@@ -172,7 +180,7 @@ class Partition:
     # ---- roles ---------------------------------------------------------------------------------------------------------------
 
     def apply(self, state: PartitionState, now_ms: int) -> None:
-        """Take over the controller's decision. A new leader adds its epoch at once, before any write (E-3)."""
+        """Apply the controller's decision about leader and ISR. A new leader adds its epoch at once, before any write (E-3)."""
         was_leader, old_epoch = self.is_leader, self.leader_epoch
         self.replicas = state.replicas
         self.isr = frozenset(state.isr)
@@ -199,7 +207,7 @@ class Partition:
 
     @property
     def effective_min_isr(self) -> int:
-        """min.insync.replicas, never above the replication factor (P-7, since 3.7)."""
+        """The value of min.insync.replicas, at most the replication factor (P-7, since 3.7)."""
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
@@ -216,11 +224,11 @@ class Partition:
         if len(self.isr) < self.effective_min_isr:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.topic}-{self.index} has {len(self.isr)} in-sync replicas, {self.effective_min_isr} are needed.",
+                f"{self.topic}-{self.index} has {len(self.isr)} in-sync replicas, but {self.effective_min_isr} are needed.",
             )
 
     def appended(self, now_ms: int) -> None:
-        """Advance the high watermark after an append to this leader's log, and wake what waits for records."""
+        """Advance the high watermark after an append to this leader's log, and schedule a check of the fetches that wait for records."""
         if not self.followers:
             self.log.commit(self.log.log_end_offset)  # one replica is always its own ISR
             if self.watchers:
@@ -230,7 +238,7 @@ class Partition:
         self.changed()
 
     def follower_fetched(self, follower_id: int, offset: int, log_start_offset: int, now_ms: int) -> None:
-        """Note that a follower fetched at `offset`, so it has all records below. May advance the high watermark and extend the ISR."""
+        """Record that a follower fetched at `offset`, so it has all records below. May advance the high watermark and extend the ISR."""
         follower = self.followers.get(follower_id)
         if follower is None:
             return
@@ -245,7 +253,10 @@ class Partition:
         return follower_end >= self.log.high_watermark and follower_end >= self.epoch_start_offset
 
     def advance_high_watermark(self, now_ms: int) -> bool:
-        """Raise the high watermark to the smallest log end of the ISR and joining followers, unless the ISR is too small (P-15)."""
+        """Raise the high watermark to the smallest log end of the ISR and joining followers, unless the ISR is too small (P-15).
+
+        Returns whether the high watermark changed.
+        """
         if len(self.isr) < self.effective_min_isr:
             return False
         lowest = self.log.log_end_offset
@@ -267,16 +278,22 @@ class Partition:
         return self.log.high_watermark < self.epoch_start_offset
 
     def delete_records_before(self, offset: int) -> int:
-        """Raise this leader's log start to `offset` (-1: the high watermark) for DeleteRecords (KIP-107). Returns the offset.
+        """Raise this leader's log start to `offset` (-1: the high watermark) for DeleteRecords (KIP-107).
 
-        Raises KafkaError 44 if records are only compacted, 1 for an offset below 0 or above the high watermark, 56 if the disk is
-        full.
+        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError 44 if the topic is only
+        compacted, 1 for an offset below 0 or above the high watermark, 56 if the new log start cannot be persisted.
         """
         if not self.deletes:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {self.topic} does not delete.")
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"The records of {self.topic} cannot be deleted: its cleanup.policy does not contain delete.",
+            )
         meant = self.log.high_watermark if offset == UNKNOWN_OFFSET else offset
         if not 0 <= meant <= self.log.high_watermark:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is not between 0 and {self.log.high_watermark}.")
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Offset {offset} is not between 0 and the high watermark, {self.log.high_watermark}.",
+            )
         if meant > self.log.log_start_offset:
             try:
                 self.log.raise_log_start(meant)
@@ -291,7 +308,7 @@ class Partition:
         return min([self.log.log_start_offset, *starts])
 
     def first_lag_expiry_ms(self) -> int | None:
-        """Return when the first lagging in-sync follower will have lagged too long, None if none lags."""
+        """Return the time in ms at which the first lagging in-sync follower will have lagged too long, None if none lags."""
         end = self.log.log_end_offset
         due = [
             f.caught_up_ms + self.lag_max_ms + 1
@@ -314,7 +331,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """React to a log start that retention raised: a follower reports it with its next fetch (N-15)."""
+        """Handle the event that retention raised this replica's log start: a follower reports it with its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)
@@ -327,7 +344,7 @@ class Partition:
     # ---- parked requests -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Let followers and parked requests check this partition in this turn, because an offset or its leadership changed."""
+        """Schedule a check by the followers' fetchers and the parked requests, because an offset or the leadership of this replica changed."""
         if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)

@@ -1,6 +1,6 @@
-"""All replicas of one broker: their roles, the one way to append, in-sync replicas and the choice of a replica to read from.
+"""All replicas of one broker: their roles, appends to leaders, in-sync replicas and the choice of a replica to read from.
 
-(`ReplicaManager` in Kafka.) Must never know wire messages, connections, client quotas or sessions.
+Corresponds to `ReplicaManager` in Kafka. Must never know wire messages, connections, client quotas or sessions.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.replica_log import Origin
@@ -40,14 +40,18 @@ from kafkaproto.error_codes import ErrorCode
 
 IsrChange = Callable[[str, int, Sequence[int]], None]
 Validation = Callable[[memoryview, TopicLimits, int], Valid | None]
-"""(produced bytes, limits of the topic, now_ms) to the batch to append, None if the bytes hold no message. Raises InvalidBatch."""
+"""A function of (produced bytes, limits of the topic, now_ms) that returns the batch to append, or None for an empty set of messages.
+
+Raises InvalidBatch.
+"""
 
 
 class AppendResult(NamedTuple):
     """The result of an append. Offsets are -1, and nothing was appended, if the client sent an empty set of messages.
 
-    end_offset: the offset after the last record. is_new: False for a duplicate, whose offsets are those of the original (P-18).
-    awaited: the replication that a producer with acks=all waits for, None if the high watermark has reached `end_offset`.
+    end_offset: the offset after the last record. log_append_time_ms: as in the Produce response, -1 for CreateTime topics. is_new: False
+    for a duplicate, whose offsets are those of the original (P-18). awaited: the replication that a producer with acks=all waits for, None
+    if the high watermark has reached `end_offset`.
     """
 
     base_offset: int
@@ -62,7 +66,7 @@ NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
 
 
 class ReplicaManager:
-    """The replicas of broker `broker_id`. `peers` finds another broker's manager, or returns None while that broker is down.
+    """The replicas of broker `broker_id`. peers: returns the replica manager of another broker, or None while that broker is down.
 
     change_isr: proposes new in-sync replicas to the controller.
     """
@@ -105,7 +109,10 @@ class ReplicaManager:
     # ---- roles and settings --------------------------------------------------------------------------------------------------
 
     def apply_roles(self, image: Image, changed: Sequence[str]) -> None:
-        """Take over roles from the controller: create and drop replicas, lead or stop leading. The first half of a change."""
+        """Apply the roles in a new metadata image: create and drop replicas, lead or stop leading. Call `apply_following` afterwards.
+
+        changed: the names of the topics that differ from the previous image.
+        """
         for name in changed:
             topic = image.topics.get(name)
             held = self._by_topic.get(name, {})
@@ -116,14 +123,14 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
-        """Note which replicas a topic's settings throttle on this broker (R-1). Parked fetches are not woken (R-12)."""
+        """Read from a topic's settings which replicas are throttled on this broker (R-1). This completes no parked fetch (R-12)."""
         before = self.leader_quota.active
         self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
         self.follower_quota.list_topic(name, partitions_on(configs.get(FOLLOWER_REPLICAS, ""), self.broker_id))
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Apply the current rates of replication, also to bytes that were counted before (R-2)."""
+        """Apply the current limits of replication traffic, also to bytes that were counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -152,7 +159,7 @@ class ReplicaManager:
                     self._actions.soon(lambda _: self._actions.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
-        """Follow the new leaders. The second half of a change, once every broker knows its roles."""
+        """Follow the new leaders of the topics `changed`. Called after `apply_roles` of every broker."""
         for name in changed:
             for partition in self._by_topic.get(name, {}).values():
                 self.following.follow(partition)
@@ -181,7 +188,7 @@ class ReplicaManager:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics of its replicas. While the broker is stopped, some of them may have been deleted."""
+        """The topics of which this broker has replicas. While the broker is stopped, some of them may have been deleted."""
         return tuple(self._by_topic)
 
     def refresh_limits(self, image: Image) -> None:
@@ -218,15 +225,15 @@ class ReplicaManager:
     # ---- following -----------------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """End what a test holds or slows of this broker's replica, also while it does not follow."""
+        """End every hold and delay that a test set for this broker's replica, even while the replica does not follow."""
         self.following.release(topic, index)
 
     def cut_link(self, leader_id: int, cut: bool, now_ms: int) -> None:
-        """Fetch nothing from a broker, whatever it leads, until the link is restored (`cut` False)."""
+        """Stop fetching any partition from broker `leader_id`, or start again if `cut` is False."""
         self.following.cut_link(leader_id, cut, now_ms)
 
     def stop_following(self) -> None:
-        """Stop fetching and watching followers, as a broker that stops does, and forget the samples of both quotas."""
+        """Stop fetching and watching followers, because the broker stops, and drop the samples of both replication quotas."""
         if self._shrink_timer is not None:
             self._shrink_timer.cancel()
         self.following.stop()
@@ -244,7 +251,7 @@ class ReplicaManager:
         acks_all: bool = False,
         validate: Validation = judge,
     ) -> AppendResult:
-        """Validate a batch, append it to `partition`, which this broker leads, and wake the requests that wait for records.
+        """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.
 
         The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to
         P-12); C. the batch continues its producer's sequence (P-18 to P-20); D. the store takes the bytes.
@@ -308,7 +315,7 @@ class ReplicaManager:
     def leader_or_error(self, image: Image, topic: str, index: int) -> Partition:
         """Return a partition that this broker leads.
 
-        Raises KafkaError 3 if the cluster has no such partition, 6 if another broker leads it (P-3, L-3, E-2).
+        Raises KafkaError 3 if the cluster has no such partition, 6 if this broker does not lead it (P-3, L-3, E-2).
         """
         partition = self.partitions.get((topic, index))
         if partition is not None and partition.is_leader:
@@ -320,7 +327,7 @@ class ReplicaManager:
     def preferred_read_replica(
         self, partition: Partition, image: Image, fetch_offset: int, client: ClientMetadata, now_ms: int
     ) -> int:
-        """Return the broker that a consumer of `partition`, which is led here, should read from; -1 for this one (N-2 to N-5)."""
+        """Return the id of the broker that a consumer of `partition`, which this broker leads, should read from; -1 for this one (N-2 to N-5)."""
         if self.selector is None:
             return -1
         for fetcher in partition.fetchers.values():
@@ -334,7 +341,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """Return the leader, then every in-sync follower that has the offset as far as the leader knows (N-3)."""
+        """Return the leader, and then every in-sync follower that has `fetch_offset`, as far as the leader knows (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():

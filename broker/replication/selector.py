@@ -1,6 +1,6 @@
-"""Which replica a consumer should read from (KIP-392): `replica.selector.class`.
+"""The selection of the replica that a consumer should read from (KIP-392, `replica.selector.class`).
 
-A selector sees a rack, addresses and how far replicas are, and names one. Must never know logs or wire messages.
+A selector gets the client's rack and address and the offsets of the replicas, and returns a replica. Must never know logs or wire messages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PACKAGE = "org.apache.kafka.common.replica."
 
 @dataclass(frozen=True, slots=True)
 class ClientMetadata:
-    """Who asks (`ClientMetadata`)."""
+    """The client that fetches: the fields of Kafka's `ClientMetadata`."""
 
     rack_id: str
     client_id: str
@@ -29,7 +29,7 @@ class ClientMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """One replica that could serve the offset (`ReplicaView`). caught_up_age_ms: time since it was last caught up, 0 for the leader."""
+    """One replica that has the requested offset (`ReplicaView`). caught_up_age_ms: ms since it was last caught up, 0 for the leader."""
 
     broker_id: int
     rack: str | None
@@ -42,14 +42,14 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """All replicas that could serve, the leader among them (`PartitionView`)."""
+    """All replicas that have the requested offset, including the leader (`PartitionView`)."""
 
     replicas: Sequence[ReplicaView]
     leader: ReplicaView
 
 
 class ReplicaSelector(Protocol):
-    """KIP-392's pluggable selector. None, or an exception, means the leader (N-14)."""
+    """Interface of KIP-392's pluggable selector. If it returns None or raises, the client reads from the leader (N-14)."""
 
     def select(
         self, topic_partition: tuple[str, int], client_metadata: ClientMetadata, partition_view: PartitionView
@@ -57,7 +57,7 @@ class ReplicaSelector(Protocol):
 
 
 class LeaderSelector:
-    """Always the leader."""
+    """A selector that always returns the leader."""
 
     def select(
         self, topic_partition: tuple[str, int], client_metadata: ClientMetadata, partition_view: PartitionView
@@ -66,7 +66,7 @@ class LeaderSelector:
 
 
 class RackAwareReplicaSelector:
-    """N-4: the leader if it is in the client's rack, else the most caught-up replica of that rack, else the leader."""
+    """A selector of the leader if it is in the client's rack, else of the most caught-up replica of that rack, else of the leader (N-4)."""
 
     def select(
         self, topic_partition: tuple[str, int], client_metadata: ClientMetadata, partition_view: PartitionView
@@ -88,9 +88,10 @@ _BUILT_IN: dict[str, type[LeaderSelector] | type[RackAwareReplicaSelector]] = {
 
 
 def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSelector | None:
-    """The selector that `replica.selector.class` names: a Kafka class name or `package.module:Class`; None when unset (N-1).
+    """Return the selector of `replica.selector.class`: a class name of Kafka or `package.module:Class`; None if unset (N-1).
 
-    Raises ValueError for what cannot be loaded, saying what could.
+    settings: passed to the method `configure` of a Python class, if it has one. Raises ValueError for a class that cannot be loaded, created
+    or configured, or that has no method `select`, with the possible values in the message.
     """
     if not name:
         return None
@@ -98,23 +99,31 @@ def load_selector(name: str | None, settings: Mapping[str, object]) -> ReplicaSe
     if short in _BUILT_IN:
         return _BUILT_IN[short]()
     module, colon, attribute = name.partition(":")
+    if not colon:
+        raise _unusable(name, "the name is not that of a Python class in the form package.module:Class")
     try:
-        if not colon:
-            raise ImportError("it is no Python class of the form package.module:Class")
         selector = getattr(importlib.import_module(module), attribute)()
+        configure = getattr(selector, "configure", None)
+        if configure is not None:
+            configure(settings)
     except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"replica.selector.class={name}: {error}; allowed are {_PACKAGE}LeaderSelector, "
-            f"{_PACKAGE}RackAwareReplicaSelector or a Python class, for example mypackage.racks:NearestSelector"
-        ) from None
-    configure = getattr(selector, "configure", None)
-    if configure is not None:
-        configure(settings)
+        raise _unusable(name, str(error)) from error
+    except Exception as error:
+        raise _unusable(name, f"{type(error).__name__}: {error}") from error
+    if not callable(getattr(selector, "select", None)):
+        raise _unusable(name, "the class has no method select")
     return selector  # type: ignore[no-any-return]
 
 
+def _unusable(name: str, reason: str) -> ValueError:
+    return ValueError(
+        f"replica.selector.class={name}: {reason}; allowed are {_PACKAGE}LeaderSelector, "
+        f"{_PACKAGE}RackAwareReplicaSelector or a Python class, for example mypackage.racks:NearestSelector"
+    )
+
+
 class GuardedSelector:
-    """Calls somebody else's selector: what it raises is logged once and means the leader (N-14)."""
+    """A selector that calls another one, and returns the leader if that one raises or returns None (N-14). Logs only the first exception."""
 
     def __init__(self, selector: ReplicaSelector) -> None:
         self._selector = selector
@@ -128,6 +137,8 @@ class GuardedSelector:
         except Exception:
             if not self._complained:
                 self._complained = True
-                logger.exception("the replica selector failed; its clients read from the leader (said once)")
+                logger.exception(
+                    "the replica selector failed, so clients read from the leader; later failures are not logged"
+                )
             chosen = None
         return chosen or partition_view.leader

@@ -1,4 +1,4 @@
-"""The stores of a cluster's partitions: one per partition, shared by its replicas, in memory or on a disk.
+"""The stores of a cluster: the bytes of each partition, shared by its replicas, in memory or on a disk.
 
 Must never know which replica leads, settings of topics or wire messages.
 """
@@ -15,21 +15,21 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class Shelf(Protocol):
-    """The data directory of a cluster: the files of its partitions, and the state that the process before left there."""
+    """Interface of a cluster's data directory: the files of partitions, and the state that the previous process persisted."""
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
 
     def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Give a new store the segments on the disk. Returns the state of the log they belong to, None if there is none."""
+        """Add the segments on the disk to a new store. Returns the state of the log they belong to, None if there is none."""
 
 
 class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
 
-    draw: returns numbers in 0..1 from the cluster's seed, for the jitter of segments.
-    shelf: the data directory, None if records do not outlive the process. events: where the logs report what moves.
+    budget: limits the bytes in memory. draw: returns random numbers in 0..1 from the cluster's seed, for segment.jitter.ms. shelf: the
+    data directory, None if records do not survive the process. events: where the logs report changed offsets.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Stores:
         self._left: dict[tuple[bytes, int], LogState] = {}
 
     def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int) -> ReplicaLog:
-        """Return the log of a new replica, in the state that the process before left it in."""
+        """Return the log of a new replica, in the state that the previous process persisted, if there is one."""
         index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
         log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper, self._events, origin)
@@ -65,11 +65,11 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """End recovery: every replica has its log again, and those created from now on start empty."""
+        """End recovery: every replica has its log again, and replicas created from now on start empty."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:
-        """Delete the records of a partition, on the disk too."""
+        """Delete the records of a partition, including those on the disk."""
         store = self._stores.pop((topic_id, index), None)
         if store is not None:
             store.close()

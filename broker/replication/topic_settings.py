@@ -1,4 +1,4 @@
-"""The settings of a topic in the form that its replicas use: limits of batches, segments, retention and compaction.
+"""The settings of a topic in the form that its replicas use, such as limits of batches, segments, retention and compaction.
 
 Must never know wire messages, followers or in-sync replicas.
 """
@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kafkaproto.broker.config.values import BrokerConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.log.compaction import CleaningLimits
 from kafkaproto.broker.log.retention import RetentionLimits
 from kafkaproto.broker.log.validation import TopicLimits
 from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.replication.partition import Partition
 
+LONG_MAX = 2**63 - 1
+
 
 class TopicSettings(NamedTuple):
     """The values of a topic's settings on one broker.
 
-    deletes: whether `cleanup.policy` lets records be deleted, and not only compacted.
-    segment_ms, jitter_ms: the age at which a segment is closed, and the most by which a segment's jitter lowers it.
-    flush_messages: the number of records after which the files of a data directory are fsynced.
-    cleaning: the limits of compaction, None if the topic is not compacted.
+    deletes: whether `cleanup.policy` allows records to be deleted, not only compacted. segment_ms, jitter_ms: the age at which a segment
+    is closed, and the maximum by which its random jitter reduces that age. flush_messages: the number of records after which the files of
+    a data directory are fsynced. cleaning: the limits of compaction, None if the topic is not compacted.
     """
 
     limits: TopicLimits
@@ -35,7 +36,7 @@ class TopicSettings(NamedTuple):
     down_converts: bool
 
     def apply_to(self, partition: Partition) -> bool:
-        """Give a replica these settings. Returns whether other limits of retention or compaction hold for its records now."""
+        """Apply these settings to a replica. Returns whether limits of retention or compaction changed for a log that has records."""
         before = partition.retention, partition.cleaning
         partition.limits = self.limits
         partition.min_isr = self.min_isr
@@ -51,20 +52,21 @@ class TopicSettings(NamedTuple):
 
 
 def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
-    """Return the settings of a topic: its own, and those of the broker for what the topic does not set."""
+    """Return the settings of a topic: its own, and the broker's for those that the topic does not set."""
 
     def value(name: str) -> Any:
         return config.topic(topic.configs, name)
 
     policy = str(value("cleanup.policy"))
     compact, deletes = "compact" in policy, "delete" in policy
+    difference_max_ms = value("message.timestamp.difference.max.ms")
     limits = TopicLimits(
         max_message_bytes=value("max.message.bytes"),
         segment_bytes=value("segment.bytes"),
         compact=compact,
         log_append_time=value("message.timestamp.type") == "LogAppendTime",
-        timestamp_before_max_ms=value("message.timestamp.before.max.ms"),
-        timestamp_after_max_ms=value("message.timestamp.after.max.ms"),
+        timestamp_before_max_ms=_given_or(value("message.timestamp.before.max.ms"), difference_max_ms),
+        timestamp_after_max_ms=_given_or(value("message.timestamp.after.max.ms"), difference_max_ms),
         compression_type=str(value("compression.type")),
     )
     cleaning = CleaningLimits(
@@ -86,3 +88,8 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
         cleaning=cleaning if compact else None,
         down_converts=value("message.downconversion.enable"),
     )
+
+
+def _given_or(max_ms: int, difference_max_ms: int) -> int:
+    """Return `max_ms`, or the deprecated limit for both directions, `difference_max_ms`, if `max_ms` has its default value."""
+    return difference_max_ms if max_ms == LONG_MAX else max_ms

@@ -1,7 +1,7 @@
-"""What a request costs its client, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
+"""The charging of requests to their clients, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
 
-Produce pays for its bytes and then for its time, fetch for its time and then for its bytes, all others for their time. Knows no connection:
-whoever calls mutes it for `throttle_ms`, or keeps the response back.
+A produce is charged its bytes and then its handler time, a fetch its time and then its bytes, any other request its time. This
+module does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 
 NANOS_PER_MS = 1_000_000
 PERCENT_PER_NANO = 100.0 / 1_000_000_000
-"""One thread for one second is 100 percent (Q-15). By nanoseconds, as Kafka counts, for equal doubles."""
+"""Percent of one second in a nanosecond of handler time (Q-15). Kafka counts nanoseconds, too, so the results are equal."""
 
 
 @dataclass(slots=True)
 class Charged:
-    """What charging one request came to: throttle its client for `throttle_ms`. 0, and no reason: not at all."""
+    """The result of charging one request. throttle_ms: how long to throttle its client; 0 for not at all, and then reason is None."""
 
     throttle_ms: int
     reason: ThrottleReason | ForcedThrottle | None = None
@@ -37,15 +37,12 @@ NOT_THROTTLED = Charged(0)
 
 
 def request_percent(exchange: Exchange) -> float:
-    """Return the handler time of a request in percent of one thread for one second."""
+    """Return the handler time of a request in percent of one second of one thread."""
     return exchange.handling_ms * NANOS_PER_MS * PERCENT_PER_NANO
 
 
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
-    """Charge a request whose response size does not count: any but a client's fetch.
-
-    forced: the rule that throttles it instead, whatever it is charged.
-    """
+    """Charge any request other than a client's fetch. forced: the rule that throttles it whatever its charge is, or None."""
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
     charged = NOT_THROTTLED
@@ -75,9 +72,10 @@ def charge_produce(
     acks: int,
     now_ms: int,
 ) -> Charged:
-    """Bytes of header and body (Q-11), then request time; acks=0 pays for its bytes only (T-3), its time is exempt (Q-15).
+    """Charge bytes of header and body (Q-11), then request time. With acks=0 only bytes are charged (T-3), and the time is exempt (Q-15).
 
-    request_percent: handler time in percent of one thread for one second.
+    The longer of the two throttle times applies. If they are equal, that of request time applies. request_percent: handler time in percent
+    of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:
@@ -95,7 +93,7 @@ def charge_produce(
 def charge_request(
     quotas: ClientQuotas, user: str, client_id: str | None, request_percent: float, now_ms: int
 ) -> Charged:
-    """Request time only: every client API but produce and fetch, error answers too (T-2)."""
+    """Charge request time only, as for every client API but produce and fetch, error responses included (T-2)."""
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if time_ms == 0:
         return NOT_THROTTLED
@@ -110,7 +108,7 @@ def charge_mutations(
     request_percent: float,
     now_ms: int,
 ) -> Charged:
-    """What the request has taken of its mutations, and request time: the larger, request time when equal (Q-18)."""
+    """Charge controller mutations and request time. The longer of the two throttle times applies; if equal, that of request time (Q-18)."""
     if mutations.throttle_ms == 0:
         return charge_request(quotas, user, client_id, request_percent, now_ms)
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
@@ -120,7 +118,7 @@ def charge_mutations(
 
 
 def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> Charged:
-    """Followers and other brokers: their time is counted under exempt-request-time, and they never wait (Q-15, T-5)."""
+    """Record the time of a request that is exempt from the request quota, in the metric exempt-request-time. Never throttles (Q-15, T-5)."""
     if quotas.request.enabled:
         quotas.exempt_request_time.record(request_percent, now_ms)
     return NOT_THROTTLED
@@ -130,7 +128,7 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 
 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
-    """Charge the encoded response of a client's fetch. forced: the rule that throttles it instead, whatever it is charged."""
+    """Charge the encoded response of a client's fetch. forced: the rule that throttles it whatever its charge is, or None."""
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
         return NOT_THROTTLED
@@ -154,11 +152,11 @@ def charge_fetch(
     now_ms: int,
     forced: Charged | None = None,
 ) -> Charged:
-    """Charge a fetch: if and only if `throttle_ms` > 0 its bytes are taken back, and the response must go out without data (T-4, Q-13).
+    """Charge a fetch. If this throttles the client, take back the charge of the bytes: the response is then sent without data (T-4, Q-13).
 
-    Nothing is sent then, so the bytes are un-recorded at the same instant; the same data is charged again when it is fetched again. The
-    client waits as if the data had been sent (KIP-219). Request time first, then bytes; the larger counts, request time when equal (Q-12, Q-17).
-    response_bytes: 4 + the serialized body of the response that would be sent. forced: how it is throttled whatever the quotas say.
+    The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is
+    recorded first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
+    response_bytes: 4 + the encoded body of the response with data. forced: the result to use instead of the computed one, or None.
     """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)
@@ -175,14 +173,14 @@ def charge_fetch(
 
 
 def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
-    """Count a follower's fetch against the leader's quota: 4 and the size of the response with the listed partitions only (R-5)."""
+    """Charge a follower's fetch to the leader's quota: 4 bytes plus the size of the response with only the throttled partitions (R-5)."""
     quota = exchange.node.replicas.leader_quota
     if quota.active:
         quota.record(_listed_bytes(exchange, reply.message, frame, quota), exchange.now_ms)
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return the size of the frame that was encoded if all of it counts, else that of the part that does."""
+    """Return 4 plus the size in bytes of the response's body without the partitions that are not throttled."""
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
     for topic in message.responses:

@@ -1,4 +1,4 @@
-"""A request that waits: for partitions to change, for the other members of a group, or for a deadline (`DelayedOperation` in Kafka)."""
+"""A request that waits: for changed partitions, for other members of a group, or for a deadline (`DelayedOperation` in Kafka)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kafkaproto.broker.requests.outcomes import Outcome
 from kafkaproto.broker.runtime.timers import Timer, Timers
 
 Build = Callable[[], Outcome]
-"""Makes an outcome when its time has come."""
+"""A function that builds the outcome of a request when the request completes."""
 
 
 class Delayed:
-    """The outcome of a request that is completed later, exactly once; whoever comes first wins.
+    """A request that completes later, once, unless its connection closes first. A handler returns it instead of an outcome.
 
-    The handler returns it. Building the outcome is handling time of its own request, whoever's event completes it, so `complete` takes a
-    function. A wait for partitions is registered by `wait`; one for a group's members is completed by the group.
+    A request that waits for partitions calls `wait`. A request that waits for members of a group does not: the group calls `complete`.
+    `complete` takes a function that builds the outcome, so that the time to build it is charged to this request.
     """
 
     __slots__ = ("_build_at", "_is_due", "_keys", "_sink", "_timer", "done", "outcome")
@@ -29,7 +29,7 @@ class Delayed:
         self._timer: Timer | None = None
         self.done = False
         self.outcome: Outcome | None = None
-        """Set if the request completed before its handler returned; it is settled at once then."""
+        """The outcome, if the request completed before its handler returned; otherwise None."""
 
     def wait(
         self,
@@ -40,9 +40,11 @@ class Delayed:
         build_at: Callable[[int], Outcome],
         expire: Callable[[], None] | None = None,
     ) -> Delayed:
-        """Register under `keys`, and complete with `build_at(now_ms)` when `is_due(now_ms)` holds at a `check`, or at the deadline.
+        """Wait for changed partitions, at most until `deadline_ms`. Returns this object.
 
-        keys: the watchers of what may change. expire: called first at the deadline. Returns itself.
+        keys: the `watchers` of the partitions, in which this object registers itself, so that each change of a partition calls `check`.
+        is_due: called at each check with the time in ms; the request completes when it returns true. build_at: called with the time in ms
+        when the request completes. expire: called before it if the deadline passed.
         """
         self._is_due = is_due
         self._build_at = build_at
@@ -59,7 +61,7 @@ class Delayed:
         return self
 
     def check(self, now_ms: int) -> None:
-        """Complete if what is waited for has come. Called when one of the keys changed."""
+        """Complete the request if its condition holds. Called when a partition that the request waits for has changed."""
         if not self.done and self._is_due is not None and self._is_due(now_ms):
             self._finish(now_ms)
 
@@ -69,7 +71,7 @@ class Delayed:
         self.complete(lambda: build_at(now_ms), now_ms)
 
     def complete(self, build: Build, now_ms: int) -> None:
-        """End the wait with the outcome that `build` makes, if it has not ended."""
+        """Complete with the outcome that `build` returns, unless the wait has ended already."""
         if self.done:
             return
         self._forget()
@@ -79,11 +81,14 @@ class Delayed:
             self._sink(build, now_ms)
 
     def attach(self, sink: Callable[[Build, int], None]) -> None:
-        """Say who takes the outcome, as a function that makes it and the time. Only for one that is not done."""
+        """Set the function to call when the request completes. The request must not be complete yet.
+
+        sink: called with (function that builds the outcome, time in ms).
+        """
         self._sink = sink
 
     def abandon(self) -> None:
-        """End the wait without an outcome, because the connection is closed. Completing later does nothing."""
+        """End the wait without an outcome, because the connection closed. Completing it later does nothing."""
         if not self.done:
             self._forget()
 

@@ -1,4 +1,4 @@
-"""A request on its way: who asks, what its header says, and what is gathered until its response is out."""
+"""A request in progress: its client, its header, and the state that is collected until its response is sent."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ if TYPE_CHECKING:
 
 
 class Waiting(Protocol):
-    """What is in progress for a connection that may close first."""
+    """Interface of a wait that can be abandoned when its connection closes."""
 
     def abandon(self) -> None: ...
 
 
 class Peer(Protocol):
-    """A connection as requests know it: who asks, through which listener, and where the response goes."""
+    """Interface of a connection for requests: the client, the listener, and how to send responses."""
 
     connection_id: int
     listener_name: str
     client_address: str
+    client_port: int
+    """The port of the client's socket; 0 if there is none."""
     principal: str
     received_ns: int
-    """When its last bytes came (monotonic clock), set by an observer of `bytes_received`; else 0."""
+    """When the connection last received bytes, in ns of the monotonic clock. 0 unless an observer of `bytes_received` sets it."""
     exchange: Exchange | None
-    """The request in progress, until its response is out."""
+    """The request in progress, until its response is sent."""
     parked: Waiting | None
-    """What the request in progress waits for, to be abandoned when the connection closes."""
+    """The wait of the request in progress, which is abandoned when the connection closes."""
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
-        """Send a response, None for no bytes, and mute the connection for `throttle_ms`."""
+        """Send the response in `buffers`, to be sent in order, and mute the connection for `throttle_ms`.
+
+        buffers: None for a request without a response. close: whether to close the connection afterwards.
+        """
 
     def refuse(self, why: str) -> None:
         """Close the connection without a response."""
@@ -42,12 +47,16 @@ class Peer(Protocol):
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its response. `size_bytes` counts header and body, not the 4-byte length (what Q-11 charges)."""
+    """One request and its response.
+
+    size_bytes: the size of header and body without the 4-byte length, which Q-11 charges. now_ms: when the broker handles the request, or
+    when it resumed the request after a wait.
+    """
 
     node: Node
     peer: Peer
     codec: Codec
-    """Of the version in which the request is answered."""
+    """The codec for the response in the version of the request."""
     api_key: int
     api_version: int
     correlation_id: int
@@ -57,11 +66,14 @@ class Exchange:
     handling_ms: float = 0.0
     """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (Q-15)."""
     mutations: MutationCharge | None = None
-    """What a request that creates or deletes partitions has taken of its client's quota (Q-18)."""
+    """The controller mutations that the request has charged to its client (Q-18); None if its API has none."""
     recording: Any = None
-    """What the recorder keeps of the request until its response is out."""
+    """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
-        """For a handler that creates or deletes partitions: where it pays. strict: clients of this version know error 89."""
+        """Return an object that charges the partitions that a handler creates or deletes.
+
+        strict: whether clients of this version know error 89 (THROTTLING_QUOTA_EXCEEDED).
+        """
         self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
         return self.mutations

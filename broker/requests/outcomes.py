@@ -1,4 +1,4 @@
-"""What a handler returns: a reply, the reply to a fetch, or no reply. A request that waits returns a `Delayed` instead."""
+"""The results of handlers: a reply, the reply to a fetch, or no reply. A request that waits returns a `Delayed` instead."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class Charge(Enum):
-    """Which client quotas a request counts against (KIP-13, KIP-124). The handler says which; `requests.charges` charges."""
+    """The client quotas that a request is charged to (KIP-13, KIP-124). The handler chooses them; `requests.charges` charges."""
 
     TIME = auto()
-    """Request time only: every API but the two below."""
+    """Request time only: all APIs except Produce and Fetch."""
     PRODUCE = auto()
     """Request bytes, then request time (Q-11); acks=0: bytes only (T-3)."""
     FETCH = auto()
-    """Request time, then response bytes, taken back when either throttles (Q-12, Q-13)."""
+    """Request time, then response bytes; the bytes are uncharged if the client is throttled (Q-12, Q-13)."""
     EXEMPT = auto()
-    """Followers and other brokers: never throttled (Q-15, Q-16)."""
+    """Requests of followers and other brokers, which are never throttled (Q-15, Q-16)."""
 
 
 @dataclass(slots=True)
@@ -36,17 +36,18 @@ class Reply:
 
 @dataclass(slots=True)
 class NoReply:
-    """No bytes go back (acks=0, P-14). `close`: a failed acks=0 produce ends the connection, after it was charged (T-12)."""
+    """No response (acks=0, P-14). close: whether to close the connection after charging, because the produce failed (T-12)."""
 
     close: bool = False
     charge: Charge = Charge.PRODUCE
 
 
 class FetchReply:
-    """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session takes note only if it goes out (S-10).
+    """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session changes only if it is sent (S-10).
 
-    message: the response with its records and without a session id. session: None if the request failed before it had one. results: the
-    partitions for the session, as (key, result). read: called with True when the records go out, with False when they do not.
+    message: the response with its records and without a session id. session: None if the request failed before its session was known.
+    results: (key, result) of each partition, for the session. read: a function called when the response is sent, with True if it has its
+    records, with False if it was emptied.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
@@ -69,7 +70,7 @@ class FetchReply:
         self._now_ms = now_ms
 
     def delivered(self) -> tuple[int, int]:
-        """Commit the fetch session, because the message goes out. Returns (error code, session id), which its frame must tell."""
+        """Update the fetch session for a response that is sent with its records. Returns (error code, session id) to write into the response."""
         error_code, session_id = self.message.error_code, 0
         if self._session is not None:
             answer = self._session.commit(self._results, self._now_ms)
@@ -79,9 +80,9 @@ class FetchReply:
         return error_code, session_id
 
     def emptied(self) -> tuple[int, int]:
-        """Leave the session as it was, because the client is throttled and its frame goes out without data (T-4).
+        """Leave the session unchanged, because the client is throttled and the response is sent without data (T-4).
 
-        Returns (error code, session id), which the frame must tell.
+        Returns (error code, session id) to write into the response.
         """
         if self._read is not None:
             self._read(False)
@@ -95,7 +96,7 @@ Outcome = Reply | FetchReply | NoReply
 
 
 class Throttling(Protocol):
-    """What a broker does with the outcome of a request (`requests.throttling`)."""
+    """Interface of a throttling strategy, which completes requests; see `requests.throttling`."""
 
     def settle(self, exchange: Any, outcome: Outcome, forced: ForcedThrottle | None) -> None:
-        """Charge the client, throttle it, encode the response and send it. forced: the rule that throttles the request, if one does."""
+        """Charge the client, throttle it, encode the response and send it. forced: a rule that throttles the request, or None."""

@@ -1,10 +1,10 @@
-"""The way of every request: decode it, dispatch it to its handler, settle what it costs and send the response (`KafkaApis`).
+"""The path of every request: decode it, dispatch it to its handler, charge it and send the response (`KafkaApis`).
 
 A. `decode` reads header and body, or refuses the connection (W-3, W-5);
-B. `dispatch` calls the handler, which returns its outcome, or a `Delayed` that gives it later;
-C. `settle` has the broker's strategy charge quotas, throttle, encode and send (`requests.throttling`).
+B. `dispatch` calls the handler, which returns its outcome, or a `Delayed` with a later outcome;
+C. `settle` lets the broker's strategy charge quotas, throttle, encode and send (`requests.throttling`).
 
-Must never know what an API does, nor asyncio.
+This module does not depend on asyncio, or on the meaning of an API.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
 
 Decoded = tuple[Exchange, Registration, Any]
-"""(the request on its way, who handles it, its message; None if its version is not offered)"""
+"""(exchange, registration of the API, request message, which is None if its version is unsupported)"""
 
 
 class Refused(Exception):
@@ -42,7 +42,7 @@ class Refused(Exception):
 
 
 def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
-    """Take one whole frame of a connection. Ends in `peer.answer`, now or later, or in `peer.refuse`."""
+    """Handle one whole frame of a connection. Calls `peer.answer`, now or later, or `peer.refuse`."""
     try:
         exchange, registration, request = decode(node, peer, frame, now_ms)
     except Refused as refused:
@@ -63,10 +63,10 @@ def begin(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> None:
 
 
 def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
-    """Read header and body of a request. Raises Refused."""
+    """Decode header and body of a request. Raises Refused."""
     size = len(frame)
     if size < _KEY_AND_VERSION.size:
-        raise Refused(f"a frame of {size} bytes holds no request header")
+        raise Refused(f"a frame of {size} bytes is too short for a request header")
     key, version = _KEY_AND_VERSION.unpack_from(frame)
     registration = node.apis.get(key)
     if registration is None or not registration.min_version <= version <= registration.max_version:
@@ -85,13 +85,13 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
 
 
 def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, version: int, now_ms: int) -> Decoded:
-    """Refuse a version that is not offered (W-3), but for ApiVersions, which is answered in its version 0 so that a client can step down.
+    """Raise Refused for an unsupported version (W-3). ApiVersions is answered in version 0 instead, so that a client can use a lower version.
 
-    Its header must be whole all the same; the body is anybody's (KIP-511).
+    The request header must be complete even then; the body is not decoded (KIP-511).
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:
-        raise Refused(f"api key {key} version {version} is not offered")
+        raise Refused(f"this broker does not support API key {key} version {version}")
     try:
         header, _ = REQUEST_HEADERS[request_header_version(key, version)].decode_flat(frame, 0, len(frame))
     except DecodeError as error:
@@ -108,7 +108,7 @@ def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, ver
 
 
 def dispatch(exchange: Exchange, registration: Registration, request: Any) -> Outcome | Delayed:
-    """Call the handler. Request time is measured while somebody's is limited, and only then (Q-1, Q-15)."""
+    """Call the handler. Request time is measured only while some client has a request-time quota (Q-1, Q-15)."""
     node = exchange.node
     if request is None:
         return registration.failed(exchange, None, ErrorCode.UNSUPPORTED_VERSION)
@@ -121,18 +121,23 @@ def dispatch(exchange: Exchange, registration: Registration, request: Any) -> Ou
 
 
 def _call(registration: Registration, exchange: Exchange, request: Any) -> Outcome | Delayed:
-    """A handler that raises answers with its API's own error form and the connection stays (W-7)."""
+    """Call the handler. If it raises, return the error response of its API; the connection stays open (W-7)."""
     try:
         return registration.handler(exchange, request)
     except KafkaError as error:
         return registration.failed(exchange, request, error.error_code)
     except Exception:
-        logger.exception("%s v%d failed", ApiKey(exchange.api_key).name, exchange.api_version)
+        logger.exception(
+            "a %s v%d request failed because of an internal error", ApiKey(exchange.api_key).name, exchange.api_version
+        )
         return registration.failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
-    """Do work for a request and count how long it takes, without what is counted meanwhile for others (it may let waiting requests go on)."""
+    """Return the result of `work`, and add its duration to the request's handler time.
+
+    If `work` completes parked requests, the time to build their outcomes is charged to them and not to this request.
+    """
     node = exchange.node
     if not node.clock.is_wall:
         return work()
@@ -145,7 +150,7 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
 
 
 def _park(exchange: Exchange, delayed: Delayed) -> None:
-    """Go on with the request when its wait is over; nothing else of its connection is read meanwhile."""
+    """Park the request until its wait is over. No other request of its connection is handled meanwhile."""
     exchange.peer.parked = delayed
     if exchange.node.events.request_parked is not None:
         exchange.node.events.request_parked(exchange)
@@ -153,7 +158,7 @@ def _park(exchange: Exchange, delayed: Delayed) -> None:
 
 
 def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
-    """Build the outcome of a request that waited, and settle it. One that cannot be sent ends its own connection, as it would have at once (W-8)."""
+    """Build the outcome of a parked request and complete the request. If that fails, only its own connection is closed (W-8)."""
     exchange.now_ms = now_ms
     node = exchange.node
     if node.events.request_completed is not None:
@@ -161,15 +166,15 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
     try:
         settle(exchange, _timed(exchange, build) if node.quotas.request.enabled else build())
     except Exception:
-        logger.exception("the answer to %s v%d cannot be sent", exchange.codec.name, exchange.codec.version)
-        exchange.peer.refuse("its answer cannot be sent")
+        logger.exception("the response to a %s v%d request cannot be sent", exchange.codec.name, exchange.codec.version)
+        exchange.peer.refuse("the response cannot be sent")
 
 
 # ---- settle ------------------------------------------------------------------------------------------------------------------------
 
 
 def settle(exchange: Exchange, outcome: Outcome) -> None:
-    """Charge, throttle, encode and send, as the broker's release does. A forced throttle strikes here, whatever the quotas say."""
+    """Charge, throttle, encode and send an outcome, with the release's throttling strategy. A forced throttle applies whatever the quotas."""
     node = exchange.node
     forced = None
     if node.forced.active and outcome.charge is not Charge.EXEMPT:

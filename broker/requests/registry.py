@@ -1,4 +1,4 @@
-"""Which handler serves which API. `register` fills the table; what a broker offers (`advertised`) is cut from it to its release."""
+"""Maps APIs to handlers. `register` fills the table; `advertised` reduces it to the APIs and versions of a release."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.outcomes import Outcome
 
 Handler = Callable[[Any, Any], Outcome | Delayed]
-"""(exchange, request message) to the outcome, now or later."""
+"""A function of (exchange, request message) that returns the outcome, or a `Delayed` that completes later."""
 Failed = Callable[[Any, Any, int], Outcome]
-"""(exchange, request message, error code) to the API's own error response."""
+"""A function of (exchange, request message, error code) that returns the API's own error response."""
 H = TypeVar("H", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One API: the versions that its handler really serves, and how it reports a failure of its own (W-7)."""
+    """One API: the versions that its handler supports, and the function that makes its error response if the handler raises (W-7)."""
 
     api_key: int
     min_version: int
@@ -34,11 +34,11 @@ REGISTRY: dict[int, Registration] = {}
 
 
 def register(api_key: int, min_version: int, max_version: int, failed: Failed) -> Callable[[H], H]:
-    """Decorate the handler of `api_key`. failed: the request's own error response, sent when the handler raises."""
+    """Return a decorator for the handler of `api_key`. failed: makes the API's own error response, sent when the handler raises."""
 
     def note(handler: H) -> H:
         if api_key in REGISTRY:
-            raise ValueError(f"api key {api_key} is registered twice")
+            raise ValueError(f"two handlers are registered for API key {api_key}")
         REGISTRY[api_key] = Registration(api_key, min_version, max_version, handler, failed)
         return handler
 
@@ -47,9 +47,9 @@ def register(api_key: int, min_version: int, max_version: int, failed: Failed) -
 
 @functools.cache
 def load_handlers() -> None:
-    """Import every handler: each registers itself. A new API is a new file, nothing else.
+    """Import every handler; each registers itself, so adding an API needs only a new file.
 
-    Costs some 50 ms once per process, so it waits for the first request, or for the idle moment after a start.
+    This takes some 50 ms once per process, so it is not done at import.
     """
     package = importlib.import_module("kafkaproto.broker.handlers")
     for module in pkgutil.iter_modules(package.__path__, "kafkaproto.broker.handlers."):
@@ -57,7 +57,7 @@ def load_handlers() -> None:
 
 
 def advertised(release_ranges: Mapping[int, tuple[int, int]]) -> dict[int, Registration]:
-    """Return what a broker offers: what is registered, cut to the versions of the release that it plays."""
+    """Return the APIs that a broker offers: the registered ones, reduced to the versions of its release."""
     load_handlers()
     offered = {}
     for key, registration in sorted(REGISTRY.items()):

@@ -1,4 +1,4 @@
-"""A response as it goes out: encoded once, with its records as ranges, completed in place, and handed to the connection."""
+"""The encoding of responses. Records stay ranges of the log, and values known only after encoding, such as the throttle time, are filled in."""
 
 from __future__ import annotations
 
@@ -12,22 +12,28 @@ from kafkaproto.frame import LENGTH_BYTES, LeftOut, finish_frame, spliced_parts
 from kafkaproto.header import start_response
 
 Frame = tuple[bytearray, list[tuple[int, Any]], int]
-"""(bytes with the length in front, records to splice in as (position, range), length of the frame without its own 4 bytes)"""
+"""An encoded response: (bytes, splices, size in bytes without the length field).
+
+The bytes begin with the length field. A splice is (position in the bytes, range of a log to insert there).
+"""
 
 _THROTTLE_TIME = Struct(">i")
 _ERROR_AND_SESSION = Struct(">hi")
 _FLEXIBLE_HEADER_BYTES, _HEADER_BYTES = 5, 4
 _NO_TOPICS = bytes(4)
 _NO_TOPICS_FLEXIBLE = b"\x01\x00"
-"""A compact list of no topics, and no tagged fields."""
+"""An empty compact array of topics, followed by an empty section of tagged fields."""
 
 
 def encode(exchange: Exchange, message: Any) -> Frame:
     """Return the frame of a response message. Raises EncodeError."""
     codec = exchange.codec
+    events = exchange.node.events
+    if events.response_built is not None:
+        events.response_built(exchange, message)
     out = start_response(exchange.correlation_id, codec.response_header_version)
     splices: list[tuple[int, Any]] = []
-    if exchange.api_key == ApiKey.FETCH and exchange.node.events.wants_records_apart:
+    if exchange.api_key == ApiKey.FETCH and events.wants_records_apart:
         _leave_records_out(message)
         codec.encode_response(message, out, splices)
         splices = [(at, value.records if type(value) is LeftOut else value) for at, value in splices]
@@ -37,7 +43,7 @@ def encode(exchange: Exchange, message: Any) -> Frame:
 
 
 def _leave_records_out(message: Any) -> None:
-    """Let the encoder report the place of all records of a fetch response, also of those that it would write itself."""
+    """Make the encoder return a splice for all records of a fetch response, also for those in memory, which it would copy."""
     for topic in message.responses:
         for partition in topic.partitions:
             if type(partition.records) is bytes:
@@ -45,7 +51,7 @@ def _leave_records_out(message: Any) -> None:
 
 
 def without_data(exchange: Exchange, frame: Frame) -> Frame:
-    """Return an encoded fetch response without its topics and what follows them: its head, and an empty list of topics (T-4)."""
+    """Replace the topics of an encoded fetch response, and the fields after them, by an empty list of topics (T-4). Changes `frame`."""
     out, version = frame[0], exchange.api_version
     del out[_body_at(exchange) + _fetch_head_bytes(version) :]
     out += _NO_TOPICS_FLEXIBLE if version >= fetch_versions.FIRST_FLEXIBLE else _NO_TOPICS
@@ -53,7 +59,7 @@ def without_data(exchange: Exchange, frame: Frame) -> Frame:
 
 
 def _fetch_head_bytes(version: int) -> int:
-    """Return how many bytes of a fetch response come before its topics: throttle time, then error code and session id."""
+    """Return how many bytes of a fetch response come before its topics: throttle time, error code and session id."""
     if version >= fetch_versions.FIRST_WITH_SESSIONS:
         return _THROTTLE_TIME.size + _ERROR_AND_SESSION.size
     return _THROTTLE_TIME.size if version >= fetch_versions.FIRST_WITH_THROTTLE_TIME else 0
@@ -68,12 +74,12 @@ def _header_bytes(exchange: Exchange) -> int:
 
 
 def charged_bytes(exchange: Exchange, frame: Frame) -> int:
-    """Return what a consumer pays for a response: its body and 4 bytes (Q-12)."""
+    """Return the bytes that a consumer is charged for a response: the size of its body plus 4 (Q-12)."""
     return LENGTH_BYTES + frame[2] - _header_bytes(exchange)
 
 
 def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_code: int, session_id: int) -> None:
-    """Write what is known last into an encoded fetch response: all of it lies at its beginning, and has a fixed width."""
+    """Write throttle time, error code and session id into an encoded fetch response. They are at its beginning and have a fixed size."""
     body_at = _body_at(exchange)
     if throttle_ms and exchange.api_version >= fetch_versions.FIRST_WITH_THROTTLE_TIME:
         _THROTTLE_TIME.pack_into(frame[0], body_at, throttle_ms)
@@ -82,9 +88,9 @@ def complete_fetch(exchange: Exchange, frame: Frame, throttle_ms: int, error_cod
 
 
 def send(exchange: Exchange, frame: Frame, throttle_ms: int, held: bool) -> None:
-    """Hand a response to its connection.
+    """Pass a response to its connection.
 
-    held: the response was kept back for `throttle_ms`, as before release 2.0; else the connection is muted for that time.
+    held: True if the response was already delayed by `throttle_ms` (releases before 2.0); otherwise the connection is muted for that time.
     """
     out, splices, size = frame
     buffers = tuple(spliced_parts(out, splices)) if splices else (out,)
@@ -95,7 +101,10 @@ def send(exchange: Exchange, frame: Frame, throttle_ms: int, held: bool) -> None
 
 
 def send_nothing(exchange: Exchange, close: bool, throttle_ms: int, held: bool) -> None:
-    """Tell the connection of a produce with acks=0 that it is done."""
+    """Complete a produce with acks=0 on its connection, without a response.
+
+    close: whether to close the connection. held: True if the request was already delayed by `throttle_ms`; otherwise the connection is muted.
+    """
     events = exchange.node.events
     if events.request_unanswered is not None:
         events.request_unanswered(exchange, throttle_ms, close, held and throttle_ms > 0)

@@ -1,7 +1,7 @@
-"""How a throttled client is made to wait. A broker has one strategy, by the release that it plays (KIP-219).
+"""The two strategies for throttling. A broker has one, chosen by its release (KIP-219).
 
-- `MuteThrottling`, 2.0 and later: respond at once and tell the throttle time, then read nothing from the connection for that time.
-- `DelayedResponseThrottling`, before 2.0: keep the response back for that time, and mute nothing.
+- `MuteThrottling`, from 2.0 on: respond at once with the throttle time, then do not read the connection for that time.
+- `DelayedResponseThrottling`, before 2.0: hold the response back for that time, and mute nothing.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from kafkaproto.broker.requests.responses import (
     send_nothing,
     without_data,
 )
+from kafkaproto.broker.requests.undeliverable import note_delivered, report_undeliverable
 from kafkaproto.broker.runtime.timers import Timer
 
 logger = logging.getLogger("kafkaproto.requests")
 
 
 def strategy(delays_responses: bool) -> Throttling:
-    """Return how a release throttles. delays_responses: as releases before 2.0 did."""
+    """Return the strategy. delays_responses: whether the release is before 2.0."""
     return DelayedResponseThrottling() if delays_responses else MuteThrottling()
 
 
 class MuteThrottling:
-    """Respond at once and mute the connection (T-6, T-7). A throttled fetch is sent empty, and its bytes are taken back (T-4)."""
+    """A strategy that responds at once and mutes the connection (T-6, T-7). A throttled fetch is sent empty and its bytes are uncharged (T-4)."""
 
     def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
         if isinstance(outcome, FetchReply):
@@ -59,7 +60,7 @@ class MuteThrottling:
         send(exchange, encode(exchange, outcome.message), charged.throttle_ms, held=False)
 
     def _settle_fetch(self, exchange: Exchange, reply: FetchReply, forced: ForcedThrottle | None) -> None:
-        """Encode first, because the size is charged; what only follows from the charge is written into the frame."""
+        """Encode the response of a fetch, charge its size, remove its data if the client is throttled, and send it."""
         frame = encode(exchange, reply.message)
         if reply.charge is Charge.EXEMPT:
             charge(exchange, reply, None)
@@ -68,10 +69,13 @@ class MuteThrottling:
             charged = charge_fetch_reply(exchange, frame, forced)
             if charged.reason is not None:
                 _note(exchange, charged)
+                report_undeliverable(exchange, reply.message, charged.reason)
                 frame = without_data(exchange, frame)
                 complete_fetch(exchange, frame, charged.throttle_ms, *reply.emptied())
                 send(exchange, frame, charged.throttle_ms, held=False)
                 return
+            if exchange.node.quotas.fetch.undeliverable:
+                note_delivered(exchange, reply.message)
         complete_fetch(exchange, frame, 0, *reply.delivered())
         send(exchange, frame, 0, held=False)
 
@@ -83,23 +87,23 @@ def _note(exchange: Exchange, charged: Charged) -> None:
 
 
 class DelayedResponseThrottling:
-    """Keep the response back until it is paid for, and send it with its data (KIP-219, "before"; D9b)."""
+    """A strategy that delays the response by its throttle time, and then sends it with its data, as before KIP-219 (D9b)."""
 
     def __init__(self) -> None:
         self._others = MuteThrottling()
 
     def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
         if outcome.charge is Charge.EXEMPT:
-            self._others.settle(exchange, outcome, None)  # never throttled, so never kept back
+            self._others.settle(exchange, outcome, None)  # never throttled, so never delayed
         else:
             DelayedResponse(exchange, outcome).begin(forced)
 
 
 class DelayedResponse:
-    """One response that is kept back. Bytes first: it waits until they are paid. Then its request time is recorded, and it waits again.
+    """One response, delayed first for its bytes, then for its request time. The request time is charged after the first delay.
 
-    What the client reads as throttle time is the sum; a fetch keeps its data and pays for it once (`KafkaApis` and `ClientQuotaManager` of
-    1.1). It is sent once, or never if the connection closes first.
+    The throttle time in the response is the sum of both delays. A forced throttle replaces both. A fetch keeps its data and is charged once
+    (`KafkaApis` and `ClientQuotaManager` of 1.1). The response is sent once, or never if the connection closes first.
     """
 
     __slots__ = ("_exchange", "_frame", "_outcome", "_percent", "_timer", "_waited_ms")
@@ -155,9 +159,9 @@ class DelayedResponse:
             try:
                 then()
             except Exception:
-                # As with a request that waited: a response that cannot be built ends its own connection (W-8).
-                logger.exception("a delayed response cannot be sent")
-                peer.refuse("its answer cannot be sent")
+                # As with a parked request, a response that cannot be built closes only its own connection (W-8).
+                logger.exception("a response that was held back by a throttle cannot be sent")
+                peer.refuse("the response cannot be sent")
 
         self._timer = exchange.node.timers.at(exchange.now_ms + wait_ms, over)
 
@@ -178,7 +182,7 @@ class DelayedResponse:
         send(exchange, frame, throttle_ms, held=True)
 
     def abandon(self) -> None:
-        """The connection has closed."""
+        """Drop the response, because the connection closed."""
         if self._timer is not None:
             self._timer.cancel()
             node = self._exchange.node

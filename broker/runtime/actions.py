@@ -1,7 +1,7 @@
-"""One turn: an instant at which something comes in, and all that follows from it before the next thing does.
+"""The queue of deferred actions: the consequences of one input, run in order with the same current time.
 
-A change of a partition wakes parked fetches and followers; their answers let connections go on with the next frame. Done by
-calls inside calls this would nest without end, so each consequence is queued here and run flat, in order, at the same instant.
+A changed partition completes parked fetches and wakes followers; a written response lets its connection handle the next frame. Nested
+calls would recurse without end, so each consequence is put in this queue, and the queue runs them one after another.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ Step = Callable[[int], None]
 
 
 class ActionQueue:
-    """`now_ms` is the instant of the turn. `soon(step)` queues, `run(now_ms)` runs all, including what the steps queue."""
+    """A queue of functions to run at one instant: `soon(step)` adds a function, `run(now_ms)` runs all of them, including those added meanwhile.
+
+    `now_ms` is the time of that instant.
+    """
 
     __slots__ = ("_running", "_steps", "now_ms")
 
@@ -29,7 +32,11 @@ class ActionQueue:
         self._steps.append(step)
 
     def run(self, now_ms: int) -> None:
-        """A step that raises is logged and the others go on: one bad operation never harms another (W-8)."""
+        """Run all queued functions.
+
+        If one raises, the exception is logged and the others still run, so that a failure affects nothing else (W-8). A call while the queue
+        is running does nothing.
+        """
         if self._running:
             return
         self.now_ms = now_ms
@@ -41,6 +48,6 @@ class ActionQueue:
                 try:
                     step(now_ms)
                 except Exception:
-                    logger.exception("a step of the turn failed; the others go on")
+                    logger.exception("a deferred action of the broker failed; the remaining actions still run")
         finally:
             self._running = False

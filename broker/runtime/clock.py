@@ -1,4 +1,4 @@
-"""What time it is: three clocks with one method. Milliseconds since the epoch, as Kafka stamps records.
+"""Three clocks with one interface: the current time in milliseconds since the epoch (1970, UTC), as in Kafka's records.
 
 No other module asks the operating system for the time. Nothing here sleeps or waits.
 """
@@ -6,35 +6,49 @@ No other module asks the operating system for the time. Nothing here sleeps or w
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 monotonic_ns = time.monotonic_ns
-"""Real time, whatever the broker's clock says: for who measures how long something took."""
+"""Return real time in nanoseconds, independent of the broker's clock, for code that measures durations."""
 
 
 class Clock(Protocol):
-    """`now_ms()` never goes backwards. `is_wall` tells whether handler time may be measured (request-time quotas)."""
+    """A source of time that never goes backwards.
+
+    `is_wall` says whether the clock advances with real time, so that handler times may be measured with it (request-time quotas).
+    """
 
     is_wall: bool
 
     def now_ms(self) -> int: ...
 
     def precise_ms(self) -> float:
-        """The same with fractions, to measure handling with."""
+        """Return the current time with fractions of a millisecond, to measure handling times."""
         ...
 
     def real_delay_ms(self, deadline_ms: int) -> float | None:
-        """Milliseconds of real time until `deadline_ms` comes by itself; None if it never does."""
+        """Return the milliseconds of real time until `deadline_ms`, or None if the clock never reaches it by itself."""
         ...
 
 
+def shown(clock: Clock) -> str:
+    """Return a clock as text: its kind and the time that it shows, in UTC and in milliseconds since the epoch."""
+    now_ms = clock.now_ms()
+    time_utc = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return f"<{type(clock).__name__} {time_utc} ({now_ms} ms)>"
+
+
 class SystemClock:
-    """Wall time at start plus the monotonic clock since: steps of the system time do not reach the broker."""
+    """A clock that reads wall time once, at the start, and then adds monotonic time: later changes of the system time do not affect the broker."""
 
     is_wall = True
 
     def __init__(self) -> None:
         self._zero_ms = time.time() * 1000.0 - time.monotonic() * 1000.0
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def now_ms(self) -> int:
         return int(self._zero_ms + time.monotonic() * 1000.0)
@@ -47,7 +61,7 @@ class SystemClock:
 
 
 class JumpClock(SystemClock):
-    """Wall time plus an offset that `advance` adds to: idle clients go on, and tests need not wait."""
+    """Wall time plus an offset that `advance` increases, so that tests can skip waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,23 +69,26 @@ class JumpClock(SystemClock):
 
     def advance(self, delta_ms: int) -> None:
         if delta_ms < 0:
-            raise ValueError(f"advance({delta_ms}): time goes forwards only; give a number >= 0")
+            raise ValueError(f"advance({delta_ms}): the time to advance by must be at least 0 ms")
         self._offset_ms += delta_ms
         self._zero_ms += delta_ms
 
     def reset(self) -> None:
-        """Back to wall time. The one case in which time goes backwards: between two uses of one broker."""
+        """Return to wall time. This is the only case in which time goes backwards, between two uses of one broker."""
         self._zero_ms -= self._offset_ms
         self._offset_ms = 0
 
 
 class ManualClock:
-    """Stands still until told. For raw clients and the simulator."""
+    """A clock that stands still until `advance` is called, for tests and simulations that control the time."""
 
     is_wall = False
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms
+
+    def __repr__(self) -> str:
+        return shown(self)
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -81,7 +98,7 @@ class ManualClock:
 
     def advance(self, delta_ms: int) -> None:
         if delta_ms < 0:
-            raise ValueError(f"advance({delta_ms}): time goes forwards only; give a number >= 0")
+            raise ValueError(f"advance({delta_ms}): the time to advance by must be at least 0 ms")
         self._now_ms += delta_ms
 
     def real_delay_ms(self, deadline_ms: int) -> float | None:

@@ -1,7 +1,7 @@
-"""The event port: what a cluster reports of itself to observers, which report nothing back.
+"""The events that a cluster reports to observers. Observers return nothing.
 
-Rooms raise events and know no observer; observers (`broker/observe/`) override the methods they need. Imports nothing of the broker, so
-that every room may raise events.
+The packages of the broker raise events and do not depend on observers. Observers (`broker/observe/`) override the methods they need. This
+module imports no other module of the broker, so that every package may raise events.
 """
 
 from __future__ import annotations
@@ -12,58 +12,83 @@ from typing import Any
 
 logger = logging.getLogger("kafkaproto.events")
 
+CLIENT_ENDED, SOCKET_GONE = "client closed its side", "connection lost"
+"""How the argument `why` of `connection_closed` begins if the client closed the connection."""
+UNDELIVERABLE = "undeliverable"
+"""The `kind` of the `noted` event for a fetch that can never be sent under the quota of its client (Q-14)."""
+
 
 class Observer:
-    """The methods that a cluster calls; here they do nothing. Subclass it, override what you need, attach it with `Events.attach`.
+    """Receives the events of a cluster; the methods here do nothing. Subclass it, override methods, attach it with `Events.attach`.
 
     Connections: `connection_opened`, `bytes_received`, `connection_closed`.
-    Requests: `request_refused`, `request_begun`, `request_parked`, `request_completed`, `response_ready`, `request_unanswered`,
-    `response_sent`, `response_lost`; of them, `throttled` and `throttle_ended`.
+    Requests: `request_refused`, `request_begun`, `feature_asked`, `request_parked`, `request_completed`, `response_built`, `response_ready`,
+    `request_unanswered`, `response_sent`, `response_lost`; throttles of requests: `throttled` and `throttle_ended`.
     Records: `records_appended`, `records_read`, `offsets_moved`, `log_truncated`.
     The cluster: `topic_changed`, `group_changed`, `quota_changed`, `broker_changed`, `noted`, `cleared`.
 
-    Times are in milliseconds of the cluster's clock. An `exchange` is a request on its way (`requests.exchange.Exchange`), a `peer` its
-    connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame. One that raises is logged, and
-    nothing else comes of it.
+    Times are in milliseconds of the cluster's clock. An `exchange` is a request in progress (`requests.exchange.Exchange`), a `peer` its
+    connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame. An exception in a method is logged
+    and has no other effect.
     """
 
     wants_records_apart = False
-    """True: records of fetch responses come as splices of `response_ready`, small ones too."""
+    """Whether `response_ready` passes all records of fetch responses in `splices`, even small ones that would otherwise be copied into `out`."""
     is_guarded = True
-    """False: for observers of the broker's own that are called with every request and never raise. The guard costs them one call more."""
+    """Whether exceptions of this observer are caught and logged, which costs one more function call per event.
+
+    False only for the broker's own observers that see every request and never raise.
+    """
 
     def connection_opened(self, broker_id: int, connection: Any, now_ms: int) -> None:
-        """A client was accepted at a listener."""
+        """Handle the event that a listener accepted a client."""
 
     def connection_closed(self, broker_id: int, connection: Any, why: str, now_ms: int) -> None:
-        """A connection is closed from either side."""
+        """Handle the event that the client or the broker closed a connection. why: the reason as text."""
 
     def bytes_received(self, connection: Any) -> None:
-        """Bytes of a client lie in the buffer of its connection; no frame has been taken out of them."""
+        """Handle the event that bytes of a client are in the buffer of its connection. No frame has been read from them yet."""
 
     def request_refused(self, broker_id: int, peer: Any, frame: memoryview, why: str, now_ms: int) -> None:
-        """A request gets no response: its connection is about to be closed."""
+        """Handle the event that a request gets no response and its connection is about to be closed."""
 
     def request_begun(
         self, exchange: Any, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any
     ) -> None:
-        """A request was decoded and its handler is about to run.
+        """Handle the event that a request was decoded and its handler is about to run.
 
-        frame: valid during the call only; the body lies in `body_at` to `body_end`. api, request: None if the version is not offered and the
-        request is answered all the same (KIP-511).
+        frame: valid during the call only; the request body is `frame[body_at:body_end]`. api, request: None if the version is unsupported
+        but the broker responds nevertheless (KIP-511).
+        """
+
+    def feature_asked(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
+        """Handle the event that a request shows which feature of Kafka a client uses.
+
+        feature: "transactions" or "consumer protocol" (which the broker does not serve), "group", or "versions" for an ApiVersions request
+        that was answered
+        without an error. names: the group ids or transactional ids in the request; empty for "versions".
         """
 
     def request_parked(self, exchange: Any) -> None:
-        """The handler waits for others."""
+        """Handle the event that a request was parked: its response waits, for example for records, replicas or group members."""
 
     def request_completed(self, exchange: Any) -> None:
-        """The wait of a parked request is over: its response is about to be built."""
+        """Handle the event that a parked request has finished waiting and its response is about to be built."""
 
     def throttled(self, exchange: Any, throttle_ms: int, reason: Any, held: bool) -> None:
-        """A client must wait. held: the response itself is held back, and the connection not muted (releases before 2.0)."""
+        """Handle the event that a client is throttled.
+
+        held: True if the broker delays the response itself (releases before 2.0), False if it mutes the connection.
+        """
 
     def throttle_ended(self, connection_id: int, now_ms: int) -> None:
-        """The connection is read again, its held response goes out, or it is closed."""
+        """Handle the event that a throttle is over: the broker reads the connection again, sends the held response, or the connection closed."""
+
+    def response_built(self, exchange: Any, message: Any) -> None:
+        """Handle the event that a response message is about to be encoded. `response_ready` follows.
+
+        message: the response; a throttled fetch is sent without its topics.
+        """
 
     def response_ready(
         self,
@@ -74,62 +99,81 @@ class Observer:
         throttle_ms: int,
         held: bool,
     ) -> None:
-        """A response is encoded and about to be sent. out: the frame with its length, without the records that `splices` put into it."""
+        """Handle the event that a response is encoded and about to be sent.
+
+        out: the frame, including its length prefix, without the bytes in `splices`. splices: (position in `out`, records to insert there).
+        size_bytes: the size of the whole frame without its length prefix. held: whether the broker has delayed the response by
+        `throttle_ms` itself (releases before 2.0), instead of muting the connection.
+        """
 
     def request_unanswered(self, exchange: Any, throttle_ms: int, closes: bool, held: bool) -> None:
-        """A produce with acks=0 is done; no bytes go back. closes: it failed, and its connection is closed (P-14)."""
+        """Handle the event that a produce request with acks=0 is complete and gets no response.
+
+        closes: whether the request failed, so that the broker closes its connection (P-14). held: whether the broker has delayed the completion by
+        `throttle_ms` itself (releases before 2.0), instead of muting the connection.
+        """
 
     def response_sent(self, exchange: Any) -> None:
-        """The whole response is with the kernel, or there was none to send."""
+        """Handle the event that the whole response was passed to the kernel, or that the request has no response."""
 
     def response_lost(self, exchange: Any, now_ms: int) -> None:
-        """The connection closed before the response was sent, or built."""
+        """Handle the event that a connection closed before the response to its request was sent or built."""
 
     def records_appended(self, exchange: Any, topic: str, index: int, end_offset: int) -> None:
-        """A client's records were appended; the last has offset `end_offset` - 1."""
+        """Handle the event that a client's records were appended to a partition; `end_offset` follows the last of them."""
 
     def records_read(self, exchange: Any, fetches: Sequence[Any], results: Sequence[Any], delivered: bool) -> None:
-        """A consumer's fetch is answered. delivered: with its records; else it is throttled and comes back for them."""
+        """Handle the event that the broker responds to a consumer's fetch.
+
+        fetches, results: one `PartitionFetch` and one `PartitionRead` for each partition. delivered: True if the response has the records,
+        False if it is throttled and therefore empty.
+        """
 
     def log_truncated(
         self, broker_id: int, topic: str, index: int, what: str, before: int, after: int, now_ms: int
     ) -> None:
-        """Records of a replica are gone otherwise than by compaction, or can no longer be counted on.
+        """Handle the event that a replica lost records other than by compaction, or that its high watermark moved down.
 
-        what: "start" (the log start moved up), "end" (the log end moved down), "watermark" (the high watermark moved down) or "restart"
-        (the log is empty and begins at `after`). before, after: the offset that moved.
+        what: "start" (the log start offset moved up), "end" (the log end offset moved down), "watermark" (the high watermark moved down)
+        or "restart" (the log is empty and begins at `after`). before, after: the offset before and after the change.
         """
 
     def offsets_moved(self, broker_id: int, topic: str, index: int, log: Any, now_ms: int) -> None:
-        """The high watermark or the log start of a replica is another one. log: its `ReplicaLog`, which has the new offsets."""
+        """Handle the event that the high watermark or the log start offset of a replica changed. log: the `ReplicaLog`, with the new offsets."""
 
     def topic_changed(self, before: Any, after: Any, now_ms: int) -> None:
-        """The cluster's image of a topic changed; `before` or `after` is None if it did not exist or does not any more."""
+        """Handle the event that a topic changed in the cluster's metadata.
+
+        `before` is None for a new topic, `after` is None for a deleted one.
+        """
 
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
-        """A broker stopped, or started again. The first start of all brokers is not reported."""
+        """Handle the event that a broker stopped or started again. The first start of a cluster is not reported."""
 
     def group_changed(self, group_id: str, state: str, members: Sequence[str], generation_id: int, now_ms: int) -> None:
-        """A group moved to another state: one of Kafka's names, such as "Stable". members: the ids of those who are members now."""
+        """Handle the event that a group moved to another state.
+
+        state: Kafka's name for the state, such as "Stable". members: the ids of the current members.
+        """
 
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
-        """A client quota changed; None: it was removed."""
+        """Handle the event that a client quota changed; a `value` of None means that it was removed."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Anything else worth an entry in the journal: `kind` is a short name (parked, isr, leader, broker, recovery)."""
+        """Handle an event for the journal that has no method here. kind: a short name such as parked, isr, leader, broker or recovery."""
 
     def cleared(self, now_ms: int) -> None:
-        """The cluster was reset (`Cluster.reset`): forget what was before."""
+        """Handle the event that the cluster was reset (`Cluster.reset`): drop everything collected so far."""
 
 
 EVENTS = tuple(name for name, value in vars(Observer).items() if callable(value) and not name.startswith("_"))
 
 
 class Events:
-    """The attached observers, event by event.
+    """The attached observers, by event.
 
-    Each attribute named like a method of `Observer` is None if no observer overrides that method, else a callable that calls those that do,
-    in the order in which they were attached. Raise an event with
+    Each attribute is named like a method of `Observer`. It is None if no observer overrides that method, otherwise a callable that calls the
+    overriding observers in the order in which they were attached. Raise an event with
 
         if events.throttled is not None:
             events.throttled(exchange, throttle_ms, reason, False)
@@ -144,6 +188,7 @@ class Events:
     cleared: Callable[[int], None] | None
     connection_closed: Callable[[int, Any, str, int], None] | None
     connection_opened: Callable[[int, Any, int], None] | None
+    feature_asked: Callable[[Any, str, Sequence[str]], None] | None
     group_changed: Callable[[str, str, Sequence[str], int, int], None] | None
     log_truncated: Callable[[int, str, int, str, int, int, int], None] | None
     noted: Callable[[int, int, str, Mapping[str, Any]], None] | None
@@ -156,6 +201,7 @@ class Events:
     request_parked: Callable[[Any], None] | None
     request_refused: Callable[[int, Any, memoryview, str, int], None] | None
     request_unanswered: Callable[[Any, int, bool, bool], None] | None
+    response_built: Callable[[Any, Any], None] | None
     response_lost: Callable[[Any, int], None] | None
     response_ready: Callable[[Any, bytearray, Sequence[tuple[int, Any]], int, int, bool], None] | None
     response_sent: Callable[[Any], None] | None
@@ -165,14 +211,14 @@ class Events:
 
     def __init__(self) -> None:
         self.observers: tuple[Observer, ...] = ()
-        """In the order in which they were attached."""
+        """The attached observers, in the order in which they were attached."""
         self.wants_records_apart = False
         self._subscribe()
 
     def attach(self, observer: Observer) -> None:
         """Call `observer` from now on, after those attached before. Raises ValueError if it is attached already."""
         if any(attached is observer for attached in self.observers):
-            raise ValueError(f"{observer!r} is attached already; detach it first")
+            raise ValueError(f"{observer!r} is already attached to this cluster; detach it first")
         self.observers = (*self.observers, observer)
         self._subscribe()
 
@@ -189,12 +235,12 @@ class Events:
 
 
 def _overrides(observer: Observer, name: str) -> bool:
-    """Return whether the observer has its own form of the method, by its class or as an attribute."""
+    """Return whether the observer overrides the method, in its class or as an attribute."""
     return getattr(getattr(observer, name), "__func__", None) is not getattr(Observer, name)
 
 
 def _method(observer: Observer, name: str) -> Callable[..., None]:
-    """Return the method that an event calls. What it raises is logged, unless the observer is not guarded."""
+    """Return the method of the observer that the event calls, wrapped to log exceptions unless the observer is not guarded."""
     method: Callable[..., None] = getattr(observer, name)
     if not observer.is_guarded:
         return method
@@ -203,13 +249,15 @@ def _method(observer: Observer, name: str) -> Callable[..., None]:
         try:
             method(*arguments)
         except Exception:
-            logger.exception("observer %s failed in %s; the broker goes on", type(observer).__qualname__, name)
+            logger.exception(
+                "observer %s failed in its method %s; the broker continues", type(observer).__qualname__, name
+            )
 
     return guarded
 
 
 def _all(methods: Sequence[Callable[..., None]]) -> Callable[..., None] | None:
-    """Return what calls all of them: None for none, the method itself for one."""
+    """Return a callable that calls all methods: None for no methods, the method itself for a single one."""
     if len(methods) < 2:
         return methods[0] if methods else None
     several = tuple(methods)

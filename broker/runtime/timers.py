@@ -1,6 +1,6 @@
-"""Deadlines: a heap of (time, callback). Knows no clock: whoever owns it says what time it is.
+"""Timers: a heap of deadlines and callbacks. This module has no clock: the time is an argument.
 
-Equal deadlines fire in the order in which they were set, so that a run with one seed replays exactly.
+Timers with equal deadlines fire in the order in which they were set, so that a run with one seed replays exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ Callback = Callable[[int], None]
 
 
 class Timer:
-    """One deadline. `cancel()` is cheap: the entry stays in the heap and is passed over, or swept when many are dead."""
+    """One deadline. `callback` is None once the timer has fired or was cancelled.
+
+    `cancel()` is cheap: the heap entry stays and is skipped later, or removed when many are cancelled.
+    """
 
     __slots__ = ("_owner", "at_ms", "callback")
 
@@ -22,14 +25,14 @@ class Timer:
         self._owner = owner
 
     def cancel(self) -> None:
-        """Idempotent; a fired timer may be cancelled too."""
+        """Cancel the timer. A timer that was cancelled before or that has fired may be cancelled again."""
         if self.callback is not None:
             self.callback = None
             self._owner.note_dead()
 
 
 class Timers:
-    """All deadlines of a cluster. `at()` sets one, `next_deadline_ms()` tells when to come back, `run_due()` fires."""
+    """All timers of a cluster. `at()` sets one, `next_deadline_ms()` returns the next deadline, `run_due()` fires the timers that are due."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Timer]] = []
@@ -40,18 +43,18 @@ class Timers:
         return len(self._heap) - self._dead
 
     def at(self, at_ms: int, callback: Callback) -> Timer:
-        """Fire `callback(now_ms)` once, at `at_ms` or as soon after it as `run_due` is called."""
+        """Set a timer that calls `callback(now_ms)` once, at the first `run_due` at or after `at_ms`."""
         timer = Timer(at_ms, callback, self)
         self._sequence += 1
         heapq.heappush(self._heap, (at_ms, self._sequence, timer))
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return a time before which nothing is due: the next deadline, or that of a cancelled timer whose entry is still there."""
+        """Return a time before which no timer is due: the earliest entry of the heap, cancelled or not; None if it is empty."""
         return self._heap[0][0] if self._heap else None
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to come back, None while no timer is set."""
+        """Return the next deadline, or None if no timer is set."""
         heap = self._heap
         while heap and heap[0][2].callback is None:
             heapq.heappop(heap)
@@ -59,7 +62,7 @@ class Timers:
         return heap[0][0] if heap else None
 
     def run_due(self, now_ms: int) -> int:
-        """Fire every deadline <= `now_ms`, including those set meanwhile; each callback is given `now_ms`. Returns how many fired."""
+        """Fire every timer with a deadline up to `now_ms`, including timers set by the callbacks. Returns how many fired."""
         fired = 0
         heap = self._heap
         while heap and heap[0][0] <= now_ms:

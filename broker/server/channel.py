@@ -1,8 +1,8 @@
-"""One socket: an asyncio.BufferedProtocol that moves bytes between a transport and a `Connection`. The only code that touches a transport.
+"""One socket: an asyncio.BufferedProtocol that moves bytes between a transport and a `Connection`. No other code touches a transport.
 
-Small answers go out in one write. An answer with a range of a file of 64 KiB or more goes out piece by piece in a task of its own,
-the range through sendfile where that is to be had; while the task runs the channel is SENDING: nothing else writes, and a close first
-cancels and awaits it. Knows nothing of requests.
+Small responses are sent in one write. A response with a range of a log's file of 64 KiB or more, or with ranges of more than 1 MiB in
+total, is sent in parts by a separate task, large ranges through sendfile where possible. While the task runs nothing else writes.
+Closing cancels the task first, and then aborts the connection. Knows nothing of requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from kafkaproto.broker.log.files import FileRange
-from kafkaproto.broker.network.connection import SOCKET_GONE, Connection
+from kafkaproto.broker.network.connection import Connection
+from kafkaproto.broker.runtime.events import SOCKET_GONE
 from kafkaproto.broker.server.loop import BrokerLoop
 
 if TYPE_CHECKING:
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.channel")
 
 SENDFILE_FROM_BYTES = 64 * 1024
+"""The size from which on a file range is sent through sendfile."""
 COPY_BYTES = 1024 * 1024
-"""How much of one answer is copied into memory at a time: the next piece waits until the kernel has taken this one."""
+"""The maximum number of bytes of a response that are copied into memory at a time. More are copied when the kernel has taken these."""
 
 
 class Channel(asyncio.BufferedProtocol):
-    """Created by a listener for each accepted socket."""
+    """The asyncio protocol of one accepted socket, which belongs to the listener `listener_name` of broker `node`."""
 
     def __init__(self, node: Node, listener_name: str, loop: BrokerLoop) -> None:
         self._node = node
@@ -37,6 +39,7 @@ class Channel(asyncio.BufferedProtocol):
         self._connection: Connection
         self._served = False
         self.address = "unknown"
+        self._client_port = 0
         self._sending: asyncio.Task[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._wants_reading = True
@@ -50,7 +53,7 @@ class Channel(asyncio.BufferedProtocol):
         self._loop.opened(self)
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
-            self.address = peer[0]
+            self.address, self._client_port = peer[:2]
         now_ms = self._loop.now_ms()
         self._loop.enter(now_ms)
         try:
@@ -62,11 +65,12 @@ class Channel(asyncio.BufferedProtocol):
             self._loop.leave(now_ms)
 
     def serve(self, now_ms: int) -> None:
-        """The acceptor has let it in (W-12, W-13)."""
+        """Start to read: the acceptor has admitted the connection (W-12, W-13)."""
         if self._closing:
             return
         self._served = True
         self._connection = Connection(self._node, self._listener_name, self.address, self, self._loop.buffers, now_ms)
+        self._connection.client_port = self._client_port
         if not self._node.running:
             self._connection.close("the broker has stopped")
         self.resume_reading()
@@ -89,10 +93,10 @@ class Channel(asyncio.BufferedProtocol):
             self._connection.ended(now_ms)
         finally:
             self._loop.leave(now_ms)
-        return True  # the connection closes when it has answered what came
+        return True  # the connection closes when it has responded to all received requests
 
     def pause_writing(self) -> None:
-        """The kernel did not take all: `resume_writing` will tell when it has."""
+        """Record that the kernel did not take all bytes. asyncio calls `resume_writing` when it has."""
 
     def resume_writing(self) -> None:
         if self._drained is not None:
@@ -105,7 +109,7 @@ class Channel(asyncio.BufferedProtocol):
         self._closing = True
         self._loop.gone(self)
         if self._drained is not None and not self._drained.done():
-            self._drained.set_exception(ConnectionError("the socket is gone"))
+            self._drained.set_exception(ConnectionError("the socket is closed"))
         if not self._served:
             return
         now_ms = self._loop.now_ms()
@@ -125,7 +129,7 @@ class Channel(asyncio.BufferedProtocol):
 
     @property
     def is_sending(self) -> bool:
-        """Whether a response is on its way to the kernel in a task of its own."""
+        """Return whether a task is sending a response."""
         return self._sending is not None
 
     # ---- from the connection -------------------------------------------------------------------------------------------------
@@ -143,7 +147,7 @@ class Channel(asyncio.BufferedProtocol):
         return transport.get_write_buffer_size() == 0 and not transport.is_closing()
 
     async def _send(self, buffers: Sequence[object]) -> None:
-        """Bytes by write, large ranges by sendfile, in order. An error after the header means that the stream is broken: abort."""
+        """Send bytes by write and large ranges by sendfile, in order. After an error in the middle of a response the connection is aborted."""
         transport = self._transport
         try:
             for buffer in buffers:
@@ -159,8 +163,10 @@ class Channel(asyncio.BufferedProtocol):
                     await self._drain()
             await self._drain()
         except (OSError, RuntimeError, asyncio.CancelledError) as error:
-            logger.info("connection %d ended while sending: %r", self._connection.connection_id, error)
-            # asyncio's future and this error hold each other, and the frames between them hold the file: let go of it now.
+            logger.info(
+                "connection %d closed while a response was being sent: %r", self._connection.connection_id, error
+            )
+            # asyncio's future and this error refer to each other, and the frames between them to the file: release it now.
             error.__traceback__ = error.__cause__ = error.__context__ = None
             transport.abort()
             return
@@ -176,7 +182,7 @@ class Channel(asyncio.BufferedProtocol):
         loop = asyncio.get_running_loop()
         sent = await loop.sendfile(self._transport, part.file, part.offset, len(part), fallback=False)
         if sent != len(part):
-            raise ConnectionError(f"{sent} of {len(part)} bytes were sent")
+            raise ConnectionError(f"only {sent} of {len(part)} bytes of the response were sent")
 
     async def _send_copies(self, part: FileRange) -> None:
         for start in range(0, len(part), COPY_BYTES):
@@ -185,7 +191,7 @@ class Channel(asyncio.BufferedProtocol):
             await self._drain()
 
     async def _drain(self) -> None:
-        """Wait until the kernel has all that was written. Raises ConnectionError when the socket is gone."""
+        """Wait until the kernel has all written bytes. Raises ConnectionError if the socket is closed."""
         if self._transport.get_write_buffer_size():
             self._drained = asyncio.get_running_loop().create_future()
             try:
@@ -193,7 +199,7 @@ class Channel(asyncio.BufferedProtocol):
             finally:
                 self._drained = None
         if self._transport.is_closing():
-            raise ConnectionError("the socket is gone")
+            raise ConnectionError("the client's socket is closed")
 
     def pause_reading(self) -> None:
         self._wants_reading = False
@@ -220,13 +226,13 @@ class Channel(asyncio.BufferedProtocol):
             self._sending.add_done_callback(self._abort)
             self._sending.cancel()
         elif self._transport.get_write_buffer_size():
-            # Only an idle close or a stop finds an answer half out: its reader has stalled, and would hold the socket for ever.
+            # Part of a response is unsent only if the connection is idle or the broker stops. The client may never read the rest.
             self._transport.abort()
         else:
             self._transport.close()
 
     def _abort(self, _: asyncio.Task[None]) -> None:
-        """The task has ended, or was cancelled before it began."""
+        """Abort the connection, because it was closed and the cancelled task that sent a response has ended."""
         self._sending = None
         self._transport.abort()
 
@@ -244,14 +250,14 @@ class Channel(asyncio.BufferedProtocol):
 
 
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
-    """Whether an answer has a large range, or so many small ones that they are not to be in memory all at once."""
+    """Return whether a response has a large file range, or so many small ones that they must not be in memory all at once."""
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)
 
 
 def _whole(part: FileRange) -> bytes:
-    """The bytes of a range. Raises ConnectionError for a short read: the announced length could not be kept."""
+    """Return the bytes of a range. Raises ConnectionError if fewer could be read, because the announced length would then be wrong."""
     data = part.read()
     if len(data) != len(part):
-        raise ConnectionError(f"{len(data)} of {len(part)} bytes could be read")
+        raise ConnectionError(f"only {len(data)} of {len(part)} bytes of the response could be read from the log")
     return data

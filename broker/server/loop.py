@@ -1,4 +1,7 @@
-"""Drives a cluster from an asyncio loop: turns, and the one timer. Knows no socket."""
+"""The driver of a cluster in an asyncio loop: handles each input at one instant (a turn), and sets the timer for the next deadline.
+
+Knows no socket.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +20,36 @@ T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
 
 ACCEPTING_ROUNDS = 8
-"""Passes of the loop from a readable listener to `connection_made`, with room to spare: accept, a task, the protocol, its first call."""
+"""The number of event loop iterations after which a readable listener has surely accepted its connection."""
 QUIET_ROUNDS = 3
-"""Passes of the loop without a byte or a request before what lies in the kernel counts as read."""
+"""The number of event loop iterations without any input after which the kernel's buffers count as read."""
 MOST_ROUNDS = 300
-"""Clients that never pause must not hold up time for ever; in so many passes every kernel buffer was emptied more than once."""
+"""The maximum number of event loop iterations by which clients that never pause can delay `advance`.
+
+In that time every kernel buffer is emptied more than once.
+"""
 
 
 async def accepted() -> None:
-    """Wait until connections that were just being accepted are made."""
+    """Wait until the connections that are being accepted are established."""
     for _ in range(ACCEPTING_ROUNDS):
         await asyncio.sleep(0)
 
 
 class Socket(Protocol):
-    """What a loop knows of the connections of its cluster."""
+    """Interface of a channel: the part that the loop needs."""
 
     @property
     def is_sending(self) -> bool:
-        """Whether a response is on its way to the kernel in a task of its own."""
+        """Return whether a task is sending a response."""
         ...
 
 
 class BrokerLoop:
-    """One per cluster and loop. All that reaches the cluster comes between `enter` and `leave`, which arms the timer for new deadlines."""
+    """The driver of one cluster in one event loop. Each input is handled between `enter` and `leave`, which sets the timer for new deadlines.
+
+    sendfile: whether to send large file ranges through sendfile, None for only on Linux.
+    """
 
     def __init__(self, cluster: Cluster, *, sendfile: bool | None = None) -> None:
         self.cluster = cluster
@@ -61,12 +70,12 @@ class BrokerLoop:
         self._arm()
 
     def enter(self, now_ms: int) -> None:
-        """Something came in at `now_ms`."""
+        """Start the handling of one input (a turn) at the time `now_ms`."""
         self._actions.now_ms = now_ms
         self.activity += 1
 
     def leave(self, now_ms: int) -> None:
-        """Do all that follows from it."""
+        """Run all consequences of the input, and set the timer for the next deadline."""
         self._actions.run(now_ms)
         # The entry may be that of a cancelled timer. Most timers are cancelled, and a turn without work costs less than a search for the next one.
         earliest = self._timers.earliest_entry_ms()
@@ -74,7 +83,7 @@ class BrokerLoop:
             self._arm()
 
     def call(self, action: Callable[[], T]) -> T:
-        """Run a control call as a turn of its own."""
+        """Run `action` like an input of its own, between `enter` and `leave`, and return its result."""
         now_ms = self.now_ms()
         self.enter(now_ms)
         try:
@@ -83,7 +92,7 @@ class BrokerLoop:
             self.leave(now_ms)
 
     def opened(self, channel: Socket) -> None:
-        """Let `closed` wait until this channel is gone."""
+        """Make `closed` wait until this channel is closed."""
         self._channels.add(channel)
         self._all_closed.clear()
 
@@ -94,7 +103,7 @@ class BrokerLoop:
 
     @property
     def is_sending(self) -> bool:
-        """Whether a large response is still on its way to a client. It takes real time, whatever the cluster's clock is."""
+        """Return whether a task of any connection is sending a large response. That takes real time, whatever the cluster's clock is."""
         return any(channel.is_sending for channel in self._channels)
 
     # ---- the timer -----------------------------------------------------------------------------------------------------------
@@ -121,32 +130,35 @@ class BrokerLoop:
         self._arm()
 
     def _run_due(self, now_ms: int) -> None:
-        """A deadline whose callback raises is logged and the others go on: one bad operation never harms another (W-8)."""
+        """Fire due timers. A callback that raises is logged and the others still run (W-8)."""
         while True:
             try:
                 self.cluster.run_due(now_ms)
                 return
             except Exception:
-                logger.exception("what was due failed; the other deadlines go on")
+                logger.exception(
+                    "a timer of the cluster failed because of an internal error; the remaining timers still run"
+                )
                 self._actions.run(now_ms)
 
     def stop(self) -> None:
-        """No deadline fires any more."""
+        """Cancel the timer, so that no deadline fires any more."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
 
     async def closed(self) -> None:
-        """Wait until the sockets of connections that were closed are gone, and those that were just being accepted."""
+        """Wait until the sockets of closed connections are gone, and until connections that are being accepted are established."""
         await accepted()
         await self._all_closed.wait()
 
     # ---- a clock that jumps --------------------------------------------------------------------------------------------------
 
     async def advance(self, delta_ms: int) -> None:
-        """Let `delta_ms` pass at once: read what lies in the kernel, then fire deadline by deadline, each at its exact time.
+        """Let `delta_ms` pass at once: handle the bytes in the kernel's buffers, then fire each timer at its exact time.
 
-        Callers at the same time come one after the other, so that their times add up. Raises TypeError under the system clock, which nobody can move.
+        Concurrent calls run one after the other, so that their times add up. Raises TypeError with the system clock, which cannot be advanced,
+        and ValueError for a negative time.
         """
         clock = self.cluster.clock
         if not isinstance(clock, JumpClock | ManualClock):
@@ -154,7 +166,7 @@ class BrokerLoop:
                 "this cluster runs on the system clock; make it with clock='jump' or clock='manual' to advance it"
             )
         if delta_ms < 0:
-            raise ValueError(f"advance({delta_ms}): time goes forwards only; give a number >= 0")
+            raise ValueError(f"advance({delta_ms}): the time to advance by must be at least 0 ms")
         async with self._advancing:
             await self._advance(clock, delta_ms)
 
@@ -174,7 +186,7 @@ class BrokerLoop:
         await self.settle()
 
     async def settle(self) -> None:
-        """Return when nothing has come in for a few passes of the loop, or when clients do not pause at all."""
+        """Wait until no input was handled for QUIET_ROUNDS iterations of the event loop, at most MOST_ROUNDS iterations."""
         quiet = 0
         for _ in range(MOST_ROUNDS):
             before = self.activity

@@ -1,4 +1,4 @@
-"""The command line of the broker: options in, a running cluster out. Prints one host:port per broker to stdout when it is ready."""
+"""The command `kafkaproto broker`. It prints one host:port per broker to stdout when the brokers are ready."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import re
 import signal
 import sys
@@ -15,15 +16,57 @@ from kafkaproto.broker.assembly import PROFILES, SEMANTICS
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.config.values import ConfigError
-from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC
 from kafkaproto.broker.server.options import Parser, log_level, log_to_stderr, one_of, port
 from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.server.settings import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    log_ignored_variables,
+    log_settings_without_effect,
+    settings_of_options,
+)
+from kafkaproto.broker.server.start_report import TopicOption, create_topics, log_start
 
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z", re.IGNORECASE)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 GC_THRESHOLD = 50_000
-"""The collector otherwise takes more than half of decoding time; what lives long here is not cyclic garbage."""
+"""The number of object allocations between two runs of the garbage collector.
+
+With Python's default the collector takes more than half of the decoding time, although hardly any garbage here is cyclic.
+"""
+
+SETTINGS_HELP = """Settings:
+  A setting may be given more than once. The later and more specific one wins, in this order, the strongest last:
+    1. the profile
+    2. server.properties in the folder of --container
+    3. --config FILE, of several files the last one
+    4. with --container, environment variables: KAFKA_BROKER_RACK is broker.rack, __ is an underscore, ___ a hyphen
+    5. --host and --port, over the listeners of a file or variable
+    6. -c KEY=VALUE, of several the last one
+  Of one source, 2.KEY=VALUE wins over KEY=VALUE for broker 2.
+  Releases before 4.0 have the settings and defaults of Kafka 3.9.1, later releases those of Kafka 4.2.0.
+"""
+EXAMPLES = [
+    ("one broker on 127.0.0.1:9092 with a topic of six partitions", "kafkaproto broker --topic orders:6"),
+    (
+        "three brokers on free ports, a topic with three replicas",
+        "kafkaproto broker --brokers 3 --port 0 --topic orders:6:3",
+    ),
+    (
+        "settings for all brokers and for broker 1",
+        "kafkaproto broker --brokers 2 -c fetch.max.bytes=1048576 -c 1.broker.rack=b",
+    ),
+    (
+        "the settings of a file, and a setting that is stronger",
+        "kafkaproto broker --config server.properties -c num.partitions=6",
+    ),
+    (
+        "keep everything in the folder data, with the defaults of Kafka",
+        "kafkaproto broker --brokers 3 --data-dir data --profile kafka",
+    ),
+    ("record the traffic, then read it with `kafkaproto trace show trace`", "kafkaproto broker --trace trace"),
+]
 
 logger = logging.getLogger("kafkaproto")
 
@@ -31,54 +74,80 @@ logger = logging.getLogger("kafkaproto")
 def _size(text: str) -> int:
     match = _SIZE.match(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; allowed is a number with K, M or G, for example 256M")
+        raise argparse.ArgumentTypeError(
+            f"must be a number of bytes, optionally followed by K, M or G, for example 256M (got {text!r})"
+        )
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
 def _brokers(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to 100, for example 3")
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to 100, for example 3 (got {text!r})")
     return int(text)
 
 
-def _topic(text: str) -> tuple[str, int, int]:
+def _topic(text: str) -> TopicOption:
     name, *numbers = text.split(":")
-    if not name or len(numbers) not in (1, 2) or not all(n.isdigit() and int(n) > 0 for n in numbers):
+    if not name or len(numbers) > 2 or not all(n.isdigit() and int(n) > 0 for n in numbers):
         raise argparse.ArgumentTypeError(
-            f"{text!r}: allowed is NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS, for example orders:6:3"
+            f"must be NAME, NAME:PARTITIONS or NAME:PARTITIONS:REPLICAS, for example orders:6:3 (got {text!r})"
         )
-    return name, int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else -1
+    return TopicOption(name, *map(int, numbers))
 
 
 def _seed(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is a whole number, for example 7") from None
+        raise argparse.ArgumentTypeError(f"must be a whole number, for example 7 (got {text!r})") from None
 
 
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is KEY=VALUE, for example fetch.max.bytes=1048576")
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, for example fetch.max.bytes=1048576 (got {text!r})")
     return key, value
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of `kafkaproto broker`."""
-    made = Parser(prog="kafkaproto broker", description="A Kafka broker to test against.")
-    made.add_argument("--brokers", type=_brokers, default=1, metavar="N", help="how many brokers; ids are 0 to N-1 (1)")
-    made.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
+    """Return the parser of the options of `kafkaproto broker`."""
+    made = Parser(
+        prog="kafkaproto broker",
+        description="Start a Kafka cluster to test against, in one process. Stop it with Ctrl-C.\n"
+        "It prints one host:port per broker on stdout when it is ready, and logs to stderr.",
+        epilog=SETTINGS_HELP,
+        examples=EXAMPLES,
+    )
     made.add_argument(
-        "--port", type=port, default=9092, help="port of broker 0, the others follow; 0 for free ports (9092)"
+        "--brokers", type=_brokers, default=1, metavar="N", help="number of brokers, with the ids 0 to N-1 (default: 1)"
+    )
+    made.add_argument("--host", metavar="HOST", help=f"address to listen on (default: {DEFAULT_HOST})")
+    made.add_argument(
+        "--port",
+        type=port,
+        metavar="PORT",
+        help=f"port of broker 0; the others use the ports after it; 0 picks free ports (default: {DEFAULT_PORT})",
     )
     made.add_argument(
         "--topic",
         type=_topic,
         action="append",
         default=[],
-        metavar="NAME:PARTITIONS[:REPLICAS]",
-        help="make a topic at start",
+        metavar="NAME[:PARTITIONS[:REPLICAS]]",
+        help="create a topic at start; may be repeated (default: num.partitions and default.replication.factor)",
+    )
+    made.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="settings from a properties file, as Kafka's server.properties; may be repeated",
+    )
+    made.add_argument(
+        "--container",
+        metavar="DIR",
+        help="take settings as the apache/kafka image does: from DIR/server.properties if it exists, then from the environment "
+        "variables KAFKA_...; without listeners, listen on every address and advertise localhost",
     )
     made.add_argument(
         "-c",
@@ -87,67 +156,79 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a broker setting of Kafka; 2.broker.rack=b names one broker",
+        help="set a Kafka broker setting; 2.KEY=VALUE sets it for broker 2 only; may be repeated;\n"
+        "`kafkaproto settings` lists them all",
     )
     made.add_argument(
         "--semantics",
         type=one_of(SEMANTICS),
         default="kip",
         metavar="|".join(SEMANTICS),
-        help="where the KIPs and the shipped broker differ (kip)",
+        help="follow Kafka's design documents (kip) or its code (kafka) where they differ (default: kip)",
     )
     made.add_argument(
         "--release",
         type=one_of(RELEASES),
         default=DEFAULT_RELEASE,
         metavar="RELEASE",
-        help="whose API versions (3.9)",
+        help="Kafka release whose API versions and settings are served, 0.9 to 4.2; APIs that this broker lacks are not\n"
+        "added; `kafkaproto apis --release RELEASE` marks those that it serves (default: 3.9)",
     )
     made.add_argument(
         "--profile",
         type=one_of(PROFILES),
         default="test",
         metavar="|".join(PROFILES),
-        help="defaults for tests, or Kafka's own (test)",
+        help="defaults of settings: small and fast for tests, or those of Kafka (default: test)",
     )
     made.add_argument(
-        "--memory", type=_size, default=_size("256M"), metavar="SIZE", help="for records, before temporary files (256M)"
+        "--memory",
+        type=_size,
+        default=_size("256M"),
+        metavar="SIZE",
+        help="memory for records, as a number with K, M or G; the rest goes to temporary files; 0 puts all records there\n"
+        "(default: 256M)",
     )
     made.add_argument(
-        "--data-dir", metavar="DIR", help="a folder that keeps everything over restarts; without it nothing is kept"
+        "--data-dir",
+        metavar="DIR",
+        help="keep topics, records, groups and quotas in this folder for the next start (default: keep nothing)",
     )
     made.add_argument(
-        "--trace", metavar="DIR", help="record all traffic, without the records, into files in this folder"
+        "--trace", metavar="DIR", help="record all requests and responses, without the records, to files in this folder"
     )
     made.add_argument(
         "--journal-topic",
         nargs="?",
         const=DEFAULT_TOPIC,
         metavar="NAME",
-        help=f"tell throttles, positions and changes of leaders in a topic ({DEFAULT_TOPIC})",
+        help=f"publish throttles, offsets and leader changes in a topic; without NAME it is {DEFAULT_TOPIC}",
     )
-    made.add_argument("--seed", type=_seed, default=0, metavar="N", help="of all ids that are drawn (0)")
+    made.add_argument("--seed", type=_seed, default=0, metavar="N", help="random seed for generated ids (default: 0)")
     log_level(made)
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGTERM or SIGINT. Returns the exit status; 2 for a bad option or setting, told in one line."""
+    """Run the brokers until SIGTERM or SIGINT. Returns the exit status: 0, or 2 after reporting an invalid setting in one line."""
     options = parser().parse_args(arguments)
     log_to_stderr(options)
+    previous_threshold = gc.get_threshold()
     gc.set_threshold(GC_THRESHOLD, 50, 50)
     try:
         asyncio.run(_run(options))
     except (ConfigError, ValueError) as error:
         sys.stderr.write(f"kafkaproto broker: {error}\n")
         return 2
+    finally:
+        gc.set_threshold(*previous_threshold)
     return 0
 
 
 async def _run(options: argparse.Namespace) -> None:
     cluster = Cluster(
         options.brokers,
-        dict(options.settings),
+        settings_of_options(options, os.environ),
         semantics=options.semantics,
         release_name=options.release,
         profile=options.profile,
@@ -155,23 +236,28 @@ async def _run(options: argparse.Namespace) -> None:
         seed=options.seed,
         data_dir=options.data_dir,
         journal_topic=options.journal_topic,
+        detailed_journal=logging.getLogger("kafkaproto.requests").isEnabledFor(logging.DEBUG),
     )
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = Server(cluster, options.host, options.port, trace=options.trace)
+    host = DEFAULT_HOST if options.host is None else options.host
+    port_of_first = DEFAULT_PORT if options.port is None else options.port
+    server = Server(cluster, host, port_of_first, trace=options.trace)
     await server.start()
     try:
-        server.loop.call(lambda: _make_topics(cluster, options.topic))
+        server.loop.call(lambda: create_topics(cluster, options.topic))
         if options.profile == "test":
             logger.info(
                 "profile test: small internal topics, no initial rebalance delay; --profile kafka has Kafka's defaults"
             )
-        for name in cluster.config.without_effect():
-            logger.warning("%s is accepted and has no effect", name)
+        log_settings_without_effect(cluster.config, [key for key, _ in options.settings])
+        if options.container is not None:
+            log_ignored_variables(os.environ)
         sys.stdout.write("".join(f"{address}\n" for address in server.bootstrap))
         sys.stdout.flush()
+        log_start(cluster)
         loop.call_soon(_get_ready, cluster)
         await stop.wait()
     finally:
@@ -179,17 +265,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def _get_ready(cluster: Cluster) -> None:
-    """What a first request would have to wait for."""
+    """Load the handlers now, so that the first request does not wait for it, and start the garbage collector."""
     cluster.apis  # noqa: B018 - loads the handlers
     gc.freeze()
     gc.enable()
-
-
-def _make_topics(cluster: Cluster, topics: Sequence[tuple[str, int, int]]) -> None:
-    for name, partitions, replicas in topics:
-        if name in cluster.topics_left():
-            continue
-        try:
-            cluster.controller.create_topic(cluster.controller.plan_topic(name, partitions, replicas))
-        except KafkaError as error:
-            raise ConfigError(f"--topic {name}: {error.message}; for example --topic orders:6:1") from None

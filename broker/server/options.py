@@ -1,52 +1,66 @@
-"""What the command lines of the broker and the proxy have in common: one line for a mistake, ports, choices, and how much is logged."""
+"""Options that the command lines of the broker and the proxy share: ports, choices, log level."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
+from kafkaproto.arguments import Parser as Parser
+
+_HOST = re.compile(r"\[([0-9a-fA-F:.]+(?:%[^\[\]]+)?)\]|([^:\[\]]*)")
+"""A host name or an IPv4 address, or an IPv6 address in brackets, with its zone if it has one."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
-
-
-class Parser(argparse.ArgumentParser):
-    """One line for a mistake, and status 2."""
-
-    def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: {message}; --help shows all options\n")
-        sys.exit(2)
 
 
 def port(text: str) -> int:
     if not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 0 (any free port) to 65535, for example 9092")
+        raise argparse.ArgumentTypeError(f"must be 0 (any free port) to 65535, for example 9092 (got {text!r})")
     return int(text)
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return (host, port) of a text HOST:PORT; an IPv6 address must be in brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or not 0 < int(port) <= 65535:
+        raise argparse.ArgumentTypeError(f"must be HOST:PORT, for example localhost:9092 (got {text!r})")
+    return without_brackets(host, text), int(port)
+
+
+def without_brackets(host: str, text: str) -> str:
+    """Return the host of the option `text`, an IPv6 address without its brackets. Raises ArgumentTypeError for an IPv6 address without them."""
+    match = _HOST.fullmatch(host)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"must be HOST:PORT with an IPv6 address in brackets, for example [::1]:9092 (got {text!r})"
+        )
+    return match[1] or match[2]
 
 
 def one_of(values: Sequence[str]) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in values:
-            raise argparse.ArgumentTypeError(f"{text!r}: allowed are {', '.join(values)}, for example {values[0]}")
+            raise argparse.ArgumentTypeError(f"must be one of {', '.join(values)} (got {text!r})")
         return text
 
     return check
 
 
 def log_level(parser: argparse.ArgumentParser) -> None:
-    """Add its option."""
+    """Add the option `--log-level`."""
     parser.add_argument(
         "--log-level",
         type=one_of(LOG_LEVELS),
         default="info",
         metavar="|".join(LOG_LEVELS),
-        help="of what goes to stderr (info)",
+        help="log this level and above to stderr (default: info)",
     )
 
 
 def log_to_stderr(options: argparse.Namespace) -> None:
-    """Do as `log_level` was told."""
+    """Log to stderr from the level of `--log-level` on."""
     logging.basicConfig(
         level=options.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )

@@ -31,9 +31,10 @@ FREE_PORT_TRIES = 16
 
 
 class Server(Observer):
-    """`await start()` binds all; `bootstrap` then names where brokers are reached; `await stop()` closes everything.
+    """The listening sockets of a cluster. `await start()` opens all, `await stop()` closes everything. `bootstrap` has the addresses.
 
-    trace: a folder for a trace of all traffic, from the first connection on.
+    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free ports.
+    sendfile: see `BrokerLoop`. trace: a folder for a trace of all traffic, from the first connection on; None for no trace.
     """
 
     def __init__(
@@ -55,18 +56,24 @@ class Server(Observer):
         self._opening: list[asyncio.Task[None]] = []
         self._one_opens = asyncio.Lock()
         for node in cluster.nodes:
-            wanted = port + node.broker_id if port else 0
-            if wanted > HIGHEST_PORT:
+            broker_port = port + node.broker_id if port else 0
+            if broker_port > HIGHEST_PORT:
                 raise ConfigError(
-                    f"port {wanted} for broker {node.broker_id}: allowed is up to {HIGHEST_PORT}; for example --port 9092"
+                    f"the port of broker {node.broker_id} must be at most {HIGHEST_PORT} (got {broker_port}); for example --port 9092"
                 )
-            self._listeners[node.broker_id] = listeners_of(node.config, host, wanted)
+            self._listeners[node.broker_id] = listeners_of(node.config, host, broker_port)
             for listener in self._listeners[node.broker_id]:
                 node.acceptor(listener.name)
         cluster.events.attach(self)
 
+    def __repr__(self) -> str:
+        if not self._bound:
+            return "<Server not started>"
+        where = ", ".join(self.bootstrap)
+        return f"<Server {where}>" if self._open else f"<Server stopped, was at {where}>"
+
     async def start(self) -> None:
-        """Bind every listener, then let clients in. Raises ConfigError in one line that names the address when one cannot be had."""
+        """Bind every listener, then accept clients. Raises ConfigError, which names the address, if an address cannot be bound."""
         try:
             for node in self.cluster.nodes:
                 await self._bind_all(node)
@@ -82,7 +89,7 @@ class Server(Observer):
 
     @property
     def bootstrap(self) -> list[str]:
-        """host:port of every broker's first listener, as clients of that listener are told."""
+        """Return host:port of every broker's first listener, as advertised to clients."""
         addresses = []
         for node in self.cluster.nodes:
             first = self._listeners[node.broker_id][0].name
@@ -93,13 +100,13 @@ class Server(Observer):
     def bound_addresses(self, broker_id: int) -> list[tuple[str, int]]:
         """Return (host, port) of each listener of a broker as it is bound, in the order of `listeners`.
 
-        Clients are told the advertised address, which may be another one (`advertised.listeners`). A stopped broker keeps its addresses.
+        Metadata names the advertised addresses, which may differ (`advertised.listeners`). A stopped broker keeps its addresses.
         """
         return list(self._bound[broker_id])
 
     async def _bind_all(self, node: Node) -> None:
-        """Its listeners have their addresses, which clients are told; nobody is let in yet."""
-        told: dict[str, tuple[str, int]] = {}
+        """Bind the listeners of a broker, so that their addresses are known. No client is accepted yet."""
+        advertised: dict[str, tuple[str, int]] = {}
         servers: list[asyncio.Server] = []
         bound: list[tuple[str, int]] = []
         self._open[node.broker_id] = servers
@@ -115,25 +122,27 @@ class Server(Observer):
             bound.append((listener.host, port))
             if listener.host not in LOOPBACK:
                 where = listener.host or "every address of this machine"
-                logger.warning("broker %d listens on %s, port %d: others can reach it", node.broker_id, where, port)
-            told[listener.name] = (
+                logger.warning(
+                    "broker %d listens on %s, port %d: other machines can reach it", node.broker_id, where, port
+                )
+            advertised[listener.name] = (
                 listener.advertised_host or _reachable(listener.host),
                 listener.advertised_port or port,
             )
         self._bound[node.broker_id] = bound
-        self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, told))
+        self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, advertised))
 
     async def _serve(self, node: Node) -> None:
-        """Let clients in. Here, too, a port may turn out to be taken: by who had bound it as well and was the first to listen."""
+        """Start to accept clients. A port may be in use even now, if another process bound it too and listened first."""
         servers = self._open.get(node.broker_id, [])
         for i, server in enumerate(tuple(servers)):
             if self._open.get(node.broker_id) is not servers:
                 return  # the broker was stopped meanwhile
-            with _told(node, self._listeners[node.broker_id][i], self._bound[node.broker_id][i][1]):
+            with _naming_listener(node, self._listeners[node.broker_id][i], self._bound[node.broker_id][i][1]):
                 await server.start_serving()
 
     async def _bind(self, node: Node, listener: Listener, port: int) -> asyncio.Server:
-        with _told(node, listener, port):
+        with _naming_listener(node, listener, port):
             if port:
                 return await self._bind_port(node, listener, port)
             return await self._bind_free_port(node, listener)
@@ -148,7 +157,7 @@ class Server(Observer):
         )
 
     async def _bind_free_port(self, node: Node, listener: Listener) -> asyncio.Server:
-        """A name with two addresses (localhost) is given a free port on each: take one that is free on all of them."""
+        """Bind a port that is free on all addresses of a host name such as localhost, and return the server."""
         for _ in range(FREE_PORT_TRIES):
             server = await self._bind_port(node, listener, 0)
             ports = {bound.getsockname()[1] for bound in server.sockets}
@@ -158,7 +167,7 @@ class Server(Observer):
             for port in ports:
                 with contextlib.suppress(OSError):
                     return await self._bind_port(node, listener, port)
-        raise OSError(errno.EADDRINUSE, "no port is free on all of its addresses")
+        raise OSError(errno.EADDRINUSE, f"no port is free on all addresses of {listener.host}")
 
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
         # A broker is stopped and started by control calls: its listeners follow.
@@ -169,24 +178,24 @@ class Server(Observer):
             self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
-        """One after the other: a broker that is stopped and started in quick succession must not meet its own port."""
+        """Open the listeners again, one after another, so that a broker that stops and starts quickly does not collide with its own port."""
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:
                 await self._bind_all(node)
                 await self._serve(node)
 
     async def settled(self) -> None:
-        """Wait until listeners that are being opened are open. Raises ConfigError when the port was taken meanwhile."""
+        """Wait until listeners that are being opened are open. Raises ConfigError if a port was taken meanwhile."""
         opening, self._opening = self._opening, []
         await asyncio.gather(*opening)
 
     async def stop(self) -> None:
-        """Close everything; returns when the sockets are closed."""
+        """Close everything, and return when the sockets are closed."""
         self.loop.stop()
-        # Not cancelled: asyncio would lose the sockets that it has bound already.
+        # These tasks are not cancelled: asyncio would lose the sockets that it has bound already.
         await asyncio.gather(*self._opening, return_exceptions=True)
         self._opening.clear()
-        servers = [server for of_one in self._open.values() for server in of_one]
+        servers = [server for servers_of_broker in self._open.values() for server in servers_of_broker]
         self._open.clear()
         await close_servers(servers)
         for node in self.cluster.nodes:
@@ -201,24 +210,24 @@ class Server(Observer):
 
 
 @contextlib.contextmanager
-def _told(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """What the system says of an address as ConfigError."""
+def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
+    """Raise ConfigError, which names the listener, instead of OSError within this context."""
     try:
         yield
     except OSError as error:
         why = "the port is in use" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
         raise ConfigError(
             f"broker {node.broker_id} cannot listen on {listener.host or '*'}:{port}: {why}; "
-            f"choose another with --port, or --port 0 for any free one"
+            f"choose another port with --port, or --port 0 for any free port"
         ) from None
 
 
 async def close_servers(servers: Sequence[asyncio.Server]) -> None:
-    """Nobody is accepted any more; who was is made."""
+    """Stop accepting connections, and finish setting up those that are accepted already."""
     for server in servers:
         for sock in server.sockets:
-            # asyncio loses a connection whose server closes between its accept and its first call: accept no more, let those be
-            # made that are on their way, and only then close.
+            # asyncio loses a connection whose server closes between `accept` and `connection_made`: accept no more, finish the
+            # connections in between, and only then close.
             asyncio.get_running_loop().remove_reader(sock.fileno())
     await accepted()
     for server in servers:
@@ -226,5 +235,5 @@ async def close_servers(servers: Sequence[asyncio.Server]) -> None:
 
 
 def _reachable(host: str) -> str:
-    """What to tell clients of a listener that is bound to every address: this machine's name, as Kafka does."""
+    """Return the host to advertise for a listener bound to `host`: as in Kafka, this machine's name if it is bound to every address."""
     return socket.getfqdn() if host in ("", "0.0.0.0", "::") else host

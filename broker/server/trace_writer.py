@@ -1,7 +1,7 @@
-"""Writes a trace: a thread takes entries off a queue and puts them into files, which are begun anew when they are large.
+"""The writer of a trace: a thread takes entries from a queue and writes them to files, starting a new file when one is large.
 
-Never makes the broker wait: the queue is bounded in pieces and in bytes, what does not fit is dropped and counted, and the trace says how
-many. Files are flushed ten times a second, so that what was put survives `kill -9` up to then. Knows nothing of what it writes.
+The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how
+many. Files are flushed ten times a second, and flushed entries survive `kill -9`. Knows nothing of the content.
 """
 
 from __future__ import annotations
@@ -22,21 +22,26 @@ logger = logging.getLogger("kafkaproto.trace")
 QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
-"""Written at once: each system call may cost this thread the interpreter, and the loop the time to hand it over."""
+"""The maximum number of bytes of one write. Each system call releases the GIL, which the thread must then get back from the event loop."""
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
-"""Between two rounds of writing. A thread that wakes for each entry takes the interpreter from the loop at each of its system calls."""
+"""The pause in seconds between two writes.
+
+A thread that ran for each entry would take the GIL from the event loop at each system call.
+"""
 
 
 def run_name(wall_ms: int) -> str:
-    """Of a recording that begins now, in this process."""
+    """Return the name of a recording that this process starts at `wall_ms` (ms since the epoch)."""
     return f"{datetime.fromtimestamp(wall_ms / 1000, UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
 
 
 class TraceWriter:
-    """`put` from the loop, `close` at the end. run: the name that the files begin with; meta: what every file's header tells.
+    """The files of one trace, to which a thread writes the entries passed to `put`, until `close`.
 
-    Raises ConfigError when the folder cannot be written to, or already has a trace of this run.
+    run: the beginning of the file names. meta: the content of the files' headers. queue_pieces, queue_bytes: the limits of the queue, as a
+    number of `put` calls and their bytes. file_bytes: the size beyond which a new file is started. Raises ConfigError if the folder cannot
+    be written, or already has a trace of this run.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class TraceWriter:
         self._queue_pieces = queue_pieces
         self._queue_bytes = queue_bytes
         self._put_bytes = self._taken_bytes = 0
-        """Ever; the first is written by the loop alone, the second by the thread alone."""
+        """The total bytes queued and the total bytes taken from the queue. Only the event loop changes the first, only the thread the second."""
         self._file_bytes = file_bytes
         self._number = 0
         self._written = self._flushed = 0
@@ -74,7 +79,10 @@ class TraceWriter:
         self._thread.start()
 
     def put(self, data: bytes, entries: int = 1) -> None:
-        """Entries as the file has them, in one piece. Never waits. Appending to a deque and taking from it are atomic, so there is no lock."""
+        """Queue encoded entries as one byte string, or drop them if the queue is full. entries: their number.
+
+        Never waits: a deque's append and pop are atomic, so there is no lock.
+        """
         put_bytes = self._put_bytes + len(data)
         if len(self._queue) >= self._queue_pieces or put_bytes - self._taken_bytes > self._queue_bytes:
             self.dropped += entries
@@ -83,7 +91,7 @@ class TraceWriter:
         self._queue.append(data)
 
     def close(self) -> None:
-        """Write what is queued, and end."""
+        """Write the queued entries and end the thread."""
         self._ends.set()
         self._thread.join()
 
@@ -101,7 +109,7 @@ class TraceWriter:
                 self._drain()
             self._drain()
         except OSError as error:
-            self._queue_pieces = 0  # from now on everything is dropped
+            self._queue_pieces = 0  # from now on all entries are dropped
             logger.error("trace folder %s: %s; nothing more is recorded", self._folder, error)
         finally:
             self._file.close()
@@ -125,7 +133,7 @@ class TraceWriter:
         self._flushed = self._written
 
     def _write(self, data: bytes, *, queued: bool = True) -> None:
-        """What is longer than a file has room for begins the next one."""
+        """Write a byte string, to the next file if the current file has no room for it. queued: whether it comes from the queue."""
         if self._written + len(data) > self._file_bytes:
             self._file.close()
             self._number += 1

@@ -1,4 +1,4 @@
-"""A trace of a served cluster: who records what, and what the files say of it. Imported only where somebody wants one."""
+"""The recording of a trace of a served cluster, whose files also describe the cluster. Imported only when a trace is requested."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ RECORDED = (
     "quota.window.size.seconds",
     "replica.selector.class",
 )
-"""Settings that tell whoever reads a trace what the broker had to do."""
+"""The settings that a trace contains, because its readers need them to know how the broker must behave."""
 
 
 TOGETHER = 64
-"""Entries that wait to be packed, on a busy broker; on an idle one for `WAIT_S` at most."""
+"""The number of entries that a busy broker collects before it encodes them. An idle broker waits at most `WAIT_S` seconds."""
 WAIT_S = 0.05
 
 
 class Recording:
-    """All traffic of a cluster from now on, until `close`. Begun in the loop that serves it: where that ends without `close`, as by `kill -9`, the
-    last `WAIT_S` and what the writer has not flushed are lost. Raises ConfigError when the folder cannot be written to."""
+    """A recording of all traffic of a cluster, until `close`. Create it in the event loop that serves the cluster.
+
+    If the process ends without `close`, as with `kill -9`, the entries of the last `WAIT_S` seconds and unflushed entries are lost. Raises
+    ConfigError if the folder cannot be written.
+    """
 
     def __init__(self, cluster: Cluster, folder: str | os.PathLike[str]) -> None:
         meta = meta_of(cluster)
@@ -57,7 +60,7 @@ class Recording:
 
 
 def meta_of(cluster: Cluster) -> dict[str, Any]:
-    """What the header of a trace tells of who is recorded."""
+    """Return the header of a trace, which describes the recorded cluster."""
     brokers = cluster.controller.image.brokers.values()
     return {
         "recorder": "kafkaproto broker",
@@ -71,7 +74,7 @@ def meta_of(cluster: Cluster) -> dict[str, Any]:
             {"id": b.broker_id, "rack": b.rack, "listeners": b.listeners, "settings": _settings(cluster, b.broker_id)}
             for b in brokers
         ],
-        "advertised": {str(key): [one.min_version, one.max_version] for key, one in cluster.apis.items()},
+        "advertised": {str(key): [api.min_version, api.max_version] for key, api in cluster.apis.items()},
         "config": cluster.config.given(),
     }
 

@@ -1,8 +1,18 @@
 """Clusters for tests: `cluster()` runs one in a thread, `async_cluster()` in the running loop. Users import `kafkaproto.testing`."""
 
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
+from kafkaproto.broker.testing.groups import GroupSeen, MemberSeen
 from kafkaproto.broker.testing.options import DEFAULT
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.threaded import TestCluster, cluster
 
-__all__ = ["DEFAULT", "AsyncTestCluster", "StoredRecord", "TestCluster", "async_cluster", "cluster"]
+__all__ = [
+    "DEFAULT",
+    "AsyncTestCluster",
+    "GroupSeen",
+    "MemberSeen",
+    "StoredRecord",
+    "TestCluster",
+    "async_cluster",
+    "cluster",
+]

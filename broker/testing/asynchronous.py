@@ -1,80 +1,199 @@
-"""A cluster in the loop that runs already: for asyncio programs and tests."""
+"""A test cluster in the running event loop: for asyncio programs and tests."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import TypeVar, Unpack
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, Concatenate, TypeVar, Unpack, cast, overload
 
 from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing import groups
+from kafkaproto.broker.testing.arguments import check_function, check_int, check_seconds
+from kafkaproto.broker.testing.decorating import P, R, S, decorated
+from kafkaproto.broker.testing.groups import GroupSeen, Wait
 from kafkaproto.broker.testing.handle import Condition, Handle
-from kafkaproto.broker.testing.options import Options, Topics, new_cluster
-from kafkaproto.broker.testing.waiting import JournalWatch
+from kafkaproto.broker.testing.options import (
+    Arguments,
+    Options,
+    Topics,
+    arguments_of,
+    in_python_words,
+    new_cluster,
+)
+from kafkaproto.broker.testing.records import StoredRecord
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.testing.waiting import Watch, end_waits, timed_out
+
+__tracebackhide__ = is_hidden
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Handle)
+WAIT_SECONDS = 10.0
 
 
 class AsyncClock:
-    """The cluster's clock: the same as in a thread, but `advance` is awaited."""
+    """The clock of a cluster in the running event loop. `advance` is awaited."""
 
     def __init__(self, owner: AsyncTestCluster) -> None:
         self._owner = owner
 
+    def __repr__(self) -> str:
+        return repr(self._owner.state.clock) if self._owner.has_started else "<clock of a cluster that is not started>"
+
     def now_ms(self) -> int:
+        """Return the time of the cluster's clock in milliseconds since the epoch."""
         return self._owner.state.clock.now_ms()
 
     async def advance(self, delta_ms: int) -> None:
-        """Let `delta_ms` pass at once, each timer at its exact time."""
+        """Let `delta_ms` milliseconds pass at once, and fire each timer at its exact time.
+
+        Raises TypeError on the system clock and ValueError for a negative time.
+        """
+        check_int("delta_ms", delta_ms, 0, example=30_000)
         await self._owner.server.loop.advance(delta_ms)
 
 
 class AsyncTestCluster(Handle):
-    """Made by `async_cluster()`. Its methods act at once; `clock.advance`, `settled` and `wait_for` are awaited."""
+    """A cluster in the running event loop, made by `async_cluster()`. Methods act at once; those that wait are awaited.
 
-    def __init__(self, server: Server, topics: Topics) -> None:
-        super().__init__(server, topics)
+    It runs from `start` to `stop`, in an `async with` block, or during each call of a coroutine function that it decorates.
+    """
+
+    def __init__(self, arguments: Arguments) -> None:
+        super().__init__(arguments)
         self.clock = AsyncClock(self)
+        """The cluster's clock: `await clock.advance(30_000)` lets 30 seconds pass at once."""
+
+    async def start(self) -> AsyncTestCluster:
+        """Start the cluster in the running loop and return it.
+
+        Raises RuntimeError if the cluster runs already, ConfigError or ValueError for invalid arguments, KafkaError for an invalid topic.
+        """
+        if self._running:
+            raise RuntimeError("the cluster runs already; call stop() first")
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError(
+                "an asynchronous cluster needs a running asyncio loop; under trio and in plain code use `with cluster()`"
+            ) from None
+        with in_python_words():
+            state = new_cluster(self._arguments)
+            server = Server(
+                state, self._arguments.host, self._arguments.port, trace=self._arguments.options.get("trace")
+            )
+            await server.start()
+            self._server, self._running, self._process_id = server, True, os.getpid()
+            try:
+                self.create_topics()
+            except BaseException:
+                await self.stop()
+                raise
+        return self
+
+    async def stop(self) -> None:
+        """Stop the cluster: close connections and listeners, and raise RuntimeError in each `wait_for...`. Does nothing if it does not run."""
+        self._refuse_in_fork()
+        if self._running:
+            self._running = False
+            end_waits(self.state.events)
+            await self.server.stop()
+
+    async def __aenter__(self) -> AsyncTestCluster:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_in_fork():  # a child that leaves the block leaves the cluster to its parent
+            await self.stop()
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[C, P], Coroutine[Any, Any, R]]
+    ) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[S, C, P], Coroutine[Any, Any, R]]
+    ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self, function: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., Coroutine[Any, Any, R]]: ...
+    def __call__(self, function: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., Coroutine[Any, Any, R]]:
+        """Decorate a coroutine function: each call has a new cluster, passed as its parameter `kafka` if it has one.
+
+        The decorated function is called without that parameter. A type checker checks the other arguments if `kafka` is the first
+        parameter, or the second as in methods. Raises TypeError for anything but coroutine functions.
+        """
+        return decorated(function, None, lambda: AsyncTestCluster(self._arguments))
 
     def _run(self, action: Callable[[], T]) -> T:
-        return self.server.loop.call(action)
+        loop = self._running_server().loop
+        with without_frames_of_the_broker():
+            return loop.call(action)
 
     async def settled(self) -> None:
-        """After `broker(i).start()`: its listeners are open again."""
+        """Wait until the listeners of brokers that were started again are open. Raises ConfigError if another process took a port."""
         await self.server.settled()
 
-    async def wait_for(self, condition: Condition, timeout_s: float = 10.0) -> object:
-        """Wait until `condition(journal)` is true and return what it returned; looked at after every entry.
+    # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
-        Raises what the condition raises, and TimeoutError with the last requests.
+    async def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
+        """Wait until `condition(journal)` is true and return what it returned. The condition is checked after every event.
+
+        Raises what the condition raises, and TimeoutError with the last requests in its text.
         """
+        check_function("condition", condition)
         journal = self.state.journal
-        found: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        return await self._wait(
+            lambda: condition(journal) or None, lambda: "nothing fulfilled the condition", timeout_s
+        )
 
-        def look() -> None:
-            if found.done():
-                return
-            try:
-                if value := condition(journal):
-                    found.set_result(value)
-            except Exception as error:  # noqa: BLE001 - raised to the one who waits
-                found.set_exception(error)
+    async def wait_for_group(
+        self,
+        group_id: str,
+        members: int | None = None,
+        state: str | None = None,
+        timeout_s: float = WAIT_SECONDS,
+    ) -> GroupSeen:
+        """Wait until a group has `members` members and the state `state`, such as "Stable", and return it. None stands for any.
 
-        watch = JournalWatch(look)
-        self.state.events.attach(watch)
+        Raises TypeError or ValueError for impossible arguments, and TimeoutError.
+        """
+        return cast(GroupSeen, await self._wait_state(groups.for_group(group_id, members, state), timeout_s))
+
+    async def wait_for_records(
+        self, topic: str, count: int, partition: int | None = None, timeout_s: float = WAIT_SECONDS
+    ) -> list[StoredRecord]:
+        """Wait until a topic, or one partition, has at least `count` records, and return all of them. Raises TimeoutError."""
+        return cast(list[StoredRecord], await self._wait_state(groups.for_records(topic, count, partition), timeout_s))
+
+    async def _wait_state(self, wait: Wait, timeout_s: float) -> object:
+        state = self.state
+        return await self._wait(lambda: wait.reached(state), lambda: wait.describe(state), timeout_s)
+
+    async def _wait(
+        self, condition: Callable[[], object | None], describe: Callable[[], str], timeout_s: float
+    ) -> object:
+        check_seconds("timeout_s", timeout_s)
+        self._running_server()
+        fulfilled: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        watch = Watch(condition, fulfilled)
+        events = self.state.events
+        events.attach(watch)
         try:
-            look()
-            return await asyncio.wait_for(found, timeout_s)
+            watch.look()
+            return await asyncio.wait_for(fulfilled, timeout_s)
         except TimeoutError:
-            raise TimeoutError(
-                f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
-            ) from None
+            if fulfilled.done() and not fulfilled.cancelled():
+                raise
+            raise timed_out(timeout_s, describe(), self.explain()) from None
         finally:
-            self.state.events.detach(watch)
+            events.detach(watch)
 
 
-@asynccontextmanager
-async def async_cluster(
+def async_cluster(
     brokers: int = 1,
     topics: Topics | None = None,
     config: Mapping[str, object] | None = None,
@@ -82,14 +201,6 @@ async def async_cluster(
     host: str = "127.0.0.1",
     port: int = 0,
     **options: Unpack[Options],
-) -> AsyncIterator[AsyncTestCluster]:
-    """A running cluster in the running loop; the arguments are those of `kafkaproto.testing.cluster`."""
-    state = new_cluster(brokers, config, options)
-    server = Server(state, host, port, trace=options.get("trace"))
-    await server.start()
-    try:
-        made = AsyncTestCluster(server, topics or {})
-        made.create_topics()
-        yield made
-    finally:
-        await server.stop()
+) -> AsyncTestCluster:
+    """Return a cluster for the running loop. The arguments are those of `kafkaproto.testing.cluster`."""
+    return AsyncTestCluster(arguments_of(brokers, topics, config, host, port, options))

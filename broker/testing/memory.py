@@ -1,4 +1,4 @@
-"""Clients without sockets: frames go straight into a cluster's connections, answers come out decoded with the instant they left at.
+"""Clients without sockets: frames go directly into a cluster's connections, and each decoded response has the time at which it was sent.
 
 With a manual clock a whole cluster runs in virtual time: a throttle of 30 seconds is tested in no time, with exact numbers.
 """
@@ -15,7 +15,7 @@ from kafkaproto.broker.network.connection import Connection
 from kafkaproto.broker.network.frames import BufferPool
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.client import Client, request_frame
-from kafkaproto.errors import ProtocolError
+from kafkaproto.errors import DecodeError, ProtocolError
 from kafkaproto.frame import LENGTH_BYTES
 
 LISTENER = "PLAINTEXT"
@@ -23,7 +23,7 @@ LISTENER = "PLAINTEXT"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answer: when it left, to which request, what it says. size_bytes: the frame without its length."""
+    """One response. at_ms: when it was sent. correlation_id: that of its request. size_bytes: the size of the frame without its length."""
 
     at_ms: int
     correlation_id: int
@@ -32,9 +32,9 @@ class Answered:
 
 
 class VirtualCluster:
-    """A cluster that stands still until `advance`. `connect` gives clients; addresses are made up, as nobody listens.
+    """A cluster whose time stands still until `advance`. `connect` returns clients. Its addresses are invented, because nothing listens.
 
-    clock: that of a process before, whose data directory it goes on with.
+    clock: the clock of an earlier cluster, to continue with its data directory; None for a new one. options: further arguments of `Cluster`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class VirtualCluster:
         return self.clock.now_ms()
 
     def topic(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
-        """Make a topic; dots of settings are written as underscores."""
+        """Create a topic; write the dots of settings as underscores."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
         controller = self.state.controller
         controller.create_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
@@ -72,11 +72,11 @@ class VirtualCluster:
         address: str = "127.0.0.1",
         listener: str = LISTENER,
     ) -> MemoryClient:
-        """A client that is served, or that waits for it (`served_ms` is None)."""
+        """Return a client that is connected, or that waits to be admitted (`served_ms` is None)."""
         return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
-        """All that follows from what came in, at this instant."""
+        """Run all consequences of the input so far, without advancing the time."""
         self.state.actions.run(self.now_ms)
         while self._soon:
             client = self._soon.pop(0)
@@ -86,7 +86,7 @@ class VirtualCluster:
             raise self._failed.pop()
 
     def advance(self, delta_ms: int) -> None:
-        """Let time pass, deadline by deadline."""
+        """Let `delta_ms` milliseconds pass, and fire each timer at its exact time."""
         target = self.now_ms + delta_ms
         while True:
             deadline = self.state.timers.next_deadline_ms()
@@ -102,12 +102,15 @@ class VirtualCluster:
         self._soon.append(client)
 
     def fail(self, error: Exception) -> None:
-        """An answer was wrong. The broker logs what goes wrong with one connection and goes on; a test shall not."""
+        """Make the test fail with this error. The broker only logs an error in a connection and keeps working."""
         self._failed.append(error)
 
 
 class MemoryClient:
-    """One connection. `send` pipelines, `answers` holds what came back, `ask` does both for one request that is answered at once."""
+    """One connection. `send` pipelines requests, `answers` holds the responses. `ask` sends a request and returns its response.
+
+    served_ms: when the broker admitted the connection, None until then. closed_ms: when the broker closed it, None while it is open.
+    """
 
     connection: Connection
 
@@ -136,14 +139,14 @@ class MemoryClient:
     # ---- what a test does ----------------------------------------------------------------------------------------------------
 
     def send(self, request: Any, version: int, *, trailing: bytes = b"") -> int:
-        """Send one request; its correlation id. `trailing` bytes go behind the body, inside the frame."""
+        """Send one request and return its correlation id. `trailing` bytes follow the body, inside the frame."""
         correlation_id = self._client.next_id
         self.send_bytes(self.next_frame(request, version) + trailing, patch_length=bool(trailing))
         return correlation_id
 
     @property
     def client_id(self) -> str | None:
-        """Sent in the header of each request."""
+        """The client id in the header of each request."""
         return self._client.client_id
 
     @property
@@ -156,15 +159,18 @@ class MemoryClient:
         return request_frame(request, version, correlation_id, self.client_id)
 
     def next_frame(self, request: Any, version: int) -> bytes:
-        """Return the bytes of the next request, which the test sends with `send_bytes`."""
+        """Return the bytes of a request with the next correlation id, which the test then sends with `send_bytes`."""
         return self._client.send(request, version)
 
     def expect(self, correlation_id: int, api_key: int, version: int) -> None:
-        """Expect a response to a request whose bytes the test makes itself."""
+        """Expect a response to a request whose bytes the test builds itself."""
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
-        """Any bytes, Kafka or not. What arrives while the broker does not read stays in the kernel, as on a socket."""
+        """Send any bytes. Those that the broker does not read yet are sent later, as if they stayed in the kernel's buffer.
+
+        patch_length: whether `data` is one frame whose length must first be corrected.
+        """
         if patch_length:
             data = (len(data) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big") + data[LENGTH_BYTES:]
         self._unread += data
@@ -172,7 +178,7 @@ class MemoryClient:
         self._cluster.run()
 
     def ask(self, request: Any, version: int) -> Any:
-        """Send, and return the answer that came at once. Raises AssertionError when there was none."""
+        """Send a request and return its response. Raises AssertionError if the broker does not respond at once."""
         before = len(self.answers)
         self.send(request, version)
         assert len(self.answers) == before + 1, f"{type(request).__name__} v{version} was not answered at once"
@@ -217,7 +223,7 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Read responses, given with their lengths. Raises DecodeError, UnexpectedResponse."""
+        """Decode responses from bytes with length prefixes. Raises DecodeError, UnexpectedResponse."""
         for response in self._client.receive(data):
             size_bytes = len(response.data)
             self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))
@@ -232,6 +238,8 @@ class MemoryClient:
 
     def close(self) -> None:
         self.closed_ms = self._cluster.now_ms
+        if self._client.unread_bytes:
+            self._cluster.fail(DecodeError("frame", 0, f"closed after {self._client.unread_bytes} bytes of a response"))
 
     def call_soon(self) -> None:
         self._cluster.call_soon(self)

@@ -1,17 +1,23 @@
-"""What a test cluster is made of: its options, and the cluster that they describe. Must never know how it is served."""
+"""The arguments of a test cluster, and the cluster that they describe. Must never know how that cluster is served."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TypedDict
+from types import TracebackType
+from typing import NamedTuple, TypedDict
 
-from kafkaproto.broker.assembly import DEFAULT_MEMORY_BYTES
+from kafkaproto.broker.assembly import DEFAULT_MEMORY_BYTES, PROFILES, SEMANTICS
 from kafkaproto.broker.cluster import Cluster
-from kafkaproto.broker.config.release import DEFAULT_RELEASE
+from kafkaproto.broker.config.release import DEFAULT_RELEASE, RELEASES
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
+from kafkaproto.broker.testing.arguments import check_choice, check_int, check_mapping, check_text, nearest, shown
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+
+__tracebackhide__ = is_hidden
 
 CLOCKS: dict[str, Callable[[], SystemClock | JumpClock | ManualClock]] = {
     "jump": JumpClock,
@@ -22,7 +28,7 @@ Topics = Mapping[str, int | Mapping[str, object]]
 
 
 class Default(Enum):
-    """`DEFAULT` as user or client-id of a quota: all that have none of their own."""
+    """The type of `DEFAULT`, which as user, client id or ip of a quota stands for all that have no quota of their own."""
 
     DEFAULT = "default"
 
@@ -31,28 +37,90 @@ DEFAULT = Default.DEFAULT
 
 
 class Options(TypedDict, total=False):
-    """How a cluster is made, beside brokers, topics and config. The command line has the same (`kafkaproto broker --help`)."""
+    """The options of a test cluster beside brokers, topics, config, host and port."""
 
     clock: str
+    """"jump" (the default: wall time that `clock.advance` moves forward), "manual" (stands still until `advance`) or "system" (wall time)."""
     semantics: Semantics
+    """"kip" (the default) or "kafka": what happens where the KIPs and the released broker differ."""
     release: str
+    """Kafka release to behave as, from "0.9" to "4.2" (default: "3.9")."""
     profile: str
+    """"test" (the default: small internal topics, quick groups) or "kafka" (Kafka's defaults)."""
     memory_bytes: int
+    """Limit of the records in memory, in bytes; the rest goes to temporary files (default: 256 MiB)."""
     seed: int
+    """Random seed for generated ids (default: 0)."""
     data_dir: str | os.PathLike[str] | None
+    """Folder that keeps the cluster between runs (default: None, nothing is kept)."""
     trace: str | os.PathLike[str] | None
+    """Folder in which to record all traffic, without the records (default: None, nothing is recorded)."""
     journal_topic: str | None
+    """Name of a topic in which to publish throttles, offsets and leader changes (default: None)."""
 
 
-def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Options) -> Cluster:
-    """The state of a cluster, not yet served. Raises ConfigError, ValueError for what cannot be, TypeError for an unknown option."""
-    unknown = sorted(set(options) - set(Options.__annotations__))
-    if unknown:
-        known = ", ".join(("brokers", "topics", "config", "host", "port", *Options.__annotations__))
-        raise TypeError(f"{unknown[0]} is no option of a cluster; allowed are {known}; for example seed=7")
+class Arguments(NamedTuple):
+    """All arguments of `cluster()`."""
+
+    brokers: int
+    topics: Topics
+    config: Mapping[str, object] | None
+    host: str
+    port: int
+    options: Options
+
+
+HIGHEST_PORT = 65535
+
+
+def arguments_of(
+    brokers: int,
+    topics: Topics | None,
+    config: Mapping[str, object] | None,
+    host: str,
+    port: int,
+    options: Options,
+) -> Arguments:
+    """Return checked arguments. Raises TypeError for an unknown option or a wrong type, ValueError for a value out of range."""
+    known = ("brokers", "topics", "config", "host", "port", *Options.__annotations__)
+    for option in options:
+        if option not in known:
+            hint = nearest(option, known) or f"; known are {', '.join(known)}"
+            raise TypeError(f"cluster() has no option {option!r}{hint}")
+    check_int("brokers", brokers, 1, example=3)
+    if config is not None:
+        check_mapping("config", config, "{'num.partitions': 3}")
+    check_text("host", host, "127.0.0.1")
+    check_int("port", port, example=9092)
+    if not 0 <= port <= HIGHEST_PORT:
+        raise ValueError(f"port must be 0 to {HIGHEST_PORT} (got {port}); 0 picks free ports")
+    _check_options(options)
+    return Arguments(brokers, {} if topics is None else topics, config, host, port, options)
+
+
+def _check_options(options: Options) -> None:
+    """Raise TypeError for an option of a wrong type, ValueError for one out of range."""
+    check_choice("clock", options.get("clock", "jump"), CLOCKS, "jump")
+    check_choice("semantics", options.get("semantics", "kip"), SEMANTICS, "kip")
+    check_choice("release", options.get("release", DEFAULT_RELEASE), RELEASES, DEFAULT_RELEASE)
+    check_choice("profile", options.get("profile", "test"), PROFILES, "test")
+    check_int("memory_bytes", options.get("memory_bytes", 0), 0, example=DEFAULT_MEMORY_BYTES)
+    check_int("seed", options.get("seed", 0), example=7)
+    for folder in ("data_dir", "trace"):
+        value = options.get(folder)
+        if value == "" or not isinstance(value, str | os.PathLike | None):
+            raise TypeError(f"{folder} must be a str or a Path (got {shown(value)}); for example {folder}=tmp_path")
+    topic = options.get("journal_topic")
+    if topic is not None:
+        check_text("journal_topic", topic, "__journal")
+
+
+def new_cluster(arguments: Arguments) -> Cluster:
+    """Return a new cluster that has no sockets yet. Raises ConfigError or ValueError for invalid arguments."""
+    options = arguments.options
     return Cluster(
-        brokers,
-        config,
+        arguments.brokers,
+        arguments.config,
         semantics=options.get("semantics", "kip"),
         release_name=options.get("release", DEFAULT_RELEASE),
         profile=options.get("profile", "test"),
@@ -61,10 +129,37 @@ def new_cluster(brokers: int, config: Mapping[str, object] | None, options: Opti
         clock=new_clock(options.get("clock", "jump")),
         data_dir=options.get("data_dir"),
         journal_topic=options.get("journal_topic"),
+        detailed_journal=True,
     )
 
 
 def new_clock(name: str) -> SystemClock | JumpClock | ManualClock:
-    if name not in CLOCKS:
-        raise ValueError(f"clock={name!r} is not known; allowed: {', '.join(CLOCKS)}; for example clock='jump'")
+    """Return a clock by name. Raises ValueError for an unknown name."""
+    check_choice("clock", name, CLOCKS, "jump")
     return CLOCKS[name]()
+
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)(?: ([^\s,;]+))?")
+
+
+class in_python_words(without_frames_of_the_broker):
+    """Context manager that rewrites errors about command-line options (`--data-dir X`) to name arguments (`data_dir='X'`)."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ValueError) and (text := _OPTION.sub(_argument, str(error))) != str(error):
+            raise type(error)(text) from None
+        super().__exit__(kind, error, trace)
+
+
+def _argument(option: re.Match[str]) -> str:
+    name = option[1].replace("-", "_")
+    name = {"memory": "memory_bytes", "listen": "port"}.get(name, name)
+    if option[2] is None or not _is_value(option[2]):
+        return name + (f" {option[2]}" if option[2] else "")
+    return f"{name}={option[2] if option[2].isdigit() else repr(option[2])}"
+
+
+def _is_value(word: str) -> bool:
+    return word.isdigit() or "." in word or "/" in word or word in ("kip", "kafka", "test")

@@ -1,56 +1,56 @@
-"""Records into and out of a cluster without a client or a socket, for the preparation and the checks of tests.
-
-Records go through `ReplicaManager.append`, as those of a Produce request do: same checks, offsets, epochs and wake-ups.
-"""
+"""Reading the records of a cluster without a client or a socket, for assertions in tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import Topic
 from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.testing.arguments import counted
+from kafkaproto.broker.testing.tracebacks import is_hidden
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.partitioner import partition_of_key
-from kafkaproto.records.batch import NewRecord, build_batch, records
-from kafkaproto.records.compression import Compression
+from kafkaproto.records.batch import records
 
-Value = str | bytes | None
-Given = Value | tuple[Value, Value] | NewRecord
+__tracebackhide__ = is_hidden
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """One record as it lies in a log. timestamp_ms: of the record, or of the append for LogAppendTime topics."""
+    """One record in a log. timestamp_ms: when the record was created, or appended if the topic uses LogAppendTime."""
 
     topic: str
+    """The name of the topic."""
     partition: int
+    """The number of the partition."""
     offset: int
+    """The record's offset in its partition."""
     timestamp_ms: int
     key: bytes | None
+    """The key; None if it has none."""
     value: bytes | None
+    """The value; None is a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = field(default=())
+    """(name, value) in the order of the record."""
 
 
-def as_bytes(value: Value) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+def unknown_topic(cluster: Cluster, topic: str) -> KafkaError:
+    """Return the error for an unknown topic; it names the existing ones."""
+    existing = ", ".join(sorted(cluster.controller.image.topics)) or "none"
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic}. Existing topics: {existing}.")
 
 
-def as_record(given: Given, now_ms: int) -> NewRecord:
-    """A value, a (key, value) pair or a NewRecord; text is encoded as UTF-8."""
-    if isinstance(given, NewRecord):
-        return given
-    if isinstance(given, tuple) and len(given) != 2:
-        raise TypeError(
-            f"{given!r} is no record; allowed are a value, a (key, value) pair, or a NewRecord that has headers"
-        )
-    key, value = given if isinstance(given, tuple) else (None, given)
-    return NewRecord(as_bytes(value), as_bytes(key), now_ms)
+def unknown_partition(topic: Topic, index: int) -> KafkaError:
+    """Return the error for a partition that a topic does not have."""
+    count = counted(len(topic.partitions), "partition")
+    return KafkaError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {topic.name} has no partition {index}: it has {count}."
+    )
 
 
 def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
-    """Return the leader of a partition. Raises KafkaError if the partition does not exist or has no leader."""
+    """Return the leader's replica of a partition. Raises KafkaError if the partition does not exist or has no leader."""
     state = cluster.controller.image.partition(topic, index)
     if state is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
@@ -59,58 +59,27 @@ def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
     return cluster.nodes[state.leader].replicas.partitions[(topic, index)]
 
 
-def produce(
-    cluster: Cluster, topic: str, given: Sequence[Given], partition: int | None, compression: Compression
-) -> list[tuple[int, int]]:
-    """Append as acks=1, one batch per partition. Returns (partition, offset) of each record, in the order given.
-
-    partition None: by key as Kafka's clients do, and in turn for records without a key. The topic is created when it is not there.
-    """
-    if isinstance(given, str | bytes):
-        raise TypeError(f"{given!r} is one value; give a list of records, for example [{given!r}]")
-    if topic not in cluster.controller.image.topics:
-        cluster.auto_create(topic)
-    count = len(cluster.controller.image.topics[topic].partitions)
-    now_ms = cluster.actions.now_ms
-    chosen: dict[int, list[int]] = {}
-    made = [as_record(one, now_ms) for one in given]
-    for i, record in enumerate(made):
-        index = partition
-        if index is None:
-            index = i % count if record.key is None else partition_of_key(record.key, count)
-        chosen.setdefault(index, []).append(i)
-    places: list[tuple[int, int]] = [(0, 0)] * len(made)
-    for index, numbers in chosen.items():
-        base = _append(cluster, leader_of(cluster, topic, index), [made[i] for i in numbers], compression)
-        for delta, i in enumerate(numbers):
-            places[i] = (index, base + delta)
-    return places
-
-
-def _append(cluster: Cluster, leader: Partition, batch: Iterable[NewRecord], compression: Compression) -> int:
-    data = memoryview(bytearray(build_batch(batch, compression=compression)))
-    return cluster.nodes[leader.broker_id].replicas.append(leader, data, cluster.actions.now_ms).base_offset
-
-
 def stored(cluster: Cluster, topic: str, partition: int | None) -> list[StoredRecord]:
-    """All records of a topic, or of one partition, as its leader holds them, in order of partition and offset."""
+    """Return all records of a topic, or of one partition, as its leader holds them, in order of partition and offset. Raises KafkaError."""
     known = cluster.controller.image.topics.get(topic)
     if known is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic}.")
-    wanted = range(len(known.partitions)) if partition is None else [partition]
-    return [record for index in wanted for record in _stored_in(leader_of(cluster, topic, index))]
+        raise unknown_topic(cluster, topic)
+    if partition is not None and not 0 <= partition < len(known.partitions):
+        raise unknown_partition(known, partition)
+    indexes = range(len(known.partitions)) if partition is None else [partition]
+    return [record for index in indexes for record in _stored_in(leader_of(cluster, topic, index))]
 
 
 def _stored_in(leader: Partition) -> list[StoredRecord]:
     log = leader.log
-    found = []
+    records_read = []
     for position, header in log.batches(log.log_start_offset):
         if header.is_control:
             continue
         batch = log.store.read(position, header.size)
-        found += [
+        records_read += [
             StoredRecord(leader.topic, leader.index, r.offset, r.timestamp, r.key, r.value, r.headers)
             for r in records(batch)
             if r.offset >= log.log_start_offset
         ]
-    return found
+    return records_read

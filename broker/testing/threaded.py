@@ -3,106 +3,321 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
-from typing import TypeVar, Unpack
+from types import TracebackType
+from typing import Concatenate, TypeVar, Unpack, cast, overload
 
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing import groups
+from kafkaproto.broker.testing.arguments import check_function, check_int, check_seconds
+from kafkaproto.broker.testing.asynchronous import AsyncTestCluster
+from kafkaproto.broker.testing.decorating import P, R, S, decorated
+from kafkaproto.broker.testing.groups import GroupSeen, Wait
 from kafkaproto.broker.testing.handle import Condition, Handle
-from kafkaproto.broker.testing.options import Options, Topics, new_cluster
-from kafkaproto.broker.testing.waiting import JournalWatch
+from kafkaproto.broker.testing.options import (
+    Arguments,
+    Options,
+    Topics,
+    arguments_of,
+    in_python_words,
+    new_cluster,
+)
+from kafkaproto.broker.testing.records import StoredRecord
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.testing.waiting import Watch, end_waits, timed_out
+from kafkaproto.broker.testing.warming import load_now
+
+__tracebackhide__ = is_hidden
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Handle)
 WAIT_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+"""How often a call that waits for the broker's thread checks that the thread has not ended."""
 
 
 class ClockHandle:
-    """The cluster's clock, from any thread."""
+    """The cluster's clock, usable from any thread."""
 
     def __init__(self, owner: TestCluster) -> None:
         self._owner = owner
 
+    def __repr__(self) -> str:
+        return repr(self._owner.state.clock) if self._owner.has_started else "<clock of a cluster that is not started>"
+
     def now_ms(self) -> int:
+        """Return the time of the cluster's clock in milliseconds since the epoch."""
         return self._owner.state.clock.now_ms()
 
     def advance(self, delta_ms: int) -> None:
-        """Let `delta_ms` pass at once: throttles, long polls, sessions and elections fire at their exact times; returns when all is done."""
+        """Let `delta_ms` milliseconds pass at once: throttles, long polls and session timeouts end at their exact times.
+
+        Returns when the consequences are complete. Raises TypeError on the system clock and ValueError for a negative time.
+        """
+        check_int("delta_ms", delta_ms, 0, example=30_000)
         self._owner.wait(self._owner.server.loop.advance(delta_ms))
 
 
-async def _thread_id() -> int:
-    return threading.get_ident()
-
-
 class TestCluster(Handle):
-    """Made by `cluster()`. Methods may be called from any thread, and from the conditions of `wait_for`."""
+    """A cluster in a thread, made by `cluster()`. Methods may be called from any thread, and from the conditions of `wait_for`.
+
+    It runs from `start` to `stop`, in a `with` block, or during each call of a function that it decorates. `async with` runs the same
+    cluster in the running event loop instead and gives an `AsyncTestCluster`.
+    """
 
     __test__ = False  # pytest: not a test class
 
-    def __init__(self, server: Server, topics: Topics, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(server, topics)
+    def __init__(self, arguments: Arguments) -> None:
+        super().__init__(arguments)
         self.clock = ClockHandle(self)
-        self._loop = loop
-        self._thread_id = self.wait(_thread_id())
+        """The cluster's clock: `clock.advance(30_000)` lets 30 seconds pass at once."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._asynchronous: AsyncTestCluster | None = None
+        self._starting = threading.Lock()
+        """Held while the cluster starts or stops, which any thread may do."""
+
+    # ---- start and stop --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> TestCluster:
+        """Start the cluster and return it. After `stop` it can start again, as a new cluster unless it has a data directory.
+
+        Raises RuntimeError if the cluster runs already, ConfigError or ValueError for invalid arguments, KafkaError for an invalid topic.
+        """
+        with self._starting:
+            self._start()
+        return self
+
+    def _start(self) -> None:
+        if self._running:
+            raise RuntimeError("the cluster runs already; call stop() first")
+        with in_python_words():
+            state = new_cluster(self._arguments)
+            load_now()
+            _ = state.apis
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="kafkaproto", daemon=True)
+            self._thread.start()
+            try:
+                self._server = self.wait(self._serve(state))
+                self._running, self._process_id = True, os.getpid()
+                self.create_topics()
+            except BaseException:
+                self._end()
+                raise
+
+    async def _serve(self, state: Cluster) -> Server:
+        server = Server(state, self._arguments.host, self._arguments.port, trace=self._arguments.options.get("trace"))
+        await server.start()
+        return server
+
+    def stop(self) -> None:
+        """Stop the cluster: close connections and listeners, and raise RuntimeError in each `wait_for...`. Does nothing if it does not run."""
+        self._refuse_in_fork()
+        self._refuse_in_condition()
+        with self._starting:
+            if self._running:
+                self._end()
+
+    def _refuse_in_condition(self) -> None:
+        """Raise RuntimeError if called in the broker's own thread, which would wait for itself forever."""
+        if self._thread is threading.current_thread():
+            raise RuntimeError(
+                "a condition of wait_for runs inside the broker: it can read the cluster, but not stop it or wait"
+            )
+
+    def _end(self) -> None:
+        assert self._loop is not None
+        assert self._thread is not None
+        try:
+            if self._running:
+                self.wait(self._stop_serving())
+        finally:
+            self._running = False
+            try:
+                self.wait(_finish_calls())
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join()
+                self._loop.close()
+
+    async def _stop_serving(self) -> None:
+        end_waits(self.state.events)
+        try:
+            await self.server.stop()
+        finally:
+            self._running = False
+            end_waits(self.state.events)  # those that began meanwhile
+
+    def __enter__(self) -> TestCluster:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_in_fork():  # a child that leaves the block leaves the cluster to its parent
+            self.stop()
+
+    async def __aenter__(self) -> AsyncTestCluster:
+        if self._asynchronous is not None and self._asynchronous.is_running:
+            raise RuntimeError("the cluster runs already; make another with cluster()")
+        self._asynchronous = AsyncTestCluster(self._arguments)
+        return await self._asynchronous.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._asynchronous is not None
+        await self._asynchronous.stop()
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[C, P], R]) -> Callable[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[S, C, P], R]) -> Callable[Concatenate[S, P], R]: ...
+    @overload
+    def __call__(self, function: Callable[..., R]) -> Callable[..., R]: ...
+    def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
+        """Decorate a function or coroutine function: each call has a new cluster, passed as its parameter `kafka` if it has one.
+
+        The decorated function is called without that parameter. A type checker checks the other arguments if `kafka` is the first
+        parameter, or the second as in methods. Raises TypeError for classes and generators.
+        """
+        return decorated(function, lambda: TestCluster(self._arguments), lambda: AsyncTestCluster(self._arguments))
+
+    # ---- into the broker's loop --------------------------------------------------------------------------------------------------
 
     def wait(self, coroutine: Coroutine[object, object, T]) -> T:
-        """Run a coroutine of the broker in its loop and wait for it. Raises RuntimeError once the cluster has been stopped."""
-        if self._loop.is_closed():
+        """Run a coroutine in the broker's loop, wait for it and return its result. Raises RuntimeError unless the cluster runs."""
+        loop, thread = self._loop, self._thread
+        try:
+            self._refuse_in_fork()
+            self._refuse_in_condition()
+            if loop is None or thread is None or not thread.is_alive():
+                self._running_server()
+                raise _stopped()
+            try:
+                future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+            except RuntimeError:  # the loop is closed
+                raise _stopped() from None
+        except BaseException:
             coroutine.close()
-            raise RuntimeError("the cluster is stopped: use it inside its `with` block")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+            raise
+        while True:
+            try:
+                return future.result(_LOOK_SECONDS)
+            except TimeoutError:
+                if future.done():  # the coroutine itself may raise TimeoutError
+                    return future.result()
+                if not thread.is_alive():  # the loop ended before it came to the coroutine
+                    coroutine.close()
+                    raise _stopped() from None
 
     def _run(self, action: Callable[[], T]) -> T:
-        if threading.get_ident() == self._thread_id:
-            # From a condition of `wait_for`, which is looked at in the broker's own loop: waiting for it would wait for ever.
-            return self.server.loop.call(action)
+        server = self._running_server()
+        if self._thread is threading.current_thread():
+            # A condition of `wait_for` runs in the broker's own thread, which cannot wait for itself.
+            return server.loop.call(action)
 
         async def act() -> T:
-            result = self.server.loop.call(action)
-            await self.server.settled()
+            self._running_server()  # it may have stopped since the call
+            result = server.loop.call(action)
+            await server.settled()
             return result
 
-        return self.wait(act())
+        with without_frames_of_the_broker():
+            return self.wait(act())
+
+    # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
     def wait_for(self, condition: Condition, timeout_s: float = WAIT_SECONDS) -> object:
-        """Wait until `condition(journal)` is true and return what it returned; looked at after every entry, so no test sleeps.
+        """Wait until `condition(journal)` is true and return what it returned. The condition is checked after every event, so no test sleeps.
 
         Raises what the condition raises, and TimeoutError with the last requests in its text.
         """
+        check_function("condition", condition)
         journal = self.state.journal
-        found: Future[object] = Future()
+        return self._wait(lambda: condition(journal) or None, lambda: "nothing fulfilled the condition", timeout_s)
 
-        def look() -> None:
-            if found.done():
-                return
-            try:
-                if value := condition(journal):
-                    found.set_result(value)
-            except Exception as error:  # noqa: BLE001 - raised to the one who waits
-                found.set_exception(error)
+    def wait_for_group(
+        self,
+        group_id: str,
+        members: int | None = None,
+        state: str | None = None,
+        timeout_s: float = WAIT_SECONDS,
+    ) -> GroupSeen:
+        """Wait until a group has `members` members and the state `state`, such as "Stable", and return it. None stands for any.
 
-        watch = JournalWatch(look)
+        Raises TypeError or ValueError for impossible arguments, and TimeoutError.
+        """
+        return cast(GroupSeen, self._wait_state(groups.for_group(group_id, members, state), timeout_s))
+
+    def wait_for_records(
+        self, topic: str, count: int, partition: int | None = None, timeout_s: float = WAIT_SECONDS
+    ) -> list[StoredRecord]:
+        """Wait until a topic, or one partition, has at least `count` records, and return all of them. Raises TimeoutError."""
+        return cast(list[StoredRecord], self._wait_state(groups.for_records(topic, count, partition), timeout_s))
+
+    def _wait_state(self, wait: Wait, timeout_s: float) -> object:
+        state = self.state
+        return self._wait(lambda: wait.reached(state), lambda: wait.describe(state), timeout_s)
+
+    def _wait(self, condition: Callable[[], object | None], describe: Callable[[], str], timeout_s: float) -> object:
+        check_seconds("timeout_s", timeout_s)
+        self._refuse_in_condition()
+        fulfilled: Future[object] = Future()
+        watch = Watch(condition, fulfilled)
+
+        events = self.state.events
 
         def begin() -> None:
-            self.state.events.attach(watch)
-            look()
+            self._running_server()
+            events.attach(watch)
+            watch.look()
 
         self._run(begin)
         try:
-            return found.result(timeout_s)
+            return fulfilled.result(timeout_s)
         except TimeoutError:
-            if found.done():
+            if fulfilled.done():
                 raise
-            raise TimeoutError(
-                f"nothing fulfilled the condition within {timeout_s} s; last requests:\n{self.explain()}"
-            ) from None
+            raise timed_out(timeout_s, self._run(describe), self.explain()) from None
         finally:
-            self._run(lambda: self.state.events.detach(watch))
+            self._detach(watch, events)
+
+    def _detach(self, watch: Watch, events: Events) -> None:
+        """Detach an observer in the broker's thread, and wait until that is done or the thread has ended, because the cluster stops."""
+        loop, thread, detached = self._loop, self._thread, threading.Event()
+        assert loop is not None
+        assert thread is not None
+
+        def detach() -> None:
+            events.detach(watch)
+            detached.set()
+
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(detach)
+        while not detached.wait(0.05) and thread.is_alive():
+            pass
 
 
-@contextmanager
+async def _finish_calls() -> None:
+    """Wait until the calls of other threads that reached the loop have their results."""
+    calls = asyncio.all_tasks() - {asyncio.current_task()}
+    if calls:
+        await asyncio.wait(calls, timeout=1)
+        await asyncio.sleep(0)
+
+
+def _stopped() -> RuntimeError:
+    return RuntimeError("the cluster is stopped: it stopped during the call")
+
+
 def cluster(
     brokers: int = 1,
     topics: Topics | None = None,
@@ -111,32 +326,11 @@ def cluster(
     host: str = "127.0.0.1",
     port: int = 0,
     **options: Unpack[Options],
-) -> Iterator[TestCluster]:
-    """A running cluster in a thread.
+) -> TestCluster:
+    """Return a cluster that runs in a thread. Use it in `with`, with `start()` and `stop()`, in `async with`, or as a decorator.
 
-    topics: name to partitions, or to the arguments of `create_topic`. config: Kafka's broker settings, `1.broker.rack` for one broker.
-    options, see `Options`: clock "jump" (wall time that `clock.advance` moves on), "manual" (stands still) or "system"; semantics, …
-    Raises ConfigError, ValueError.
+    topics: maps names to numbers of partitions, or to the arguments of `create_topic`. config: maps Kafka's broker settings to values;
+    `1.broker.rack` is for broker 1 only. host, port: where broker 0 listens; the others take the ports after it, 0 picks free ports.
+    options: see `Options`. Raises TypeError or ValueError for invalid arguments; settings are checked when the cluster starts.
     """
-    state = new_cluster(brokers, config, options)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="kafkaproto", daemon=True)
-    thread.start()
-
-    async def start() -> Server:
-        server = Server(state, host, port, trace=options.get("trace"))
-        await server.start()
-        return server
-
-    try:
-        server = asyncio.run_coroutine_threadsafe(start(), loop).result()
-        try:
-            made = TestCluster(server, topics or {}, loop)
-            made.create_topics()
-            yield made
-        finally:
-            asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+    return TestCluster(arguments_of(brokers, topics, config, host, port, options))

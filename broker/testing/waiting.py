@@ -1,30 +1,102 @@
-"""Waiting for a condition on the journal without sleeping: it is looked at after every entry."""
+"""Waiting without sleeping: a condition is checked after every event that can make it true."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from kafkaproto.broker.runtime.events import Observer
+from kafkaproto.broker.runtime.events import Events, Observer
+from kafkaproto.broker.testing.tracebacks import is_hidden
+
+__tracebackhide__ = is_hidden
 
 
-class JournalWatch(Observer):
-    """Calls `look` after each event that the journal has taken down. Attach it after the journal."""
+MOST_CHECKS = 10
+"""The number of checks in a row, each caused by the previous one, after which a condition counts as one that changes the cluster.
 
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
+A condition that only reads can also cause a check, because timers that are due run when it calls a method. It does not do so repeatedly.
+"""
 
-    def response_ready(self, *_: Any, **__: Any) -> None:
-        self._look()
 
-    def request_unanswered(self, *_: Any, **__: Any) -> None:
-        self._look()
+class Settable(Protocol):
+    """A future of asyncio or of concurrent.futures."""
 
-    def throttled(self, *_: Any, **__: Any) -> None:
-        self._look()
+    def done(self) -> bool: ...
 
-    def throttle_ended(self, *_: Any, **__: Any) -> None:
-        self._look()
+    def set_result(self, result: Any, /) -> object: ...
 
-    def noted(self, *_: Any, **__: Any) -> None:
-        self._look()
+    def set_exception(self, error: Any, /) -> object: ...
+
+
+class Watch(Observer):
+    """An observer that checks a condition and passes its first result other than None, or the exception that it raises, to `future`.
+
+    The condition is checked when `look` is called and after every request, throttle, change of a group, append and journal event. Attach
+    it after the journal.
+    """
+
+    def __init__(self, condition: Callable[[], object | None], future: Settable) -> None:
+        self._condition = condition
+        self._future = future
+        self._is_checking = False
+        self._must_repeat = False
+
+    def look(self, *_: Any, **__: Any) -> None:
+        """Check the condition now, or once more after the current check if the condition itself caused this call."""
+        if self._is_checking:
+            self._must_repeat = True
+            return
+        if self._future.done():
+            return
+        self._is_checking = True
+        try:
+            self._check()
+        except Exception as error:  # noqa: BLE001 - raised to the waiting test
+            self.end(error)
+        finally:
+            self._is_checking = False
+
+    def _check(self) -> None:
+        """Check the condition until a check causes no other."""
+        for _ in range(MOST_CHECKS):
+            self._must_repeat = False
+            result = self._condition()
+            if self._future.done():
+                return
+            if result is not None:
+                self._future.set_result(result)
+                return
+            if not self._must_repeat:
+                return
+        raise RuntimeError(
+            f"the condition of wait_for changed the cluster in each of {MOST_CHECKS} checks, and each change causes another check; "
+            "change the cluster before wait_for, and only read it in the condition"
+        )
+
+    def end(self, error: Exception) -> None:
+        """Stop checking the condition and raise `error` to the waiting test, unless the condition was fulfilled already."""
+        if not self._future.done():
+            self._future.set_exception(error)
+
+    response_ready = look
+    request_unanswered = look
+    throttled = look
+    throttle_ended = look
+    group_changed = look
+    offsets_moved = look
+    topic_changed = look
+    noted = look
+
+
+def end_waits(events: Events) -> None:
+    """Raise RuntimeError in all `wait_for...` calls in progress, because the cluster stops."""
+    for watch in events.observers:
+        if isinstance(watch, Watch):
+            watch.end(
+                RuntimeError("the cluster is stopped: it stopped while the test waited; call stop() after the wait")
+            )
+
+
+def timed_out(timeout_s: float, instead: str, requests: str) -> TimeoutError:
+    """Return the error for a wait that timed out. instead: the current state as text. requests: the last requests, one per line."""
+    return TimeoutError(f"{instead} within {timeout_s} s; last requests:\n{requests or '(none)'}")

@@ -1,4 +1,4 @@
-"""Requests without content: texts, bytes and arrays are empty, numbers are random."""
+"""Requests without content: empty strings, bytes and arrays, and random numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ UUID_BYTES = 16
 
 
 def bare(layout: Message[Any], random: Random) -> Any:
-    """Return an object whose fields of this layout have values without content; all others keep their defaults."""
+    """Return a message object whose texts, bytes and arrays are empty, and whose numbers are random.
+
+    Only fields of this layout are set; all others keep their defaults.
+    """
     return layout.cls(**{name: _value(wire_type, random) for name, wire_type in layout.fields})
 
 
@@ -33,11 +36,11 @@ def _value(wire_type: WireType, random: Random) -> Any:
             return bare(wire_type, random)
         case NullableStruct():
             return bare(wire_type.struct, random)
-    raise TypeError(f"no value for {wire_type}")
+    raise TypeError(f"no value can be made for the wire type {wire_type}")
 
 
 def _number(wire_type: FixedWidth, random: Random) -> Any:
-    """Return a limit of the type, a number beside one, or a small number."""
+    """Return a random boolean, float or uuid, or an integer: the type's lowest or highest, one next to these, or a small one."""
     if wire_type is Bool:
         return random.random() < 0.5
     if wire_type is Float64:

@@ -1,6 +1,6 @@
-"""The card: every conformance test with the rules that it proves, its outcome for each subject, and how long it took.
+"""The card: a table of the conformance tests and their rules, with outcome and duration on each cluster under test (subject).
 
-A pytest plugin: `-p kafkaproto.conformance.card` prints it after the run.
+A pytest plugin: `-p kafkaproto.conformance.card` prints the table after the run.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """Where a test stands on the card: its row, and the subject of its column."""
+    """The cell of a test on the card. name: the row. subject: the column, which is the name of the cluster under test."""
 
     name: str
     subject: str
 
 
 class Card:
-    """Keeps outcome and seconds of each test by subject."""
+    """Collects outcome and duration in seconds of each test, by cluster under test."""
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
-        """By node id."""
+        """Maps the node id of a test to its cell on the card."""
         self.rows: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
         self.rules: dict[str, str] = {}
         self.reasons: list[str] = []
@@ -46,7 +46,7 @@ class Card:
         name, subject = self.places[report.nodeid]
         outcome = "error" if report.failed and report.when != "call" else report.outcome
         if subject in self.rows[name] and self.rows[name][subject][0] != "passed":
-            return  # a teardown says nothing better
+            return  # a passing teardown must not replace a failure
         self.rows[name][subject] = outcome, report.duration
         if report.skipped and isinstance(report.longrepr, tuple):
             self.reasons.append(f"{name} [{subject}]: {report.longrepr[2].removeprefix('Skipped: ')}")
@@ -57,9 +57,9 @@ class Card:
             terminalreporter.write(f"\n{self.text()}\n\n")
 
     def text(self) -> str:
-        """The card as a table."""
+        """Return the card as a Markdown table."""
         subjects = list(dict.fromkeys(subject for row in self.rows.values() for subject in row))
-        lines = ["| rules | what | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
+        lines = ["| rules | test | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
         for name, row in self.rows.items():
             rules, what = self.rules[name], name.removeprefix("test_").replace("_", " ")
             cells = [f"{MARKS[row[s][0]]} {row[s][1]:.1f} s" if s in row else "" for s in subjects]
@@ -72,7 +72,7 @@ class Card:
 
 
 def place_of(item: pytest.Item) -> Place:
-    """Return the place of a test: ``test_x[real-3]`` is "test_x [3]" of the subject "real"."""
+    """Return the cell of a test on the card: ``test_x[real-3]`` has the row "test_x [3]" and the column "real"."""
     base, _, inside = item.name.partition("[")
     words = inside.rstrip("]")
     kind = item.callspec.params.get("running_cluster") if isinstance(item, pytest.Function) and words else None

@@ -1,7 +1,7 @@
-"""A raw client: one connection whose requests are built with the codec. It retries nothing and hides nothing.
+"""A raw client: one connection whose requests are built with the codec. It never retries and never hides an error.
 
-`SocketConnection` has a blocking socket. Other connections need none, for example one into a broker in the same process. Must never know
-which clock the broker has: a `subject.Subject` waits for responses.
+`SocketConnection` uses a blocking socket. Other connections need none, for example one to a broker in the same process. This module does not
+depend on the broker's clock: a `subject.Subject` waits for responses.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ CONNECT_SECONDS = 10.0
 
 
 class Closed(Exception):
-    """The broker closed the connection where an answer was expected."""
+    """Raised if the broker closed the connection instead of sending a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. elapsed_ms: since its request was sent, in the subject's time. data: the frame without its length."""
+    """A response with its arrival time.
+
+    elapsed_ms: time since its request was sent, on the clock of the cluster under test. data: the frame without its length prefix.
+    """
 
     message: Any
     correlation_id: int
@@ -33,27 +36,38 @@ class Answer:
 
 
 class Connection(ABC):
-    """One connection to one broker. `frame` builds requests; `take` waits for a frame, `decode` reads it."""
+    """One connection to one broker. `frame` encodes requests, `take` waits for a response frame, `decode` decodes it."""
 
     def __init__(self, client_id: str | None) -> None:
         self.client_id = client_id
-        self._client = Client(client_id, in_order=False)  # the tests judge the order
+        self._client = Client(client_id, in_order=False)  # the tests check the order themselves
         self._sent_ms: dict[int, float] = {}
         self.received = bytearray()
-        """What came and is no whole frame yet: `receive` appends to it, `take` cuts frames off."""
+        """Received bytes that are not a whole frame yet: `receive` appends to them, `take` removes frames."""
+
+    def sent_ms(self, correlation_id: int) -> float:
+        """Return when a request was sent that is not answered yet, in ms on the clock of the cluster under test."""
+        return self._sent_ms[correlation_id]
 
     @property
     def sent(self) -> dict[int, tuple[int, int]]:
-        """The requests that have no response yet: correlation id to (API key, version)."""
+        """Return the requests without a response yet: correlation id to (API key, version)."""
         return self._client.sent
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
-        """Return the bytes of the next request, length first. A response is expected, also to a Produce with acks=0."""
+        """Return the bytes of the next request, including the length. now_ms: its send time, from which `Answer.elapsed_ms` is counted.
+
+        The connection then expects a response, even to a Produce request with acks=0.
+        """
+        self.check(key_of(request), version)
         correlation_id = self._client.next_id
         data = self._client.send(request, version)
         self.sent[correlation_id] = key_of(request), version
         self._sent_ms[correlation_id] = now_ms
         return data
+
+    def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
+        """Raise an exception if this connection must not send requests of API `key` in this version. Called before each request."""
 
     @abstractmethod
     def send_bytes(self, data: bytes) -> None: ...
@@ -64,32 +78,38 @@ class Connection(ABC):
     @property
     @abstractmethod
     def ended(self) -> bool:
-        """Whether the broker has closed the connection."""
+        """Return whether the broker has closed the connection."""
 
     @abstractmethod
     def receive(self, seconds: float) -> bool:
-        """Append bytes of the broker to `received`, or note its end. Returns whether anything came within `seconds`."""
+        """Wait at most `seconds` until bytes arrive or the broker closes the connection. Returns whether one of these happened.
+
+        Appends the bytes to `received`. `ended` is True once the broker closed the connection.
+        """
 
     def take(self, seconds: float) -> tuple[int, bytes] | None:
-        """Return the next frame as (correlation id, frame without length), None if it does not come within `seconds`.
+        """Return the next frame as (correlation id, frame without length), or None if it does not arrive within `seconds`.
 
-        Raises Closed, and DecodeError for bytes that are no response.
+        Raises Closed, and DecodeError for bytes that are not a response.
         """
         while (data := take_frame(self.received)) is None:
             if self.ended:
-                raise Closed(f"closed with {len(self.received)} bytes of an answer received")
+                raise Closed(f"the broker closed the connection after {len(self.received)} bytes of a response")
             if not self.receive(seconds):
                 return None
         return correlation_id_of(data), data
 
     def decode(self, correlation_id: int, data: bytes, now_ms: float) -> Answer:
-        """Read a frame (X-1). Raises DecodeError, also for bytes behind the message, and UnexpectedResponse."""
+        """Decode a response frame, given without its length, that arrived at `now_ms` (X-1).
+
+        Raises UnexpectedResponse, and DecodeError, also if bytes are left after the message.
+        """
         message = self._client.read(data).message
         return Answer(message, correlation_id, now_ms - self._sent_ms.pop(correlation_id), data)
 
 
 class SocketConnection(Connection):
-    """A blocking socket. address: this machine's address that it comes from."""
+    """A connection over a blocking socket. address: the local address to connect from."""
 
     def __init__(self, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
         super().__init__(client_id)
@@ -106,7 +126,7 @@ class SocketConnection(Connection):
         self.socket.sendall(data)
 
     def receive(self, seconds: float) -> bool:
-        waiting = select.poll()  # not select(), which knows no descriptor above 1023
+        waiting = select.poll()  # select() supports no descriptor above 1023
         waiting.register(self.socket, select.POLLIN)
         if not waiting.poll(seconds * 1000):
             return False

@@ -1,37 +1,112 @@
-"""A cluster that we did not start: where its brokers are, and whether it has the settings that a test needs."""
+"""Clusters that the suite did not start: finds their brokers, and checks that they have the settings that a test needs."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.client import Closed
-from kafkaproto.conformance.subject import WallClock, settings_of
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.client import Closed, Connection, SocketConnection
+from kafkaproto.conformance.needs import Needs, missing
+from kafkaproto.conformance.served import NotServed, Served, release_of, restricted, unsupported_settings
+from kafkaproto.conformance.subject import WallClock
 from kafkaproto.errors import ProtocolError
+from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
-from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.releases import Ranges
 
-BROKER = 4
+METADATA_VERSION = 1
 DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
-RACKS = {0: "r0", 1: "r1", 2: "r2"}
-"""The brokers that the tests talk to, and their racks."""
+
+
+@contextmanager
+def skip_if_not_served() -> Iterator[None]:
+    """Skip the test, naming the version, if the block raises NotServed."""
+    try:
+        yield
+    except NotServed as error:
+        pytest.skip(f"not prepared: needs {error}")
+
+
+class ForeignConnection(SocketConnection):
+    """A connection that skips the test at a request in a version that the broker does not serve."""
+
+    def __init__(self, served: Served, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
+        super().__init__(host, port, client_id, address)
+        self._served = served
+
+    def check(self, key: int, version: int) -> None:
+        with skip_if_not_served():
+            self._served.check(key, version)
 
 
 class Foreign(WallClock):
-    """A broker at an address that we know nothing else of."""
+    """A cluster of which only the brokers' addresses are known."""
 
     takes_settings = True
-    """Whether the brokers can be started with the settings of a profile; if not, they have those of "default"."""
+    """Whether the brokers can be started with the settings of a profile. If False, only the settings of profile "default" are available."""
 
     def __init__(self, bootstrap: list[tuple[str, int]], semantics: str, name: str = "foreign") -> None:
         super().__init__()
         self.name, self.semantics, self.bootstrap = name, semantics, bootstrap
+        self._served: dict[int, Served] = {}
+
+    def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
+        """Open a connection that the caller closes. Skips the test if there is no such broker.
+
+        A request in a version that the broker does not serve skips the test. A test that sends such a request on purpose sends its bytes.
+        """
+        self.need_broker(broker_id)
+        return ForeignConnection(self._served_by(broker_id), *self.bootstrap[broker_id], client_id, address)
+
+    def _served_by(self, broker_id: int) -> Served:
+        """Return the versions that a broker serves. If it does not respond to ApiVersions, the result counts every version as served."""
+        if broker_id not in self._served:
+            self._served[broker_id] = Served(self._offered_by(broker_id))
+        return self._served[broker_id]
+
+    def _offered_by(self, broker_id: int) -> Ranges | None:
+        with closing(super().open(broker_id)) as connection, suppress(OSError, Closed, ProtocolError, AssertionError):
+            response = self.ask(connection, ApiVersionsRequest(), 0)
+            if response.error_code == 0:
+                return {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        return None
+
+    def version(self, key: int, preferred: int, lowest: int = 0) -> int:
+        with skip_if_not_served():
+            return self._served_by(0).closest(key, preferred, lowest)
+
+    def served(self, key: int, versions: Iterable[int]) -> list[int]:
+        listed, served = list(versions), self._served_by(0)
+        if not (chosen := [version for version in listed if served.serves(key, version)]):
+            with skip_if_not_served():
+                served.check(key, listed[-1])
+        return chosen
+
+    def offered(self) -> Ranges:
+        """Return the versions that the cluster offers if a release of Kafka offers them too, else those of Kafka 3.9."""
+        ranges = self._served_by(0).offered
+        return super().offered() if ranges is None or release_of(ranges) is None else restricted(ranges)
+
+    def need_topic_settings(self, settings: Mapping[str, str]) -> None:
+        """Skip the test if the release of the cluster rejects a topic with these settings."""
+        release = release_of(self._served_by(0).offered)
+        if release and (lacks := unsupported_settings(release, settings)):
+            pytest.skip(f"not prepared: needs {', '.join(lacks)}")
+
+    def need_broker(self, broker_id: int) -> None:
+        """Skip the test if there is no such broker."""
+        count = len(self.bootstrap)
+        if broker_id >= count:
+            brokers = "1 broker" if count == 1 else f"{count} brokers"
+            pytest.skip(f"not prepared: needs a broker with the id {broker_id} (the cluster has {brokers})")
 
     def _no_control(self) -> None:
-        pytest.skip("not prepared: needs control over the brokers, which an address alone does not give")
+        pytest.skip("not prepared: needs control over the brokers, which a bootstrap address does not provide")
 
     def stop_broker(self, broker_id: int) -> None:
         self._no_control()
@@ -46,22 +121,25 @@ class Foreign(WallClock):
         self._no_control()
 
     def restore(self) -> None:
-        """We stopped nothing."""
+        """Do nothing: the suite cannot stop brokers of a foreign cluster."""
 
     def stop(self) -> None:
-        """Delete the topics of the tests, as far as the brokers allow it. The cluster itself is not ours to stop."""
+        """Delete the topics of the tests, as far as the brokers allow it. The cluster keeps running."""
         request = DeleteTopicsRequest(topic_names=self.names, timeout_ms=DELETE_WITHIN_MS)
-        for broker_id in range(len(self.bootstrap)):  # only the controller deletes, unless the others forward
-            with suppress(OSError, Closed, ProtocolError, AssertionError):
-                self.ask_once(request, DELETE_VERSION, broker_id)
+        for broker_id in range(
+            len(self.bootstrap)
+        ):  # only the controller deletes topics, unless other brokers forward the request
+            with suppress(OSError, Closed, ProtocolError, AssertionError, pytest.skip.Exception):
+                version = self.version(ApiKey.DELETE_TOPICS, DELETE_VERSION)
+                self.ask_once(request, version, broker_id)
 
 
 class NoCluster(Exception):
-    """No cluster can be tested at an address; the message is one line that says why."""
+    """Raised if no cluster can be tested at an address. The message is one line that gives the reason."""
 
 
 def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
-    """Return where the brokers of a cluster are, by id. One of the addresses must answer. Raises NoCluster."""
+    """Return the addresses of a cluster's brokers, ordered by id. At least one given address must respond. Raises NoCluster."""
     reasons = []
     for host, port in addresses:
         try:
@@ -76,18 +154,19 @@ def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[s
 
 
 def metadata_of(address: tuple[str, int], semantics: str) -> Any:
-    """Ask the broker at one address for Metadata. Raises NoCluster."""
+    """Return the Metadata response of the broker at an address. Raises NoCluster."""
     place = f"{address[0]}:{address[1]}"
     try:
-        return Foreign([address], semantics).ask_once(MetadataRequest([]), 1)
+        with closing(SocketConnection(*address, "conformance")) as connection:
+            return Foreign([address], semantics).ask(connection, MetadataRequest([]), METADATA_VERSION)
     except ProtocolError as error:
-        raise NoCluster(f"{place} is no Kafka broker: {error}") from None
+        raise NoCluster(f"{place} is not a Kafka broker: {error}") from None
     except (OSError, OverflowError, UnicodeError, Closed, AssertionError) as error:
-        raise NoCluster(f"no broker answers at {place}: {error}") from None
+        raise NoCluster(f"no broker responds at {place}: {error}") from None
 
 
 def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
-    """Raise NoCluster if a broker does not answer at the address that the cluster advertises for it."""
+    """Check that every broker responds at its advertised address. Raises NoCluster."""
     for host, port in brokers:
         try:
             metadata_of((host, port), semantics)
@@ -95,26 +174,10 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
             raise NoCluster(f"the cluster advertises {host}:{port}, but {error}") from None
 
 
-def check_profile(subject: Foreign, profile: str) -> None:
-    """Skips the test, naming the settings, unless the cluster has those of the profile."""
-    if not subject.takes_settings:
-        if profile != "default":
-            pytest.skip(f"not prepared: needs the profile {profile}, and this broker takes no settings")
-        return
-    racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), 1).brokers}
-    if racks.keys() != RACKS.keys():
-        pytest.skip(f"not prepared: needs three brokers with the ids 0, 1 and 2; there are {sorted(racks)}")
-    missing = [f"broker.rack={rack} of broker {broker}" for broker, rack in RACKS.items() if racks[broker] != rack]
-    missing += [f"{key}={value}" for key, value in differing(subject, settings_of(profile)).items()]
-    if missing:
-        pytest.skip(f"not prepared: needs {', '.join(missing)}")
-
-
-def differing(subject: Foreign, wanted: dict[str, str]) -> dict[str, str]:
-    """Of the wanted settings those that the first broker has not."""
-    connection = subject.connect()
-    request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", list(wanted))])
-    [found] = subject.ask(connection, request, 2).results
-    assert found.error_code == 0, (found.error_code, found.error_message)
-    current = {config.name: config.value for config in found.configs}
-    return {key: value for key, value in wanted.items() if current.get(key) != value}
+def check(subject: Foreign, profile: str, needs: Needs) -> None:
+    """Skip the test, naming the unmet needs, unless the cluster meets all of them. profile: that of the test's module."""
+    if subject.takes_settings:
+        if lacks := missing(subject, needs):
+            pytest.skip(f"not prepared: needs {', '.join(lacks)}")
+    elif profile != "default":
+        pytest.skip(f"not prepared: needs the profile {profile}, and this broker cannot be started with settings")

@@ -1,4 +1,4 @@
-"""The APIs and versions that Apache Kafka 3.9 offers, as far as this project serves them."""
+"""The APIs and versions of Apache Kafka 3.9, restricted to the APIs that this project serves."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ OFFERED_BY_3_9 = {
     14: (0, 5), 15: (0, 5), 16: (0, 5), 18: (0, 4), 19: (0, 7), 20: (0, 6), 21: (0, 2), 22: (0, 5), 23: (0, 4),
     32: (0, 4), 37: (0, 3), 43: (0, 2), 44: (0, 1), 45: (0, 0), 46: (0, 0), 48: (0, 1), 49: (0, 1), 60: (0, 1),
 }  # fmt: skip
-"""Of a release 3.9, the APIs that this project serves today (M-10)."""
+"""Maps an API key to the lowest and highest version that Kafka 3.9 offers, for the APIs that this project serves (M-10)."""

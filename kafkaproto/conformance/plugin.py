@@ -1,7 +1,7 @@
 """The suite's pytest plugin: the options, the fixture `subject`, and one running cluster of each kind at a time.
 
-A test module names its profile with `PROFILE = "small"`; without one it is "default". Whoever runs the suite on clusters that it starts
-itself implements `pytest_conformance_kinds`.
+A test module names its profile with `PROFILE = "small"`; the default is "default". A test suite that starts its own clusters
+implements the hook `pytest_conformance_kinds`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.foreign import Foreign, brokers_at, check_profile
+from kafkaproto.conformance import needs
+from kafkaproto.conformance.foreign import Foreign, brokers_at, check
+from kafkaproto.conformance.semantics import AUTO, KAFKA, KIP, semantics_of
 from kafkaproto.conformance.subject import Subject
 
 FOLDER = Path(__file__).resolve().parent
-MARKER = "rule(*numbers): the rules of RULES.md that the test proves"
+MARKER = "rule(*numbers): the rules that the test proves (docs/rules of the repository)"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of cluster that a run starts. start: takes the name of a profile. marks: of every test of this kind."""
+    """A kind of cluster that a test run starts. start: a function of a profile's name that starts a cluster and returns it.
+
+    marks: pytest marks that are added to every test on clusters of this kind.
+    """
 
     name: str
     start: Callable[[str], Subject]
@@ -30,7 +35,7 @@ class Kind:
 
 
 class Hooks:
-    """The hooks that this plugin calls."""
+    """The pytest hooks that this plugin calls."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_conformance_kinds(self, config: pytest.Config) -> Sequence[Kind] | None:
@@ -38,7 +43,7 @@ class Hooks:
 
 
 def modules() -> list[Path]:
-    """Return the test modules of the suite, by name."""
+    """Return the test modules of the suite, sorted by name."""
     return sorted(FOLDER.glob("test_*.py"))
 
 
@@ -51,20 +56,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bootstrap", metavar="HOST:PORT", help="address of one broker of a running cluster")
     group.addoption(
         "--semantics",
-        default="kafka",
-        choices=("kip", "kafka"),
-        help="where the design documents and Kafka itself differ, what to expect (default: kafka)",
+        default=AUTO,
+        choices=(AUTO, KIP, KAFKA),
+        help="expect the behaviour of Kafka's code (kafka) or of its design documents (kip) where they differ (default: auto, ask the cluster)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line("markers", needs.MARKER)
     if address := config.getoption("--bootstrap", None):
         addresses(address)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of one profile together, so that each cluster is started once."""
+    """Group the tests by profile, so that each cluster is started once."""
     places = [i for i, item in enumerate(items) if "running_cluster" in getattr(item, "fixturenames", ())]
     in_order = sorted((items[i] for i in places), key=lambda item: profile_of(item.getparent(pytest.Module)))
     for i, item in zip(places, in_order, strict=True):
@@ -86,19 +92,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def addresses(text: str) -> list[tuple[str, int]]:
-    """Return (host, port) of each `HOST:PORT` between commas. Raises pytest.UsageError."""
-    parts = [one.rpartition(":") for one in text.split(",")]
+    """Return (host, port) for each `HOST:PORT` of a comma-separated list. Raises pytest.UsageError."""
+    parts = [address.rpartition(":") for address in text.split(",")]
     if not all(host and port.isdecimal() for host, _, port in parts):
         raise pytest.UsageError(f"--bootstrap must be HOST:PORT (got {text!r})")
     return [(host.strip("[]"), int(port)) for host, _, port in parts]
 
 
 def foreign(config: pytest.Config, address: str) -> Kind:
-    """Return the kind that is the running cluster at an address."""
+    """Return the kind for the cluster that already runs at an address. Its `start` connects to the cluster and starts nothing."""
     semantics = config.getoption("--semantics")
 
     def start(_profile: str) -> Subject:
-        return Foreign(brokers_at(addresses(address), semantics), semantics)
+        subject = Foreign(brokers_at(addresses(address), semantics), semantics)
+        if semantics == AUTO:
+            subject.semantics = semantics_of(subject)
+        return subject
 
     return Kind(address, start)
 
@@ -110,7 +119,7 @@ def profile_of(module: Any) -> str:
 
 @pytest.fixture(scope="session")
 def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
-    """(kind, profile) to what runs. At most one cluster of a kind runs at a time."""
+    """Yield the running clusters by (kind, profile), and stop them at the end. At most one cluster of a kind runs at a time."""
     running: dict[tuple[str, str], Subject] = {}
     yield running
     for subject in running.values():
@@ -119,21 +128,22 @@ def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
 
 @pytest.fixture(scope="module")
 def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tuple[str, str], Subject]) -> Subject:
-    """A cluster of this kind with the settings of the module's profile."""
+    """Return a running cluster of this kind with the settings of the module's profile."""
     kind: Kind = request.param
     profile = profile_of(request.node)
     if (kind.name, profile) not in _running_clusters:
-        for other in [key for key in _running_clusters if key[0] == kind.name]:
-            _running_clusters.pop(other).stop()
+        for other_key in [key for key in _running_clusters if key[0] == kind.name]:
+            _running_clusters.pop(other_key).stop()
         _running_clusters[kind.name, profile] = kind.start(profile)
     return _running_clusters[kind.name, profile]
 
 
 @pytest.fixture
 def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """The cluster under test."""
+    """Yield the cluster under test, and undo afterwards what the test changed."""
     if isinstance(running_cluster, Foreign):
-        check_profile(running_cluster, profile_of(request.node.getparent(pytest.Module)))
+        profile = profile_of(request.node.getparent(pytest.Module))
+        check(running_cluster, profile, needs.needs_of(request.node, profile))
     yield running_cluster
     running_cluster.close_connections()
     running_cluster.restore()

@@ -1,6 +1,6 @@
-"""What conformance tests begin with: topics that are there on every broker, batches in them, the leader to talk to.
+"""Setup shared by conformance tests: topics that every broker knows, batches in them, connections to leaders.
 
-Beside it what several of them do: hold a follower and play it (N-12), make another replica lead, ask for offsets and epochs.
+It also has shared actions: hold a follower and fetch in its name (N-12), move leadership, list offsets and epochs.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.conformance.client import Connection
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.wire import fetch, flat, produce, produced
+from kafkaproto.conformance.wire import FETCH_VERSION, PRODUCE_VERSION, fetch, flat, produce, produced
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -41,60 +42,82 @@ from kafkaproto.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from kafkaproto.records.compression import Compression
+from kafkaproto.records.entries import read_header
 
-PRODUCE_VERSION = 9
+RECORD_BATCH_VERSION, ZSTD_VERSION = 3, 7
+"""The first Produce versions with record batches of magic 2, and with compression zstd."""
+LEADER_EPOCH_VERSION, TOPIC_ID_VERSION = 7, 10
+"""The first Metadata versions with leader epochs, and with topic ids."""
+LOG_START_VERSION, FETCH_BY_ID_VERSION = 5, 13
+"""The first Fetch versions with the log start offset and with topic ids."""
+FETCH_FIELDS = {"session": 7, "epoch": 9, "rack": 11, "last_epoch": 12}
+"""Maps a parameter of `wire.fetch` to the first version of Fetch requests that has its field."""
 ROUNDS = 400
 PAUSE_MS = 25
 APPEND_WITHIN_MS = 10_000
 LATEST, EARLIEST = -1, -2
 UNTIL_KNOWN_MS = 300
-"""A changed quota holds when every broker has heard of it."""
+"""Time in ms after which every broker surely applies a changed quota."""
 Entity = dict[str, str | None]
-"""Whose quota: "user", "client-id", "ip" to the name, None for the default."""
+"""The entity of a quota: maps "user", "client-id" or "ip" to a name, or to None for the default entity."""
 
 
 def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any:
-    """What the condition says as soon as it is true."""
+    """Call `condition` until it returns a true value, and return this value. Raises AssertionError, naming `what`, if that takes too long."""
     for _ in range(ROUNDS):
-        if found := condition():
-            return found
+        if value := condition():
+            return value
         subject.pass_ms(PAUSE_MS)
-    raise AssertionError(f"it did not come true: {what}")
+    raise AssertionError(f"timed out waiting until {what}")
 
 
 def brokers_known(subject: Subject, broker_id: int) -> set[int]:
-    """The brokers that one of them tells of. Raises OSError when nobody listens."""
+    """Return the ids of the brokers in one broker's Metadata response. Raises OSError if it is unreachable."""
     return {
-        broker.node_id for broker in subject.ask_once(MetadataRequest([]), subject.metadata_version, broker_id).brokers
+        broker.node_id
+        for broker in subject.ask_once(
+            MetadataRequest([]), subject.version(ApiKey.METADATA, subject.metadata_version), broker_id
+        ).brokers
     }
 
 
 class Topic:
-    """A topic of one test. `leader` and `connect` ask the cluster anew, as leaders move."""
+    """A topic of one test. `leader` and `connect` look up the leader on every call, because leaders move."""
 
     def __init__(self, subject: Subject, name: str) -> None:
         self.subject = subject
         self.name = name
 
-    def metadata(self, broker_id: int = 0) -> Any:
-        """The topic's entry in one broker's Metadata response."""
+    def metadata(self, broker_id: int = 0, lowest: int = 0) -> Any:
+        """Return the topic's entry in one broker's Metadata response.
+
+        lowest: the lowest version of the response that has the fields that the caller reads.
+        """
+        version = self.subject.version(ApiKey.METADATA, self.subject.metadata_version, lowest)
         request = MetadataRequest([MetadataRequestTopic(name=self.name)], allow_auto_topic_creation=False)
-        [topic] = self.subject.ask_once(request, self.subject.metadata_version, broker_id).topics
+        [topic] = self.subject.ask_once(request, version, broker_id).topics
         return topic
 
     @property
     def topic_id(self) -> bytes:
-        return bytes(self.metadata().topic_id)
+        return bytes(self.metadata(lowest=TOPIC_ID_VERSION).topic_id)
+
+    @property
+    def leader_epoch(self) -> int:
+        """Return the leader epoch of the first partition."""
+        [partition] = [p for p in self.metadata(lowest=LEADER_EPOCH_VERSION).partitions if p.partition_index == 0]
+        return int(partition.leader_epoch)
 
     def partition(self, index: int = 0, broker_id: int = 0) -> Any:
         return next(p for p in self.metadata(broker_id).partitions if p.partition_index == index)
 
     def leader(self, index: int = 0) -> int:
-        """The broker that leads a partition; waits for one."""
+        """Return the id of the broker that leads a partition. Waits until there is one."""
         for _ in range(ROUNDS):
-            found = self.partition(index)
-            if found.error_code == 0 and found.leader_id >= 0:
-                return int(found.leader_id)
+            partition = self.partition(index)
+            if partition.error_code == 0 and partition.leader_id >= 0:
+                return int(partition.leader_id)
             self.subject.pass_ms(PAUSE_MS)
         raise AssertionError(f"{self.name}-{index} has no leader")
 
@@ -103,15 +126,19 @@ class Topic:
         return [replica for replica in self.partition(index).replica_nodes if replica != leader]
 
     def connect(self, index: int = 0, client_id: str | None = "conformance") -> Connection:
-        """A connection to the leader of a partition."""
+        """Return a connection to the leader of a partition."""
         return self.subject.connect(self.leader(index), client_id)
 
-    def fill(self, *batches: bytes, index: int = 0, acks: int = -1, version: int = PRODUCE_VERSION) -> list[Any]:
-        """Append batches, one request each, as a producer that waits; the answers.
+    def fill(self, *batches: bytes, index: int = 0, acks: int = -1) -> list[Any]:
+        """Append batches, one request each, waiting for each response. Returns the responses.
 
-        A leader of which another broker tells already may not know it yet itself: what it refuses then is sent again.
+        A new leader may not know about its leadership yet although another broker reports it; requests that it rejects for that reason
+        are resent.
         """
         answers: list[Any] = []
+        has_zstd = any(read_header(data).compression == Compression.ZSTD for data in batches)
+        lowest = ZSTD_VERSION if has_zstd else RECORD_BATCH_VERSION
+        version = self.subject.version(ApiKey.PRODUCE, PRODUCE_VERSION, lowest)
         for _ in range(ROUNDS):
             with closing(self.subject.open(self.leader(index))) as connection:
                 for data in batches[len(answers) :]:
@@ -124,7 +151,7 @@ class Topic:
             if len(answers) == len(batches):
                 return answers
             self.subject.pass_ms(PAUSE_MS)
-        raise AssertionError(f"{self.name}-{index}: its leader does not lead")
+        raise AssertionError(f"the leader of {self.name}-{index} keeps answering NOT_LEADER_OR_FOLLOWER")
 
 
 def new_topic(
@@ -134,9 +161,9 @@ def new_topic(
     assignment: dict[int, list[int]] | None = None,
     **configs: str,
 ) -> Topic:
-    """A new topic whose leaders every broker knows; dots of settings are written as underscores.
+    """Create a topic and wait until every broker knows its leaders. Settings are keywords, with dots written as underscores.
 
-    assignment: partition to brokers, the leader first; by default broker 0 has everything, so that one connection is enough.
+    assignment: partition to brokers, leader first. By default broker 0 has every partition, so that one connection is enough.
     """
     name = subject.new_name()
     if assignment is None:
@@ -144,7 +171,7 @@ def new_topic(
     _need(subject, assignment, configs)
     if subject.creates:
         _create(subject, name, assignment, configs)
-    else:  # it is made for who asks
+    else:  # a Metadata request creates the topic
         subject.ask_once(MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=True), 4)
     topic = Topic(subject, name)
     _wait_until_known(topic, assignment)
@@ -152,7 +179,10 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skips the test where the subject cannot make such a topic."""
+    """Skip the test if the subject cannot create a topic with this assignment and these settings."""
+    for brokers in assignment.values():
+        for broker_id in brokers:
+            subject.need_broker(broker_id)
     if not subject.assigns and {broker for brokers in assignment.values() for broker in brokers} != {subject.first_id}:
         pytest.skip("not prepared: needs more than one broker")
     if not subject.creates and configs:
@@ -160,46 +190,57 @@ def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str,
 
 
 def _create(subject: Subject, name: str, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    given = [CreatableReplicaAssignment(index, brokers) for index, brokers in assignment.items()]
+    assignments = [CreatableReplicaAssignment(index, brokers) for index, brokers in assignment.items()]
     count, replication = (-1, -1) if subject.assigns else (len(assignment), 1)
-    settings = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in configs.items()]
-    wanted = CreatableTopic(name, count, replication, given if subject.assigns else [], settings)
+    values = {
+        "retention_ms": "-1",
+        **configs,
+    }  # test records have old timestamps: brokers with frequent retention checks would delete them
+    settings = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in values.items()]
+    topic = CreatableTopic(name, count, replication, assignments if subject.assigns else [], settings)
+    version = subject.version(ApiKey.CREATE_TOPICS, 5)
     for _ in range(ROUNDS):
-        [made] = subject.ask_once(CreateTopicsRequest([wanted], 10_000), 5).topics
-        if made.error_code != ErrorCode.NOT_CONTROLLER:
+        [result] = subject.ask_once(CreateTopicsRequest([topic], 10_000), version).topics
+        if result.error_code != ErrorCode.NOT_CONTROLLER:
             break
         subject.pass_ms(PAUSE_MS)
-    assert made.error_code == 0, (made.error_code, made.error_message)
+    if result.error_code == ErrorCode.INVALID_CONFIG:
+        subject.need_topic_settings({setting.name: setting.value or "" for setting in settings})
+    assert result.error_code == 0, (result.error_code, result.error_message)
 
 
 def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
-    """Every broker tells the leaders, and the leaders answer as leaders (a broker knows of a topic before it opens its log)."""
+    """Wait until every broker reports the leaders, and the leaders respond as leaders.
+
+    A broker knows of a topic before it opens the topic's log.
+    """
     for _ in range(ROUNDS):
-        seen = [topic.metadata(broker_id) for broker_id in range(len(topic.subject.bootstrap))]
+        entries = [topic.metadata(broker_id) for broker_id in range(len(topic.subject.bootstrap))]
         if all(
             {index: brokers[0] for index, brokers in assignment.items()}.items()
-            <= {p.partition_index: p.leader_id for p in one.partitions if p.error_code == 0}.items()
-            for one in seen
+            <= {p.partition_index: p.leader_id for p in entry.partitions if p.error_code == 0}.items()
+            for entry in entries
         ) and all(_leads(topic, leader, assignment) for leader in {brokers[0] for brokers in assignment.values()}):
             return
         topic.subject.pass_ms(PAUSE_MS)
-    raise AssertionError(f"{topic.name} did not become known to every broker: {seen}")
+    raise AssertionError(f"{topic.name} did not become known to every broker: {entries}")
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Whether a broker answers as the leader of all that it should lead."""
-    wanted = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
-    request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, wanted)])
-    [answer] = topic.subject.ask_once(request, 5, broker_id).topics
-    return all(found.error_code == 0 for found in answer.partitions)
+    """Return whether a broker responds as the leader of all partitions that it should lead."""
+    partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
+    request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])
+    version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest=1)
+    [answer] = topic.subject.ask_once(request, version, broker_id).topics
+    return all(partition.error_code == 0 for partition in answer.partitions)
 
 
-# ---- followers that are held and played ------------------------------------------------------------------------------------------
+# ---- fetches in the name of a held follower --------------------------------------------------------------------------------------
 
 
 @contextmanager
 def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iterator[None]:
-    """While it lasts this broker takes nothing from the partition's leader. A real one is stopped as a process: ask it nothing."""
+    """Stop a broker from fetching a partition during the block. Send it no requests in the block: a real broker is stopped as a process."""
     subject.hold_follower(topic.name, index, broker_id)
     try:
         yield
@@ -208,18 +249,28 @@ def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iter
 
 
 def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
-    """The leader's answer to a fetch that we send in the name of a replica (N-12): everything below `offset` is acknowledged."""
+    """Fetch from the leader in the name of a replica, and return the partition's response (N-12).
+
+    The fetch tells the leader that this replica has all records below `offset`. more: further arguments of `wire.fetch`.
+    """
     request = fetch((topic.name, 0, offset), replica_id=broker_id, **more)
     [(_, data)] = flat(topic.subject.ask_once(request, 11, topic.leader()))
     return data
 
 
-def read(topic: Topic, offset: int, version: int = 11, broker_id: int | None = None, **more: Any) -> Any:
-    """What a consumer's fetch is told of the topic's first partition, by its leader unless another broker is named."""
-    known = topic.metadata()
+def read(topic: Topic, offset: int, version: int | None = None, broker_id: int | None = None, **more: Any) -> Any:
+    """Fetch the topic's first partition as a consumer, and return the partition's response.
+
+    version: by default the served one closest to 11 that has the fields of `more`. broker_id: the broker to fetch from, by default the leader.
+    more: further arguments of `wire.fetch`.
+    """
+    if version is None:
+        lowest = max((FETCH_FIELDS.get(name, 0) for name in more), default=0)
+        version = topic.subject.version(ApiKey.FETCH, FETCH_VERSION, max(lowest, LOG_START_VERSION))
+    known = topic.metadata(lowest=TOPIC_ID_VERSION if version >= FETCH_BY_ID_VERSION else 0)
     request = fetch((topic.name, 0, offset), version=version, topic_ids={topic.name: known.topic_id}, **more)
-    asked = topic.leader() if broker_id is None else broker_id
-    [(_, data)] = flat(topic.subject.ask_once(request, version, asked))
+    target = topic.leader() if broker_id is None else broker_id
+    [(_, data)] = flat(topic.subject.ask_once(request, version, target))
     return data
 
 
@@ -227,7 +278,7 @@ def read(topic: Topic, offset: int, version: int = 11, broker_id: int | None = N
 
 
 def make_lead(topic: Topic, broker_id: int) -> int:
-    """Make a replica in sync the preferred one and elect it; the new epoch, once the broker itself answers as leader."""
+    """Make an in-sync replica the preferred leader and elect it. Returns the new leader epoch once the broker itself responds as leader."""
     subject = topic.subject
     replicas = [broker_id, *(r for r in topic.partition().replica_nodes if r != broker_id)]
     order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
@@ -238,9 +289,11 @@ def make_lead(topic: Topic, broker_id: int) -> int:
     [result] = subject.ask_once(elect, 2).replica_election_results
     assert result.partition_result[0].error_code == 0, result.partition_result[0].error_message
     wait_until(subject, lambda: topic.partition().leader_id == broker_id, f"broker {broker_id} leads")
-    epoch = int(topic.partition().leader_epoch)
+    epoch = topic.leader_epoch
     wait_until(
-        subject, lambda: list_offsets(topic, EARLIEST, broker_id=broker_id, epoch=epoch).error_code == 0, "it knows"
+        subject,
+        lambda: list_offsets(topic, EARLIEST, broker_id=broker_id, epoch=epoch).error_code == 0,
+        "the broker knows that it leads",
     )
     return epoch
 
@@ -248,7 +301,7 @@ def make_lead(topic: Topic, broker_id: int) -> int:
 def list_offsets(
     topic: Topic,
     timestamp: int,
-    version: int = 5,
+    version: int | None = None,
     *,
     broker_id: int | None = None,
     replica_id: int = -1,
@@ -256,28 +309,31 @@ def list_offsets(
     isolation: int = 0,
     index: int = 0,
 ) -> Any:
-    """What ListOffsets tells of one partition."""
-    wanted = ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, epoch, timestamp, 10 if version == 0 else 1)])
-    asked = topic.leader(index) if broker_id is None else broker_id
-    answer = topic.subject.ask_once(ListOffsetsRequest(replica_id, isolation, [wanted], 1000), version, asked)
+    """Return the ListOffsets response for one partition. version: by default the served one closest to 5 that has the given fields."""
+    if version is None:
+        lowest = 4 if epoch >= 0 else 2 if isolation else 1
+        version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest)
+    requested = ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, epoch, timestamp, 10 if version == 0 else 1)])
+    target = topic.leader(index) if broker_id is None else broker_id
+    answer = topic.subject.ask_once(ListOffsetsRequest(replica_id, isolation, [requested], 1000), version, target)
     return answer.topics[0].partitions[0]
 
 
 def end_of_epoch(
     topic: Topic, epoch: int, version: int = 3, *, broker_id: int | None = None, replica_id: int = -1, current: int = -1
 ) -> tuple[int, int, int]:
-    """(error, epoch, end offset) as OffsetForLeaderEpoch tells."""
-    wanted = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
-    asked = topic.leader() if broker_id is None else broker_id
-    [answer] = topic.subject.ask_once(OffsetForLeaderEpochRequest(replica_id, [wanted]), version, asked).topics
-    [found] = answer.partitions
-    return found.error_code, found.leader_epoch, found.end_offset
+    """Return (error, epoch, end offset) of the OffsetForLeaderEpoch response for the first partition."""
+    requested = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
+    target = topic.leader() if broker_id is None else broker_id
+    [answer] = topic.subject.ask_once(OffsetForLeaderEpochRequest(replica_id, [requested]), version, target).topics
+    [partition] = answer.partitions
+    return partition.error_code, partition.leader_epoch, partition.end_offset
 
 
 def alter_quotas(
     subject: Subject, *changes: tuple[Entity, Mapping[str, float | None]], validate_only: bool = False
 ) -> list[Any]:
-    """One entry per change: entity to values, None removes one; the entries of the answer."""
+    """Change quotas, and return the entries of the response. changes: (entity, dict of quota to value); None removes it."""
     entries = [
         AlterClientQuotasRequestEntryData(
             [AlterClientQuotasRequestEntityData(kind, name) for kind, name in entity.items()],
@@ -290,7 +346,7 @@ def alter_quotas(
 
 @contextmanager
 def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iterator[None]:
-    """These quotas hold; afterwards none of them does."""
+    """Set quotas during the block, and remove them afterwards."""
     for answer in alter_quotas(subject, *changes):
         assert answer.error_code == 0, answer
     subject.pass_ms(UNTIL_KNOWN_MS)

@@ -1,6 +1,6 @@
-"""The rate of a quota word by word, Q-2 to Q-6: slow, with nothing remembered between calls.
+"""A literal implementation of the quota rate (Q-2 to Q-6): slow, and without caches.
 
-Tests compare throttle times of a broker with it. Imports nothing of what it judges.
+Tests compare a broker's throttle times with it, so it imports nothing of the broker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _Sample:
 
 
 class SlowRate:
-    """One rate, one object per sample."""
+    """One quota rate, with one object per sample. samples: the number of windows. window_ms: the length of each of them."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.n, self.w = samples, window_ms
@@ -27,7 +27,7 @@ class SlowRate:
         self.current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Q-2."""
+        """Record a value (Q-2)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         if now_ms - self.slots[self.current].start_ms >= self.w:
@@ -40,7 +40,7 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """(rate per second, window in milliseconds): Q-3 to Q-5."""
+        """Return the rate per second and the window in milliseconds (Q-3 to Q-5). Expired samples are reset."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:
@@ -57,14 +57,14 @@ class SlowRate:
         return total / (window_ms / 1000.0), window_ms
 
     def seen_at(self, now_ms: int) -> float:
-        """The rate per second for somebody who only looks: what looking forgets is forgotten in a copy."""
-        other = SlowRate(self.n, self.w)
-        other.slots = [copy(sample) for sample in self.slots]
-        other.current = self.current
-        return other.measure(now_ms)[0]
+        """Return the rate per second without resetting expired samples."""
+        clone = SlowRate(self.n, self.w)
+        clone.slots = [copy(sample) for sample in self.slots]
+        clone.current = self.current
+        return clone.measure(now_ms)[0]
 
     def throttle_ms(self, now_ms: int, bound: float) -> int:
-        """Q-5, Q-6."""
+        """Return the throttle time in ms under a quota of `bound` per second (Q-5, Q-6)."""
         rate, window_ms = self.measure(now_ms)
         if rate <= bound:
             return 0

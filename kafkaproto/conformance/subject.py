@@ -1,7 +1,8 @@
-"""What is tested: a running cluster of three brokers, its profile of settings, its clock, and what control over it we have.
+"""The cluster under test (the subject): running brokers, a profile of settings, a clock, and functions that control the brokers.
 
-`foreign.Foreign` is any address; other kinds come from whoever runs the suite (`plugin`). A test asks a subject for connections, for time,
-and for control, and never which subject it is: where broker and documents differ it asks for `semantics`.
+`foreign.Foreign` is a cluster at any address; other kinds come from test suites that start their own clusters (`plugin`). A test uses a
+subject's connections, clock and control functions, and does not depend on the kind of the subject. Where Kafka's code and documents differ, it
+uses `semantics`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from kafkaproto.client import UnexpectedResponse
 from kafkaproto.conformance.client import Answer, Closed, Connection, SocketConnection
+from kafkaproto.conformance.served import Complete
 
 PROFILES = Path(__file__).resolve().parent / "profiles"
 PATIENCE_MS = 15_000
@@ -26,51 +28,54 @@ def profiles() -> list[str]:
 
 
 def settings_of(profile: str) -> dict[str, str]:
-    """The broker settings of a profile, which each broker of a subject is started with."""
+    """Return the broker settings of a profile, with which each broker of a subject is started."""
     lines = (PROFILES / f"{profile}.properties").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
-class Subject(ABC):
-    """A cluster under test. Times are in ms of the subject's own clock."""
+class Subject(Complete, ABC):
+    """A cluster under test. Times are in ms on the subject's own clock."""
 
     name: str
     semantics: str
     slack_ms: float
-    """How much later than asked an answer may come."""
+    """How many milliseconds later than expected a response may arrive."""
     early_ms: float = 1
-    """How much earlier it may seem to come: brokers read their clocks in whole milliseconds. More is never right."""
+    """How many milliseconds earlier than expected a response may seem to arrive, because brokers read their clocks in whole milliseconds."""
     clock_slack_ms: float
-    """How far this client's idea of when it sent may be from the broker's of when it came; 0: they are one clock."""
+    """By how many milliseconds a client's send time may differ from the broker's receive time; 0 if both use the same clock."""
     jitter_ms: float = 0
-    """How far a throttle time may be off where no clock matters: a broker that reads its clock twice in a request."""
+    """By how many milliseconds a throttle time may differ even then, because a broker may read its clock twice in a request."""
     bootstrap: list[tuple[str, int]]
-    """By broker id."""
+    """The brokers' addresses, indexed by broker id."""
     creates = assigns = True
-    """Whether CreateTopics is served, and whether it takes assignments."""
+    """creates: whether the brokers support CreateTopics. assigns: whether it accepts replica assignments."""
     metadata_version = 12
-    """In which a test looks around."""
+    """The version of the Metadata requests that tests use for lookups."""
     first_id = 0
-    """The broker that leads everything where a test does not say."""
+    """The broker that leads all partitions by default."""
 
     def __init__(self) -> None:
         self._open: list[Connection] = []
         self.names: list[str] = []
-        """The topic names that were given to tests."""
+        """The topic names given to tests so far."""
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
     def connect(
         self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None
     ) -> Connection:
-        """A connection to one broker, from an address of this machine; it is closed at the end of the test."""
-        made = self.open(broker_id, client_id, address)
-        self._open.append(made)
-        return made
+        """Open a connection to one broker, from the given local address. It is closed at the end of the test."""
+        connection = self.open(broker_id, client_id, address)
+        self._open.append(connection)
+        return connection
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
-        """A connection that its user closes."""
+        """Open a connection that the caller closes."""
         return SocketConnection(*self.bootstrap[broker_id], client_id, address)
+
+    def need_broker(self, broker_id: int) -> None:
+        """Skip the test if there is no such broker."""
 
     def close_connections(self) -> None:
         for connection in self._open:
@@ -78,7 +83,7 @@ class Subject(ABC):
         self._open.clear()
 
     def new_name(self, prefix: str = "t") -> str:
-        """A topic name that no other test has, also not in a run before this one on the same cluster."""
+        """Return a topic name that is unique, also among earlier runs on the same cluster."""
         self.names.append(f"{prefix}-{len(self.names) + 1}-{time.time_ns()}")
         return self.names[-1]
 
@@ -86,87 +91,87 @@ class Subject(ABC):
     def now_ms(self) -> float: ...
 
     def epoch_ms(self) -> int:
-        """What the brokers' clocks show, in ms since 1970."""
+        """Return the time on the brokers' clocks, in ms since 1970."""
         return int(time.time() * 1000)
 
     @abstractmethod
     def pass_ms(self, delta_ms: float) -> None:
-        """Let time pass."""
+        """Let `delta_ms` milliseconds pass on the subject's clock."""
 
     def send(self, connection: Connection, request: Any, version: int) -> int:
-        """Send one request; its correlation id."""
+        """Send one request and return its correlation id."""
         data = connection.frame(request, version, self.now_ms())
         connection.send_bytes(data)
         return max(connection.sent)
 
     def ask(self, connection: Connection, request: Any, version: int) -> Any:
-        """Send one request and return the message of its answer."""
+        """Send one request and return the message of its response."""
         self.send(connection, request, version)
         return self.answer(connection).message
 
     def ask_once(self, request: Any, version: int, broker_id: int = 0) -> Any:
-        """The same over a connection that is used for this alone."""
+        """Send one request over a connection opened for it, and return the message of its response."""
         with closing(self.open(broker_id)) as connection:
             return self.ask(connection, request, version)
 
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
-        """The next answer. Fails when it does not come in time. Raises Closed."""
-        found = self.answer_or_none(connection, within_ms)
-        assert found is not None, f"no response within {within_ms:.0f} ms"
-        return found
+        """Return the next response. Raises AssertionError if it does not arrive in time, and Closed."""
+        answer = self.answer_or_none(connection, within_ms)
+        assert answer is not None, f"no response within {within_ms:.0f} ms"
+        return answer
 
     @abstractmethod
     def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
-        """The next answer, or None when it does not come within `within_ms` of the subject's time. Raises Closed."""
+        """Return the next response, or None if it does not arrive within `within_ms` on the clock of the cluster under test. Raises Closed."""
 
     def closed(self, connection: Connection, within_ms: float = PATIENCE_MS) -> bool:
-        """Whether the broker closes the connection in time without another word."""
+        """Return whether the broker closes the connection in time without a response."""
         try:
             self.answer_or_none(connection, within_ms)
         except Closed:
             return True
         except UnexpectedResponse:
-            """A response to bytes that are no request."""
+            """A response to bytes that are not a request."""
         return False
 
-    def assert_took(self, answer: Answer, wanted_ms: float) -> None:
-        """The answer came `wanted_ms` after its request: earlier and later only by what this subject's clock needs."""
-        assert wanted_ms - self.early_ms <= answer.elapsed_ms <= wanted_ms + self.slack_ms, (
-            f"answered after {answer.elapsed_ms:.1f} ms, wanted {wanted_ms} to {wanted_ms + self.slack_ms}"
+    def assert_took(self, answer: Answer, expected_ms: float) -> None:
+        """Check that the response arrived `expected_ms` after its request, within the tolerances of this subject's clock."""
+        assert expected_ms - self.early_ms <= answer.elapsed_ms <= expected_ms + self.slack_ms, (
+            f"answered after {answer.elapsed_ms:.1f} ms, expected {expected_ms} to {expected_ms + self.slack_ms}"
         )
 
     @contextmanager
     def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
-        """What handling a request of an API costs, where that is not measured."""
+        """During the block, charge `cost_ms` of handler time for each request of API `api`. Does nothing if the subject measures this time."""
         yield
 
-    # ---- control: what nobody but who started the cluster has --------------------------------------------------------------------
+    # ---- control functions, which only the program that started the cluster has ---------------------------------------------------
 
     @abstractmethod
     def stop_broker(self, broker_id: int) -> None:
-        """End a broker as a process ends; others take over what it led."""
+        """Terminate the process of a broker; other brokers become leaders of its partitions."""
 
     @abstractmethod
     def start_broker(self, broker_id: int) -> None:
-        """It comes back on its port."""
+        """Start a stopped broker again on the same port."""
 
     @abstractmethod
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """From now on this broker takes nothing from the leader, and stays in the ISR as long as the settings let it."""
+        """Stop this broker from fetching from the partition's leader. It stays in the ISR as long as the settings allow."""
 
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...
 
     @abstractmethod
     def restore(self) -> None:
-        """Start what a test has left stopped, so that the next one is not harmed."""
+        """Start the brokers that a test has left stopped, so that the next test is not affected."""
 
     @abstractmethod
     def stop(self) -> None: ...
 
 
 class WallClock(Subject):
-    """A subject whose time is the wall's."""
+    """A subject that uses the wall clock."""
 
     slack_ms = 250.0
     clock_slack_ms = 100.0

@@ -1,4 +1,4 @@
-"""Fetching from the closest replica (KIP-392). The brokers' racks are r0, r1 and r2; broker 0 leads."""
+"""Tests of fetching from the closest replica (KIP-392). The brokers' racks are r0, r1 and r2; broker 0 leads."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.conformance.needs import SESSION_SLOTS
 from kafkaproto.conformance.scene import Topic, follow, held, new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, fetch, flat, produce
 
 
 def scene(subject: Subject, replication: int = 3) -> Topic:
-    """A topic whose followers have all five records and the leader knows it."""
+    """Create a topic with five records, and wait until the leader knows that every follower has them."""
     topic = new_topic(subject, replication=replication)
     topic.fill(*[batch(b"v")] * 5)
     for broker_id in range(1, replication):
@@ -25,28 +26,30 @@ def prefers(topic: Topic, offset: int, rack: str, version: int = 11, **more: Any
     return int(read(topic, offset, version, rack=rack, **more).preferred_read_replica)
 
 
+@pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-1", "N-2", "N-3", "N-4", "N-5", "N-6")
-def test_the_leader_names_the_replica_in_the_clients_rack(subject: Subject) -> None:
+def test_leader_returns_the_in_sync_replica_in_the_rack_of_the_client(subject: Subject) -> None:
     topic = scene(subject)
-    for rack, wanted in (("r0", -1), ("r1", 1), ("r2", 2), ("r3", -1), ("R1", -1), ("", -1)):
-        found = read(topic, 0, rack=rack)
-        assert (found.error_code, found.preferred_read_replica) == (0, wanted)
-        assert (found.high_watermark, found.last_stable_offset, found.log_start_offset) == (5, 5, 0)
-        assert (len(found.records) == 0) == (wanted >= 0) and found.aborted_transactions is None
+    for rack, expected in (("r0", -1), ("r1", 1), ("r2", 2), ("r3", -1), ("R1", -1), ("", -1)):
+        result = read(topic, 0, rack=rack)
+        assert (result.error_code, result.preferred_read_replica) == (0, expected)
+        assert (result.high_watermark, result.last_stable_offset, result.log_start_offset) == (5, 5, 0)
+        assert (len(result.records) == 0) == (expected >= 0) and result.aborted_transactions is None
     assert prefers(topic, 0, "r1", 17) == 1
     assert len(read(topic, 0, 10, rack="").records) > 0
-    epoch = topic.partition().leader_epoch
+    epoch = topic.leader_epoch
     assert read(topic, 0, rack="r1", epoch=epoch + 1).error_code == 75
-    assert (read(topic, 9, rack="r1").error_code, prefers(topic, 9, "r1")) == (1, -1)  # nobody has it
-    assert prefers(topic, 5, "r1") == 1  # each time anew
+    assert (read(topic, 9, rack="r1").error_code, prefers(topic, 9, "r1")) == (1, -1)  # no replica has this offset
+    assert prefers(topic, 5, "r1") == 1  # computed for each fetch
     connection = topic.connect()
     subject.send(connection, fetch((topic.name, 0, 5), rack="r1", max_wait_ms=5000), 11)
     subject.assert_took(subject.answer(connection), 0)
 
 
+@pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-3", "N-11", "N-12")
-def test_only_a_follower_that_has_the_offset_is_named(subject: Subject) -> None:
-    """What the leader knows of a follower is what it last asked for, also if we asked in its name."""
+def test_only_a_follower_that_has_the_fetch_offset_is_a_preferred_read_replica(subject: Subject) -> None:
+    """The leader learns a follower's position only from the follower's fetches. The test sends such a fetch in the follower's name."""
     topic = scene(subject, 2)
     with held(subject, topic, 1):
         topic.fill(*[batch(b"v")] * 3, acks=1)
@@ -54,18 +57,20 @@ def test_only_a_follower_that_has_the_offset_is_named(subject: Subject) -> None:
         follow(topic, 1, 7)
         assert read(topic, 0, rack="r0").high_watermark == 7
         assert [prefers(topic, offset, "r1") for offset in (6, 7)] == [1, 1]
-        follow(topic, 1, 3)  # it lost something
+        follow(topic, 1, 3)  # the follower has lost records
         assert [prefers(topic, offset, "r1") for offset in (3, 4, 7)] == [1, -1, -1]
         waiting = topic.connect()
         subject.send(waiting, fetch((topic.name, 0, 3), replica_id=1, max_wait_ms=300, min_bytes=2**30), 11)
         subject.answer(waiting)
-        assert prefers(topic, 4, "r1") == -1  # an answer tells nothing of what it then has
+        assert prefers(topic, 4, "r1") == -1  # sending records does not prove that the follower has them
         follow(topic, 1, 8)
         assert read(topic, 0, rack="r0").high_watermark == 8 and prefers(topic, 8, "r1") == 1
 
 
+@pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
+@pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-6", "S-6")
-def test_a_preferred_replica_is_told_in_every_step_of_a_session(subject: Subject) -> None:
+def test_preferred_read_replica_is_returned_by_every_fetch_of_a_session(subject: Subject) -> None:
     topic = scene(subject)
     connection = topic.connect()
     opened = subject.ask(connection, fetch((topic.name, 0, 0), session=(0, 0), rack="r2"), 11)
@@ -74,24 +79,26 @@ def test_a_preferred_replica_is_told_in_every_step_of_a_session(subject: Subject
         assert [data.preferred_read_replica for _, data in flat(answer)] == [2]
 
 
+@pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-2", "N-8", "D2")
-def test_a_follower_serves_up_to_its_own_high_watermark(subject: Subject) -> None:
+def test_follower_serves_fetches_up_to_its_own_high_watermark(subject: Subject) -> None:
     topic = scene(subject)
     at_follower = read(topic, 0, broker_id=1, rack="r2")
     assert (at_follower.preferred_read_replica, at_follower.high_watermark) == (-1, 5)
     assert len(at_follower.records) == 5 * len(batch(b"v"))
     assert read(topic, 0, 10, broker_id=1).error_code == 6
     assert [read(topic, offset, broker_id=1).error_code for offset in (-1, 5, 6)] == [1, 0, 1]
-    epoch = topic.partition().leader_epoch
+    epoch = topic.leader_epoch
     assert [read(topic, 5, broker_id=1, epoch=e).error_code for e in (epoch, epoch + 1)] == [0, 75]
     connection = subject.connect(1)
     subject.send(connection, fetch((topic.name, 0, 5), max_wait_ms=300), 11)
     subject.assert_took(subject.answer(connection), 300)
 
 
+@pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-9", "N-10", "F-29")
-def test_who_waits_at_a_follower_is_woken_when_its_high_watermark_moves(subject: Subject) -> None:
-    """FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication."""
+def test_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves(subject: Subject) -> None:
+    """Kafka's test: `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`."""
     topic = scene(subject, 2)
     waiting = subject.connect(1)
     subject.send(waiting, fetch((topic.name, 0, 5), max_wait_ms=20_000), 11)

@@ -1,4 +1,4 @@
-"""What old clients read and write: batches told as messages of magic 0 and 1, and such messages taken (F-12, F-31 to F-35, P-4)."""
+"""Tests of old clients: down-conversion to magic 0 and 1 in Fetch, and messages of these magics in Produce (F-12, F-31 to F-35, P-4)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.needs import FETCH_MAX_BYTES
 from kafkaproto.conformance.scene import Topic, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, produce, produced
@@ -21,7 +23,7 @@ from kafkaproto.records.message_set import build_message_set
 
 NOW_MS = 1_700_000_000_000
 OLD = [(0, 0), (1, 0), (2, 1), (3, 1)]
-"""(fetch version, the magic that it is told)"""
+"""Pairs (Fetch version, magic of the returned records)."""
 NOT_YET_LEADER = 6
 CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
 
@@ -40,7 +42,7 @@ def numbered(first: int, count: int, value_bytes: int = 60, **options: Any) -> b
 def read(
     topic: Topic, offset: int, version: int, partition_max: int = 1 << 20, replica_id: int = -1
 ) -> tuple[int, bytes | None, Any]:
-    """(error, records, all of the partition's answer)"""
+    """Fetch one partition. Returns (error, records, the partition's whole response)."""
     request = FetchRequest(
         replica_id=replica_id,
         max_wait_ms=0,
@@ -55,8 +57,8 @@ def read(
     connection = topic.connect()
 
     def answered() -> Any:
-        [found] = topic.subject.ask(connection, request, version).responses[0].partitions
-        return None if found.error_code == NOT_YET_LEADER else found
+        [result] = topic.subject.ask(connection, request, version).responses[0].partitions
+        return None if result.error_code == NOT_YET_LEADER else result
 
     data = wait_until(topic.subject, answered, "the leader leads")
     return data.error_code, None if data.records is None else bytes(data.records), data
@@ -67,7 +69,10 @@ def magics(data: bytes) -> set[int]:
 
 
 def whole(data: bytes) -> int:
-    """How much of an answer is there whole. What fills it up begins like a batch that is cut off, or is shorter than that."""
+    """Return the size in bytes of the whole messages at the start of a response's records.
+
+    Raises DecodeError unless the bytes after them begin like an incomplete batch, or are too few for the start of a batch.
+    """
     return entries.complete_bytes(data)
 
 
@@ -76,35 +81,39 @@ def records_of(data: bytes) -> list[Record]:
 
 
 def drained(topic: Topic, offset: int, version: int) -> list[Record]:
-    """All that a consumer of this version reads from an offset on, fetch by fetch."""
-    found: list[Record] = []
+    """Return all records that a consumer of this Fetch version reads from an offset on, fetch by fetch."""
+    result: list[Record] = []
     while True:
         error, data, _ = read(topic, offset, version)
         assert error == 0 and data is not None
         new = [record for record in records_of(data) if record.offset >= offset]
         if not new:
-            return found
-        found += new
-        offset = found[-1].offset + 1
+            return result
+        result += new
+        offset = result[-1].offset + 1
 
 
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-31", "F-34")
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_old_consumers_get_messages_from_their_offset_on(subject: Subject, version: int, magic: int) -> None:
+def test_old_fetch_versions_get_converted_messages_from_the_fetch_offset_on(
+    subject: Subject, version: int, magic: int
+) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 10), numbered(10, 15))
     for offset in (3, 15, 24):
-        found = drained(topic, offset, version)
-        assert [r.offset for r in found] == list(range(offset, 25))
-        assert [r.key for r in found] == [b"key-%d" % i for i in range(offset, 25)]
-        assert {r.timestamp - r.offset for r in found} == ({NOW_MS} if magic else {-1 - r.offset for r in found})
+        result = drained(topic, offset, version)
+        assert [r.offset for r in result] == list(range(offset, 25))
+        assert [r.key for r in result] == [b"key-%d" % i for i in range(offset, 25)]
+        assert {r.timestamp - r.offset for r in result} == ({NOW_MS} if magic else {-1 - r.offset for r in result})
         _, data, _ = read(topic, offset, version)
         assert data is not None and magics(data) == {magic}
         assert records_of(data)[0].offset == offset
 
 
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-34")
-def test_from_version_4_on_batches_are_told_whole(subject: Subject) -> None:
+def test_fetch_version_4_returns_whole_batches_without_conversion(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 10), numbered(10, 15))
     for offset, bases in ((3, [0, 10]), (15, [10]), (10, [10])):
@@ -120,10 +129,11 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
     return converted + struct.pack(">qi", -1, max(gap + 1, 61)).ljust(gap, b"\0")[:gap]
 
 
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_a_converted_answer_is_as_long_as_what_was_read(
+def test_converted_fetch_response_has_the_length_of_the_bytes_read(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)
@@ -134,28 +144,28 @@ def test_a_converted_answer_is_as_long_as_what_was_read(
         assert raw is not None and data is not None
         first_bytes = next(entries.batches(raw)).header.size
         first = down_convert(raw[:first_bytes], magic, offset)
-        wanted = cut_or_filled(down_convert(raw, magic, offset), max(len(raw), len(first)))
-        assert data == wanted
+        expected = cut_or_filled(down_convert(raw, magic, offset), max(len(raw), len(first)))
+        assert data == expected
 
 
 @pytest.mark.rule("F-31")
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_a_compressed_batch_becomes_one_wrapper_and_stays_whole(
+def test_compressed_batch_is_converted_into_one_complete_wrapper_message(
     subject: Subject, version: int, magic: int, codec: Compression
 ) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 10, compression=codec), numbered(10, 5, compression=codec))
     _, data, _ = read(topic, 3, version)
     assert data is not None
-    told = [entry.header for entry in entries.batches(data[: whole(data)])]
-    assert [(h.magic, h.compression) for h in told[:1]] == [(magic, codec)]
+    headers = [entry.header for entry in entries.batches(data[: whole(data)])]
+    assert [(h.magic, h.compression) for h in headers[:1]] == [(magic, codec)]
     assert [r.offset for r in records_of(data)][:10] == list(range(10))
     assert [r.key for r in drained(topic, 12, version)] == [b"key-12", b"key-13", b"key-14"]
 
 
 @pytest.mark.rule("F-33")
-def test_what_lies_before_zstd_is_told_and_zstd_itself_is_76(subject: Subject) -> None:
+def test_old_fetch_returns_batches_before_a_zstd_batch_and_then_an_error(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
     for version in (1, 3):
@@ -169,7 +179,7 @@ def test_what_lies_before_zstd_is_told_and_zstd_itself_is_76(subject: Subject) -
 
 
 @pytest.mark.rule("F-33")
-def test_batches_between_the_first_and_zstd(subject: Subject) -> None:
+def test_old_fetch_converts_batches_between_the_fetch_offset_and_a_zstd_batch(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 2), numbered(2, 2), numbered(4, 2, 60, compression=Compression.ZSTD))
     error, data, _ = read(topic, 0, 3)
@@ -180,24 +190,24 @@ def test_batches_between_the_first_and_zstd(subject: Subject) -> None:
 
 
 @pytest.mark.rule("F-33")
-def test_a_zstd_topic_is_76_before_version_10(subject: Subject) -> None:
+def test_fetch_of_a_zstd_topic_gets_unsupported_compression_type_before_version_10(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
     wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "it can be read")
-    for version in (0, 3, 4, 9):
-        for offset in (0, 99):  # whatever else is wrong
+    for version in subject.served(ApiKey.FETCH, (0, 3, 4, 9)):
+        for offset in (0, 99):  # whether or not the offset is in range
             assert read(topic, offset, version)[0] == 76
     topic.fill(numbered(0, 3))
-    for version, error in ((0, 76), (3, 76), (4, 76), (9, 76), (10, 0)):
-        assert read(topic, 0, version)[0] == error
-    error, _, answer = read(topic, 0, 9)
+    for version in subject.served(ApiKey.FETCH, (0, 3, 4, 9, 10)):
+        assert read(topic, 0, version)[0] == (76 if version < 10 else 0)
+    _, _, answer = read(topic, 0, 9)
     assert (answer.high_watermark, answer.log_start_offset, answer.records or b"") == (-1, -1, b"")
 
 
 @pytest.mark.rule("F-32")
-def test_where_nothing_is_converted_old_consumers_get_35_and_followers_do_not(subject: Subject) -> None:
+def test_old_consumers_get_unsupported_version_without_down_conversion(subject: Subject) -> None:
     topic = new_topic(subject, replication=2, message_downconversion_enable="false")
     wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, "it can be read")
-    assert read(topic, 0, 1)[0] == 35  # also when there is nothing to convert
+    assert read(topic, 0, 1)[0] == 35  # also if there is nothing to convert
     topic.fill(numbered(0, 3))
     for version, offset, error in ((0, 0, 35), (1, 0, 35), (3, 3, 35), (3, 99, 35), (4, 0, 0), (4, 99, 1)):
         assert read(topic, offset, version)[0] == error
@@ -208,14 +218,14 @@ def test_where_nothing_is_converted_old_consumers_get_35_and_followers_do_not(su
 
 @pytest.mark.rule("F-12")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_before_version_3_a_limit_is_hard(subject: Subject, version: int) -> None:
+def test_fetch_before_version_3_returns_no_batch_larger_than_its_limit(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 3))
     size = len(numbered(0, 3))
     for limit in (0, 1, 30, 100, size - 1):
         assert read(topic, 0, version, limit)[:2] == (0, b""), limit
-    for found in (read(topic, 0, version, size), read(topic, 0, 3, 1)):
-        assert found[0] == 0 and found[1] is not None and [r.offset for r in records_of(found[1])][:1] == [0]
+    for result in (read(topic, 0, version, size), read(topic, 0, 3, 1)):
+        assert result[0] == 0 and result[1] is not None and [r.offset for r in records_of(result[1])][:1] == [0]
 
 
 # ---- produce -----------------------------------------------------------------------------------------------------------------
@@ -226,7 +236,7 @@ def old_records(count: int, magic: int) -> list[NewRecord]:
 
 
 def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
-    """(error, base offset)"""
+    """Produce data and return (error, base offset)."""
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 
@@ -248,7 +258,9 @@ def log_of(topic: Topic, offset: int = 0) -> bytes:
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [Compression.NONE, *CODECS])
-def test_old_messages_become_one_batch(subject: Subject, version: int, magic: int, codec: Compression) -> None:
+def test_messages_of_old_produce_versions_are_stored_as_one_batch(
+    subject: Subject, version: int, magic: int, codec: Compression
+) -> None:
     topic = new_topic(subject)
     listed = old_records(5, magic)
     data = build_message_set(listed, magic=magic, compression=codec)
@@ -259,16 +271,16 @@ def test_old_messages_become_one_batch(subject: Subject, version: int, magic: in
     assert entry.header.compression == codec
     if not codec:
         assert stored == up_convert(data, base_offset=5, leader_epoch=0)
-    wanted = up_convert(data, base_offset=5, leader_epoch=0)
-    assert list(entries.records(entry.view)) == list(entries.records(wanted))
-    header, wanted_header = entry.header, entries.read_header(wanted)
-    assert isinstance(header, BatchHeader) and isinstance(wanted_header, BatchHeader)
-    assert header._replace(batch_length=0, crc=0) == wanted_header._replace(batch_length=0, crc=0)
+    expected = up_convert(data, base_offset=5, leader_epoch=0)
+    assert list(entries.records(entry.view)) == list(entries.records(expected))
+    header, expected_header = entry.header, entries.read_header(expected)
+    assert isinstance(header, BatchHeader) and isinstance(expected_header, BatchHeader)
+    assert header._replace(batch_length=0, crc=0) == expected_header._replace(batch_length=0, crc=0)
 
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_with_a_codec_of_the_topic_and_its_time(subject: Subject, magic: int) -> None:
+def test_old_messages_are_stored_with_topic_compression_and_log_append_time(subject: Subject, magic: int) -> None:
     topic = new_topic(subject, compression_type="gzip", message_timestamp_type="LogAppendTime")
     data = build_message_set(old_records(5, magic), magic=magic)
     answer = produced(subject.ask(topic.connect(), produce(topic.name, data), 2))
@@ -316,7 +328,7 @@ TAKEN = {
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused_before_version_3(subject: Subject, what: str) -> None:
+def test_old_produce_versions_reject_invalid_message_sets(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, error = REFUSED[what]
     assert sent(topic, data) == (error, -1)
@@ -325,7 +337,7 @@ def test_what_is_refused_before_version_3(subject: Subject, what: str) -> None:
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", TAKEN)
-def test_what_is_taken_before_version_3(subject: Subject, what: str) -> None:
+def test_old_produce_versions_accept_valid_message_sets(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, base_offset = TAKEN[what]
     assert sent(topic, data) == (0, base_offset)
@@ -359,21 +371,21 @@ INSIDE = {
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", INSIDE)
-def test_what_may_be_inside_of_a_wrapper(subject: Subject, what: str) -> None:
+def test_messages_inside_a_compressed_wrapper_are_validated(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, error = INSIDE[what]
     assert sent(topic, data)[0] == error
 
 
 @pytest.mark.rule("P-4", "P-8", "P-10")
-def test_topic_settings_hold_for_old_messages(subject: Subject) -> None:
+def test_topic_settings_apply_to_messages_of_old_produce_versions(subject: Subject) -> None:
     listed: Sequence[tuple[dict[str, Any], bytes, int]] = [
         ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
-        ({"max_message_bytes": "75"}, one(1) + one(1), 10),  # the batch that they become is too large
+        ({"max_message_bytes": "75"}, one(1) + one(1), 10),  # the converted batch is too large
         ({"segment_bytes": "60", "max_message_bytes": "1000"}, one(1) + one(1), 18),
         ({"cleanup_policy": "compact"}, build_message_set([NewRecord(b"v", None, NOW_MS)], magic=1), 87),
         ({"message_timestamp_before_max_ms": "1000"}, build_message_set([NewRecord(b"v", b"k", 5)], magic=1), 32),
-        ({"message_timestamp_before_max_ms": "1000"}, one(0), 0),  # magic 0 has no time
+        ({"message_timestamp_before_max_ms": "1000"}, one(0), 0),  # magic 0 has no timestamp
     ]
     for configs, data, error in listed:
         topic = new_topic(subject, **configs)

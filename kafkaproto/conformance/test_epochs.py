@@ -1,4 +1,4 @@
-"""Leader epochs: OffsetForLeaderEpoch, and what a new leader tells before it knows how far its predecessor got."""
+"""Tests of leader epochs: OffsetForLeaderEpoch, and the offsets of a new leader before it knows its predecessor's high watermark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.conformance.scene import (
     Topic,
     end_of_epoch,
@@ -31,42 +32,42 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 
 
 def known(topic: Topic) -> Any:
-    """The latest offset, once the leader tells it."""
-    found = list_offsets(topic, LATEST)
-    return None if found.error_code else found
+    """Return the leader's ListOffsets response for the latest offset, or None if it has an error."""
+    result = list_offsets(topic, LATEST)
+    return None if result.error_code else result
 
 
 @pytest.mark.rule("E-1", "E-2")
-def test_errors_of_every_version(subject: Subject) -> None:
-    """OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes, testCurrentEpochValidation."""
+def test_offset_for_leader_epoch_returns_the_expected_errors_in_every_version(subject: Subject) -> None:
+    """Kafka's tests: `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`."""
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
-    for version in range(5):
+    for version in subject.served(ApiKey.OFFSET_FOR_LEADER_EPOCH, range(5)):
         assert end_of_epoch(topic, epoch, version) == (0, epoch if version >= 1 else -1, 1)
         assert [end_of_epoch(topic, epoch, version, broker_id=b) for b in (0, 2)] == [(6, -1, -1)] * 2
     for version in (2, 3, 4):
         at_leader = [end_of_epoch(topic, epoch, version, current=epoch + step)[0] for step in (-1, 0, 1)]
         at_follower = [end_of_epoch(topic, epoch, version, current=epoch + s, broker_id=0)[0] for s in (-1, 0, 1)]
         assert (at_leader, at_follower) == ([74, 0, 75], [74, 6, 75])
-    wanted = [
+    expected = [
         OffsetForLeaderTopic("no-such-topic", [OffsetForLeaderPartition(0, -1, 0)]),
         OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(9, -1, 0)]),
     ]
-    answer = subject.ask(topic.connect(), OffsetForLeaderEpochRequest(-1, wanted), 3)
-    found = {
+    answer = subject.ask(topic.connect(), OffsetForLeaderEpochRequest(-1, expected), 3)
+    result = {
         (t.topic, p.partition): (p.error_code, p.leader_epoch, p.end_offset)
         for t in answer.topics
         for p in t.partitions
     }
-    assert found == {("no-such-topic", 0): (3, -1, -1), (topic.name, 9): (3, -1, -1)}
+    assert result == {("no-such-topic", 0): (3, -1, -1), (topic.name, 9): (3, -1, -1)}
 
 
 @pytest.mark.rule("E-3", "E-4", "M-6")
-def test_the_look_up_in_a_log_of_several_epochs(subject: Subject) -> None:
-    """Each answer is worked out from the leaders there were; an epoch in which nothing was written is not remembered twice."""
+def test_offset_for_leader_epoch_finds_the_end_of_each_epoch_in_a_log(subject: Subject) -> None:
+    """The expected responses are computed from the sequence of leaders. An epoch without records gets no entry in the log."""
     topic = new_topic(subject, replication=3)
-    starts = {topic.partition().leader_epoch: 0}
+    starts = {topic.leader_epoch: 0}
     topic.fill(*[batch(b"a")] * 2)
     for leader, records in ((1, 3), (2, 0), (0, 1), (1, 2)):
         epoch = make_lead(topic, leader)
@@ -76,24 +77,24 @@ def test_the_look_up_in_a_log_of_several_epochs(subject: Subject) -> None:
         topic.fill(*[batch(b"b")] * records)
     epochs, end = list(starts), list_offsets(topic, LATEST, replica_id=-2).offset
     assert end == 8
-    for asked in range(max(epochs) + 3):
-        at = bisect_right(epochs, asked) - 1
-        wanted = (0, epochs[at], starts[epochs[at + 1]]) if at + 1 < len(epochs) else (0, epochs[at], end)
-        if asked > epochs[-1]:
-            wanted = (0, -1, -1)
-        assert end_of_epoch(topic, asked) == wanted, (asked, starts)
+    for requested in range(max(epochs) + 3):
+        at = bisect_right(epochs, requested) - 1
+        expected = (0, epochs[at], starts[epochs[at + 1]]) if at + 1 < len(epochs) else (0, epochs[at], end)
+        if requested > epochs[-1]:
+            expected = (0, -1, -1)
+        assert end_of_epoch(topic, requested) == expected, (requested, starts)
     assert end_of_epoch(topic, -1) == (0, -1, -1)
-    # the same numbers stand in the batches
+    # the batches contain the same epochs
     for epoch, start in starts.items():
         if start < end:
             assert read_header(read(topic, start, partition_max=0).records).partition_leader_epoch == epoch
 
 
 @pytest.mark.rule("D4")
-def test_a_leader_that_has_more_than_is_committed(subject: Subject) -> None:
+def test_epoch_end_is_limited_to_the_high_watermark_for_consumers_in_kip_mode_only(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
-    epoch = topic.partition().leader_epoch
+    epoch = topic.leader_epoch
     with held(subject, topic, 1):
         topic.fill(batch(b"c"), acks=1)
         assert end_of_epoch(topic, epoch, replica_id=-1)[2] == (2 if subject.semantics == "kip" else 3)
@@ -102,21 +103,21 @@ def test_a_leader_that_has_more_than_is_committed(subject: Subject) -> None:
 
 
 @pytest.mark.rule("L-8", "D4", "N-11")
-def test_a_new_leader_does_not_know_how_far_its_predecessor_had_got(subject: Subject) -> None:
-    """PartitionTest.testMonotonicOffsetsAfterLeaderChange: 5 records, 2 of them committed, then another leads."""
+def test_new_leader_rejects_offset_queries_until_its_high_watermark_is_known(subject: Subject) -> None:
+    """Kafka's test: `PartitionTest.testMonotonicOffsetsAfterLeaderChange`. Leadership moves when 2 of 5 records are committed."""
     topic = new_topic(subject, replication=3)
     topic.fill(batch(b"0", timestamp=10), batch(b"1", timestamp=11))
     with held(subject, topic, 2):
         follow(topic, 2, 2)
         topic.fill(*[batch(b"x", timestamp=t) for t in (12, 13, 14)], acks=1)
         assert list_offsets(topic, LATEST).offset == 2
-        old = topic.partition().leader_epoch
+        old = topic.leader_epoch
         epoch = make_lead(topic, 1)
         assert list_offsets(topic, LATEST, replica_id=-2).offset == 5
         for version in (4, 5, 7):
             error = 78 if version >= 5 else 5
-            asked = [LATEST, 100, *([MAX_TIMESTAMP] if version >= 7 else [])]
-            assert [list_offsets(topic, t, version).error_code for t in asked] == [error] * len(asked)
+            requested = [LATEST, 100, *([MAX_TIMESTAMP] if version >= 7 else [])]
+            assert [list_offsets(topic, t, version).error_code for t in requested] == [error] * len(requested)
             assert list_offsets(topic, EARLIEST, version).offset == 0
             hit = list_offsets(topic, 11, version)
             assert (hit.offset, hit.timestamp, hit.leader_epoch) == (1, 11, old)
@@ -127,7 +128,7 @@ def test_a_new_leader_does_not_know_how_far_its_predecessor_had_got(subject: Sub
         assert end_of_epoch(topic, old, replica_id=-1)[0] == 0
         assert end_of_epoch(topic, old, replica_id=-2) == (0, old, 5)
         follow(topic, 2, 5)
-        found = wait_until(subject, lambda: known(topic), "broker 0 has caught up, too")
-        assert (found.offset, found.leader_epoch) == (5, epoch)
+        result = wait_until(subject, lambda: known(topic), "broker 0 has caught up, too")
+        assert (result.offset, result.leader_epoch) == (5, epoch)
         none = list_offsets(topic, 100)
         assert (none.error_code, none.offset, none.timestamp, none.leader_epoch) == (0, -1, -1, -1)

@@ -1,4 +1,4 @@
-"""Size limits of Fetch (KIP-74): how much comes, of which partitions, in which order."""
+"""Tests of the size limits of Fetch (KIP-74): how many bytes are returned, of which partitions, in which order."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ from random import Random
 
 import pytest
 
+from kafkaproto.conformance.needs import FETCH_MAX_BYTES, SESSION_SLOTS
 from kafkaproto.conformance.scene import new_topic, read
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, batch_of_bytes, errors, fetch, flat, sizes
 
 
 @pytest.mark.rule("F-6", "F-7", "F-8", "F-11")
-def test_partitions_come_in_order_until_the_request_limit_is_used_up(subject: Subject) -> None:
+def test_fetch_serves_partitions_in_order_until_the_request_limit_is_used_up(subject: Subject) -> None:
     topics = [new_topic(subject, 6) for _ in range(5)]
     for topic in topics:
         for index in range(6):
             topic.fill(*[batch(b"small")] * 9, index=index)
-    asked = [(topic.name, index, 0) for topic in topics for index in range(6)]
+    requested = [(topic.name, index, 0) for topic in topics for index in range(6)]
     answer = subject.ask(
-        topics[0].connect(), fetch(*asked, partition_max=190, max_bytes=800, min_bytes=0, max_wait_ms=2**31 - 1), 11
+        topics[0].connect(), fetch(*requested, partition_max=190, max_bytes=800, min_bytes=0, max_wait_ms=2**31 - 1), 11
     )
-    assert [(name, data.partition_index, 0) for name, data in flat(answer)] == asked
+    assert [(name, data.partition_index, 0) for name, data in flat(answer)] == requested
     assert sizes(answer) == [190] * 4 + [0] * 26
     assert set(errors(answer)) == {0} and all(data.high_watermark == 9 for _, data in flat(answer))
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_the_first_batch_comes_whole_even_if_it_is_larger_than_every_limit(subject: Subject) -> None:
+def test_first_batch_is_returned_complete_even_if_larger_than_every_limit(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(batch_of_bytes(770))
     topic.fill(batch_of_bytes(770), index=1)
@@ -38,20 +39,21 @@ def test_the_first_batch_comes_whole_even_if_it_is_larger_than_every_limit(subje
 
 
 @pytest.mark.rule("F-7", "F-8")
-def test_the_privilege_survives_empty_and_wrong_partitions(subject: Subject) -> None:
+def test_first_batch_is_returned_despite_preceding_empty_or_invalid_partitions(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     topic.fill(batch_of_bytes(5000), index=1)
     topic.fill(batch_of_bytes(5000), index=2)
-    asked = ("no-such-topic", 0, 0), (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 2, 0)
-    answer = subject.ask(topic.connect(), fetch(*asked, partition_max=100, max_bytes=100), 11)
+    requested = ("no-such-topic", 0, 0), (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 2, 0)
+    answer = subject.ask(topic.connect(), fetch(*requested, partition_max=100, max_bytes=100), 11)
     assert list(zip(errors(answer), sizes(answer), strict=True)) == [(0, 0), (0, 5000), (0, 0), (3, 0)]
     out_of_range = (topic.name, 0, 7), (topic.name, 1, 0), (topic.name, 2, 0)
     answer = subject.ask(topic.connect(), fetch(*out_of_range, max_bytes=100), 11)
     assert (errors(answer), sizes(answer)) == ([1, 0, 0], [0, 5000, 0])
 
 
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-28", "F-30")
-def test_min_bytes_that_cannot_be_reached_waits_its_time(subject: Subject) -> None:
+def test_fetch_that_cannot_reach_min_bytes_waits_its_max_wait(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(5000))
     connection = topic.connect()
@@ -64,7 +66,7 @@ def test_min_bytes_that_cannot_be_reached_waits_its_time(subject: Subject) -> No
 
 
 @pytest.mark.rule("F-2", "F-12")
-def test_version_2_is_limited_hard_where_later_ones_get_the_first_batch(subject: Subject) -> None:
+def test_fetch_v2_omits_a_first_batch_above_its_limit_and_v3_returns_it(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch_of_bytes(200))
     old = read(topic, 0, 2, partition_max=50)
@@ -73,49 +75,50 @@ def test_version_2_is_limited_hard_where_later_ones_get_the_first_batch(subject:
         assert len(read(topic, 0, version, partition_max=50).records) == 200
 
 
+@pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-1")
 @pytest.mark.parametrize("version", range(4, 18))
-def test_every_version_delivers_the_records_and_its_own_fields(subject: Subject, version: int) -> None:
+def test_fetch_returns_records_and_the_fields_of_its_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     topic.fill(data)
-    asked = fetch((topic.name, 0, 1), version=version, topic_ids={topic.name: topic.topic_id}, isolation=1)
-    answer = subject.ask(topic.connect(), asked, version)
+    requested = fetch((topic.name, 0, 1), version=version, topic_ids={topic.name: topic.topic_id}, isolation=1)
+    answer = subject.ask(topic.connect(), requested, version)
     [entry] = answer.responses
-    [found] = entry.partitions
+    [result] = entry.partitions
     assert (entry.topic, entry.topic_id) == ((topic.name, bytes(16)) if version < 13 else ("", topic.topic_id))
     assert (answer.throttle_time_ms, answer.error_code, answer.session_id) == (0, 0, 0)
-    assert (found.error_code, found.high_watermark, found.last_stable_offset) == (0, 2, 2)
-    assert found.log_start_offset == (0 if version >= 5 else -1)
-    assert (found.preferred_read_replica, found.aborted_transactions) == (-1, [])
-    assert bytes(found.records)[16:] == data[16:] and bytes(found.records)[:8] == bytes(8)
+    assert (result.error_code, result.high_watermark, result.last_stable_offset) == (0, 2, 2)
+    assert result.log_start_offset == (0 if version >= 5 else -1)
+    assert (result.preferred_read_replica, result.aborted_transactions) == (-1, [])
+    assert bytes(result.records)[16:] == data[16:] and bytes(result.records)[:8] == bytes(8)
     assert answer.node_endpoints == []
-    asked.session_epoch = 0 if version >= 7 else -1
-    assert (subject.ask(topic.connect(), asked, version).session_id != 0) is (version >= 7)
+    requested.session_epoch = 0 if version >= 7 else -1
+    assert (subject.ask(topic.connect(), requested, version).session_id != 0) is (version >= 7)
 
 
 @pytest.mark.rule("F-6")
-def test_a_partition_that_is_named_twice_keeps_its_first_place_and_takes_its_last_wish(subject: Subject) -> None:
+def test_duplicate_partition_in_a_fetch_keeps_its_first_place_and_last_offset(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)
-    asked = (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 0, 1)
-    answer = subject.ask(topic.connect(), fetch(*asked), 11)
+    requested = (topic.name, 0, 0), (topic.name, 1, 0), (topic.name, 0, 1)
+    answer = subject.ask(topic.connect(), fetch(*requested), 11)
     assert [(data.partition_index, len(data.records)) for _, data in flat(answer)] == [(0, 120), (1, 220)]
 
 
 @pytest.mark.rule("F-8", "F-10")
-def test_a_batch_that_does_not_fit_gives_nothing_and_leaves_room_for_a_smaller_one(subject: Subject) -> None:
+def test_batch_that_exceeds_the_fetch_limit_leaves_room_for_a_smaller_batch(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)
-    asked = [(topic.name, index, 0) for index in range(3)]
-    answer = subject.ask(topic.connect(), fetch(*asked, max_bytes=300), 11)
+    requested = [(topic.name, index, 0) for index in range(3)]
+    answer = subject.ask(topic.connect(), fetch(*requested, max_bytes=300), 11)
     assert (errors(answer), sizes(answer)) == ([0, 0, 0], [100, 0, 88])
 
 
 @pytest.mark.rule("F-9")
-def test_a_read_is_a_slice_of_the_log_from_the_batch_that_holds_the_offset(subject: Subject) -> None:
+def test_fetch_returns_the_log_from_the_batch_that_contains_the_fetch_offset(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(*[b"v"] * 10), batch(*[b"v"] * 15))
     whole = bytes(read(topic, 0).records)
@@ -124,34 +127,37 @@ def test_a_read_is_a_slice_of_the_log_from_the_batch_that_holds_the_offset(subje
         assert bytes(read(topic, offset, 4).records) == whole
     for offset in (10, 15, 24):
         assert bytes(read(topic, offset, 4).records) == whole[second:]
-    assert bytes(read(topic, 3, partition_max=second + 20).records) == whole[: second + 20]  # the tail is cut
+    assert (
+        bytes(read(topic, 3, partition_max=second + 20).records) == whole[: second + 20]
+    )  # the last batch is incomplete
 
 
 @pytest.mark.rule("F-13")
-def test_a_limit_of_zero_lets_one_batch_through_and_one_below_is_an_error(subject: Subject) -> None:
+def test_fetch_limit_of_zero_returns_one_batch_and_a_negative_limit_is_an_error(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(batch_of_bytes(100), batch_of_bytes(100))
     topic.fill(batch_of_bytes(100), index=1)
     both = (topic.name, 0, 0), (topic.name, 1, 0)
     assert sizes(subject.ask(topic.connect(), fetch(*both, partition_max=0), 11)) == [100, 0]
-    asked = fetch(*both)
-    asked.topics[0].partitions[0].partition_max_bytes = -1
-    answer = subject.ask(topic.connect(), asked, 11)
+    requested = fetch(*both)
+    requested.topics[0].partitions[0].partition_max_bytes = -1
+    answer = subject.ask(topic.connect(), requested, 11)
     assert [(data.error_code, data.high_watermark) for _, data in flat(answer)] == [(-1, -1), (0, 1)]
     assert read(topic, 2, partition_max=-1).error_code == 0  # nothing to read
 
 
 @pytest.mark.rule("F-14")
 @pytest.mark.parametrize("segment_bytes", [300, 350])
-def test_one_read_ends_where_a_segment_ends(subject: Subject, segment_bytes: int) -> None:
+def test_fetch_of_a_partition_ends_at_a_segment_boundary(subject: Subject, segment_bytes: int) -> None:
     topic = new_topic(subject, segment_bytes=str(segment_bytes))
     topic.fill(*[batch_of_bytes(100)] * 7)
     assert [len(read(topic, offset).records) for offset in range(7)] == [300, 200, 100, 300, 200, 100, 100]
 
 
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-9", "F-10", "F-15")
-def test_random_limits_give_exactly_what_the_rules_say(subject: Subject) -> None:
-    """300 fetches with limits, offsets and orders from a seed; what should come is worked out from the sizes alone."""
+def test_fetches_with_random_limits_return_exactly_the_expected_sizes(subject: Subject) -> None:
+    """300 fetches with random limits, offsets and orders; the expected responses are computed from the batch sizes alone."""
     random = Random(74)
     topic = new_topic(subject, 4)
     logs = [[random.randrange(70, 400) for _ in range(random.randrange(6))] for _ in range(4)]
@@ -160,17 +166,17 @@ def test_random_limits_give_exactly_what_the_rules_say(subject: Subject) -> None
     connection = topic.connect()
     for _ in range(300):
         order = random.sample(range(4), random.randrange(1, 5))
-        asked = [(topic.name, index, random.randrange(len(logs[index]) + 1)) for index in order]
+        requested = [(topic.name, index, random.randrange(len(logs[index]) + 1)) for index in order]
         partition_max, max_bytes = random.randrange(0, 900), random.randrange(0, 1500)
-        answer = subject.ask(connection, fetch(*asked, partition_max=partition_max, max_bytes=max_bytes), 11)
-        remaining, privileged, wanted = max_bytes, True, []
-        for _, index, offset in asked:
+        answer = subject.ask(connection, fetch(*requested, partition_max=partition_max, max_bytes=max_bytes), 11)
+        remaining, privileged, expected = max_bytes, True, []
+        for _, index, offset in requested:
             rest = logs[index][offset:]
             limit = min(partition_max, remaining)
             if rest and privileged:
                 limit = max(limit, rest[0])
-            wanted.append(min(limit, sum(rest)) if rest and limit >= rest[0] else 0)
-            privileged = privileged and not wanted[-1]
-            remaining = max(0, remaining - wanted[-1])
-        assert sizes(answer) == wanted, (asked, partition_max, max_bytes, logs)
+            expected.append(min(limit, sum(rest)) if rest and limit >= rest[0] else 0)
+            privileged = privileged and not expected[-1]
+            remaining = max(0, remaining - expected[-1])
+        assert sizes(answer) == expected, (requested, partition_max, max_bytes, logs)
         assert [data.partition_index for _, data in flat(answer)] == order

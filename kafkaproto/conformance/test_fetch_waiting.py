@@ -1,9 +1,10 @@
-"""Long polls: when a Fetch does not wait, what wakes it, and what it is told then."""
+"""Tests of long polls: which fetches do not wait, what completes a waiting fetch, and what the response then contains."""
 
 from __future__ import annotations
 
 import pytest
 
+from kafkaproto.conformance.needs import FETCH_MAX_BYTES
 from kafkaproto.conformance.scene import follow, held, make_lead, new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
@@ -11,22 +12,22 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 
 
 @pytest.mark.rule("F-28")
-def test_which_fetches_do_not_wait(subject: Subject) -> None:
-    """Scenario 8: an unknown topic alone or a readable error is told at once; beside an idle partition the unknown waits."""
+def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subject: Subject) -> None:
+    """Scenario 8: an unknown topic alone, or a readable error, completes at once; an unknown topic beside an idle partition waits."""
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))
     unknown, idle, beyond = ("no-such-topic", 0, 0), (topic.name, 1, 0), (topic.name, 0, 9)
     connection = topic.connect()
-    for asked, wait_ms, wanted in [
+    for requested, wait_ms, expected in [
         ([unknown], 0, [3]),
         ([beyond, idle], 0, [1, 0]),
         ([unknown, idle], 400, [0, 3]),
         ([idle], 400, [0]),
         ([(topic.name, 0, 0), idle], 0, [0, 0]),
     ]:
-        subject.send(connection, fetch(*asked, max_wait_ms=400), 11)
+        subject.send(connection, fetch(*requested, max_wait_ms=400), 11)
         answer = subject.answer(connection)
-        assert errors(answer.message) == wanted
+        assert errors(answer.message) == expected
         subject.assert_took(answer, wait_ms)
     for max_wait_ms, min_bytes in ((0, 1), (-1, 1), (5000, 0)):
         subject.send(connection, fetch(idle, max_wait_ms=max_wait_ms, min_bytes=min_bytes), 11)
@@ -34,8 +35,8 @@ def test_which_fetches_do_not_wait(subject: Subject) -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_an_append_wakes_who_waits_with_all_that_is_there_then(subject: Subject) -> None:
-    """Scenario 7. What does not reach min_bytes wakes nobody."""
+def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
+    """Scenario 7. An append that does not reach min_bytes completes no fetch."""
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)
@@ -50,7 +51,7 @@ def test_an_append_wakes_who_waits_with_all_that_is_there_then(subject: Subject)
 
 
 @pytest.mark.rule("F-29", "F-30")
-def test_what_is_not_committed_wakes_followers_but_no_consumer(subject: Subject) -> None:
+def test_uncommitted_records_complete_follower_fetches_but_no_consumer_fetches(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     with held(subject, topic, 1):
         consumer, follower = topic.connect(), topic.connect()
@@ -67,31 +68,32 @@ def test_what_is_not_committed_wakes_followers_but_no_consumer(subject: Subject)
         assert (data.high_watermark, len(data.records)) == (1, len(batch(b"a")))
 
 
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-30")
-def test_only_the_limits_of_partitions_count_while_waiting(subject: Subject) -> None:
+def test_parked_fetch_counts_bytes_only_up_to_the_limits_of_its_partitions(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(*[batch_of_bytes(500)] * 4, index=index)
     connection = topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)
-    for partition_max, min_bytes, max_bytes, wait_ms, wanted in [
+    for partition_max, min_bytes, max_bytes, wait_ms, expected in [
         (1000, 2001, 1 << 30, 400, [1000, 1000]),
         (1000, 2000, 1 << 30, 0, [1000, 1000]),
-        (1500, 1200, 1000, 0, [1000, 0]),  # min_bytes is cut to the limit (F-5)
+        (1500, 1200, 1000, 0, [1000, 0]),  # min_bytes is limited to max_bytes (F-5)
         (2000, 900, 800, 0, [800, 0]),
     ]:
-        asked = fetch(*both, partition_max=partition_max, min_bytes=min_bytes, max_bytes=max_bytes, max_wait_ms=400)
-        subject.send(connection, asked, 11)
+        requested = fetch(*both, partition_max=partition_max, min_bytes=min_bytes, max_bytes=max_bytes, max_wait_ms=400)
+        subject.send(connection, requested, 11)
         answer = subject.answer(connection)
         subject.assert_took(answer, wait_ms)
-        assert sizes(answer.message) == wanted
+        assert sizes(answer.message) == expected
 
 
 @pytest.mark.rule("F-29")
-def test_another_leader_or_a_topic_that_goes_wakes_who_waits(subject: Subject) -> None:
+def test_leader_change_or_topic_deletion_completes_parked_fetches_with_an_error(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     gone = new_topic(subject)
-    epoch = topic.partition().leader_epoch
+    epoch = topic.leader_epoch
     fenced, waiting = topic.connect(), gone.connect()
     subject.send(fenced, fetch((topic.name, 0, 0), max_wait_ms=20_000, epoch=epoch), 11)
     subject.send(waiting, fetch((gone.name, 0, 0), max_wait_ms=20_000), 11)
@@ -106,7 +108,7 @@ def test_another_leader_or_a_topic_that_goes_wakes_who_waits(subject: Subject) -
 
 
 @pytest.mark.rule("F-29")
-def test_an_append_beyond_the_segment_of_the_fetch_wakes_it_below_min_bytes(subject: Subject) -> None:
+def test_append_to_a_later_segment_completes_a_parked_fetch_below_min_bytes(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     topic.fill(batch_of_bytes(200))
     waiting = topic.connect()
@@ -117,8 +119,8 @@ def test_an_append_beyond_the_segment_of_the_fetch_wakes_it_below_min_bytes(subj
 
 
 @pytest.mark.rule("F-29")
-def test_there_is_no_waiting_where_one_read_cannot_get_further(subject: Subject) -> None:
-    """In an older segment, or where enough is there that does not fit the request's limit."""
+def test_fetch_that_ends_at_a_segment_or_its_limit_is_answered_without_waiting(subject: Subject) -> None:
+    """A fetch does not wait in an older segment, or if enough bytes exist that do not fit the request's limit."""
     topic = new_topic(subject, 2, segment_bytes="1000")
     topic.fill(*[batch_of_bytes(800)] * 2)
     topic.fill(batch_of_bytes(100), index=1)

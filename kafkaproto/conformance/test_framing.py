@@ -1,4 +1,4 @@
-"""Frames, headers, and what is no request: closed without a word, and nobody else notices (scenario 25)."""
+"""Tests of frames, headers and invalid requests: the broker closes the connection silently, and others continue (scenario 25)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.metadata import MetadataRequest
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
+FIRST_RESPONSE_WITH_RANGE = 3
+"""The ApiVersions version with which brokers began to name their range to clients of a later version (KIP-511)."""
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 
 
@@ -57,49 +59,60 @@ BAD = {
 
 
 @pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
-def test_what_is_no_request_is_closed_and_others_go_on(subject: Subject) -> None:
-    """EdgeCaseRequestTest, SocketServerTest.tooBigRequestIsRejected, testDisabledRequestIsRejected, RequestContextTest."""
+def test_invalid_frames_close_the_connection_and_other_connections_keep_working(subject: Subject) -> None:
+    """Kafka's tests: `EdgeCaseRequestTest`, `SocketServerTest.tooBigRequestIsRejected`, `testDisabledRequestIsRejected`, `RequestContextTest`."""
     other = subject.connect()
     connections = {what: send_raw(subject, data) for what, data in BAD.items()}
     still_open = [what for what, connection in connections.items() if not subject.closed(connection, 3000)]
     assert still_open == []
-    assert len(subject.ask(other, MetadataRequest(None), 1).brokers) == 3
+    assert len(subject.ask(other, MetadataRequest(None), 1).brokers) == len(subject.bootstrap)
 
 
 @pytest.mark.rule("W-3")
-def test_api_versions_of_any_version_is_answered_in_version_0(subject: Subject) -> None:
+def test_api_versions_request_of_an_unknown_version_is_answered_in_version_0(subject: Subject) -> None:
+    subject.version(API_VERSIONS, FIRST_RESPONSE_WITH_RANGE, FIRST_RESPONSE_WITH_RANGE)
+    _, highest = subject.offered()[API_VERSIONS]
     for version in (5, 99, 32767):
         connection = send_raw(subject, framed(header(API_VERSIONS, version, flexible=True) + b"\x02x\x02y\0"))
         taken = connection.take(5)
         while taken is None:
             subject.pass_ms(20)
             taken = connection.take(5)
-        assert taken[1].hex() == "00000007" + "0023" + "00000001" + "0012" + "0000" + "0004"
-        subject.ask(connection, ApiVersionsRequest("name", "1"), 3)  # the connection is as good as before
+        assert taken[1].hex() == "00000007" + "0023" + "00000001" + "0012" + "0000" + f"{highest:04x}"
+        subject.ask(connection, ApiVersionsRequest("name", "1"), 3)  # the connection still works
 
 
 @pytest.mark.rule("W-4")
-def test_names_of_software(subject: Subject) -> None:
+def test_api_versions_accepts_only_valid_client_software_names(subject: Subject) -> None:
     connection = subject.connect()
-    for name, wanted in [("a", 0), ("a.b-C9", 0), ("", 42), ("-a", 42), ("a-", 42), ("a b", 42), ("é", 42), (".", 42)]:
+    for name, expected in [
+        ("a", 0),
+        ("a.b-C9", 0),
+        ("", 42),
+        ("-a", 42),
+        ("a-", 42),
+        ("a b", 42),
+        ("é", 42),
+        (".", 42),
+    ]:
         for request in (ApiVersionsRequest(name, "1"), ApiVersionsRequest("a", name)):
             for version in (3, 4):
                 answer = subject.ask(connection, request, version)
-                assert (answer.error_code, bool(answer.api_keys)) == (wanted, not wanted), name
-    assert subject.ask(connection, ApiVersionsRequest(), 2).error_code == 0  # no names there
+                assert (answer.error_code, bool(answer.api_keys)) == (expected, not expected), name
+    assert subject.ask(connection, ApiVersionsRequest(), 2).error_code == 0  # version 2 has no software names
 
 
 @pytest.mark.rule("W-1", "W-2", "W-6", "W-16")
-def test_headers_and_frames_in_pieces(subject: Subject) -> None:
-    """Null and empty client-ids; frames byte by byte; tags that nobody knows; bytes behind the body."""
+def test_requests_with_unusual_headers_tags_and_split_frames_are_answered(subject: Subject) -> None:
+    """Null and empty client ids, frames sent byte by byte, unknown tags, and bytes after the body are accepted."""
     for client_id in (None, "", "x" * 300):
-        assert len(subject.ask(subject.connect(0, client_id), metadata(), 9).brokers) == 3
+        assert len(subject.ask(subject.connect(0, client_id), metadata(), 9).brokers) == len(subject.bootstrap)
     slow = subject.connect()
     for byte in slow.frame(metadata(), 9):
         slow.send_bytes(bytes([byte]))
-    assert len(subject.answer(slow).message.brokers) == 3
+    assert len(subject.answer(slow).message.brokers) == len(subject.bootstrap)
     tagged = MetadataRequest([], unknown_tagged_fields=[(77, b"what?"), (5000, b"")])
-    assert len(subject.ask(subject.connect(), tagged, 12).brokers) == 3
+    assert len(subject.ask(subject.connect(), tagged, 12).brokers) == len(subject.bootstrap)
     trailing = subject.connect()
     data = trailing.frame(metadata(), 1)
     trailing.send_bytes(framed(data[4:] + b"behind the body"))
@@ -109,11 +122,11 @@ def test_headers_and_frames_in_pieces(subject: Subject) -> None:
     in_header.frame(metadata(), 9)
     payload = header(METADATA, 9)[:4] + b"\0\0\0\1" + b"\0\1c" + b"\x01\x4d\x03abc" + b"\x01\0\0\0\0"
     in_header.send_bytes(framed(payload))
-    assert len(subject.answer(in_header).message.brokers) == 3
+    assert len(subject.answer(in_header).message.brokers) == len(subject.bootstrap)
 
 
 @pytest.mark.rule("W-9", "X-5")
-def test_pipelined_requests_are_answered_in_order_also_behind_a_long_poll(subject: Subject) -> None:
+def test_pipelined_requests_are_answered_in_order_even_behind_a_parked_fetch(subject: Subject) -> None:
     topic = new_topic(subject)
     connection = topic.connect()
     now = subject.now_ms()
@@ -126,13 +139,13 @@ def test_pipelined_requests_are_answered_in_order_also_behind_a_long_poll(subjec
     assert [answer.correlation_id for answer in answers] == list(range(1, 11))
     subject.assert_took(answers[4], 400)
     assert all(answer.elapsed_ms >= 399 for answer in answers[4:])
-    assert flat(answers[4].message)[0][1].high_watermark == 0  # what was sent behind it was not done before it
+    assert flat(answers[4].message)[0][1].high_watermark == 0  # later requests are not handled before it
     assert produced(answers[9].message).base_offset == 0
 
 
 @pytest.mark.rule("W-9", "W-10")
-def test_what_a_client_left_behind_is_done(subject: Subject) -> None:
-    """SocketServerTest.testGracefulClose: 10 whole requests and a piece of one, then it goes."""
+def test_complete_requests_of_a_disconnected_client_are_executed(subject: Subject) -> None:
+    """Kafka's test: `SocketServerTest.testGracefulClose`. The client sends 10 whole requests and part of one, then disconnects."""
     topic = new_topic(subject)
     leaving = topic.connect()
     request = produce(topic.name, batch(b"v"), acks=0)
@@ -143,9 +156,9 @@ def test_what_a_client_left_behind_is_done(subject: Subject) -> None:
 
 @pytest.mark.rule("W-2")
 @pytest.mark.parametrize(("version", "flexible"), [(0, False), (2, False), (3, True), (4, True)])
-def test_the_answer_to_api_versions_has_the_old_header(subject: Subject, version: int, flexible: bool) -> None:
+def test_api_versions_response_always_has_a_header_without_tags(subject: Subject, version: int, flexible: bool) -> None:
     connection = subject.connect()
     subject.send(connection, ApiVersionsRequest("a", "1") if flexible else ApiVersionsRequest(), version)
     data = subject.answer(connection).data
-    assert data[:6] == b"\0\0\0\1\0\0"  # the correlation id, and at once the error code
+    assert data[:6] == b"\0\0\0\1\0\0"  # the correlation id, followed by the error code
     assert connection.sent == {}

@@ -1,4 +1,4 @@
-"""Producers with sequences: duplicates, gaps, epochs, ids (KIP-98)."""
+"""Tests of idempotent producers: duplicates, gaps, epochs, ids (KIP-98)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ COORDINATOR_LOAD_IN_PROGRESS, OUT_OF_ORDER, OLD_EPOCH = 14, 45, 47
 
 
 class Producer:
-    """Sends batches with sequences to one partition. `send` returns (error, base offset)."""
+    """An idempotent producer for one partition. `send` produces `count` records with sequence numbers from `first` on.
+
+    It returns (error, base offset).
+    """
 
     def __init__(self, topic: Topic, producer_id: int = 7, epoch: int = 0) -> None:
         self.topic, self.id, self.epoch = topic, producer_id, epoch
@@ -37,8 +40,8 @@ class Producer:
 
 
 @pytest.mark.rule("P-17", "P-18", "P-20")
-def test_duplicates_are_told_their_offsets_and_gaps_are_refused(subject: Subject) -> None:
-    """UnifiedLogTest.testDuplicateAppends: the last five batches are remembered."""
+def test_duplicate_batches_get_their_original_offsets_and_gaps_get_an_error(subject: Subject) -> None:
+    """Kafka's test: `UnifiedLogTest.testDuplicateAppends`. The broker remembers the last five batches."""
     producer = Producer(new_topic(subject))
     for sequence in range(6):
         assert producer.send(sequence) == (0, sequence)
@@ -51,13 +54,13 @@ def test_duplicates_are_told_their_offsets_and_gaps_are_refused(subject: Subject
     assert producer.end == 9
     assert producer.send(9) == producer.send(9) == (0, 9)
     assert producer.send(3) == (0, 3)
-    assert producer.send(2) == (OUT_OF_ORDER, -1)  # six back now
+    assert producer.send(2) == (OUT_OF_ORDER, -1)  # now six batches back
 
 
 @pytest.mark.rule("P-19")
-def test_epochs_of_a_producer(subject: Subject) -> None:
+def test_old_producer_epochs_are_fenced_and_new_epochs_start_at_sequence_zero(subject: Subject) -> None:
     producer = Producer(new_topic(subject), epoch=3)
-    assert producer.send(4) == (0, 0)  # nothing is known of it, so any sequence will do
+    assert producer.send(4) == (0, 0)  # the producer is unknown, so any sequence is accepted
     assert producer.send(5, epoch=2) == (OLD_EPOCH, -1)
     assert producer.send(5, epoch=4) == (OUT_OF_ORDER, -1)
     assert producer.send(0, epoch=4) == (0, 1)
@@ -67,7 +70,7 @@ def test_epochs_of_a_producer(subject: Subject) -> None:
 
 
 @pytest.mark.rule("P-20", "P-21")
-def test_after_the_largest_sequence_comes_0(subject: Subject) -> None:
+def test_producer_sequence_continues_at_zero_after_the_largest_int32(subject: Subject) -> None:
     producer = Producer(new_topic(subject))
     assert producer.send(LARGEST - 1, 2) == (0, 0)
     assert producer.send(1) == (OUT_OF_ORDER, -1)
@@ -80,7 +83,7 @@ def test_after_the_largest_sequence_comes_0(subject: Subject) -> None:
 
 
 @pytest.mark.rule("P-18")
-def test_a_duplicate_tells_the_time_of_the_first_and_waits_for_all_in_sync(subject: Subject) -> None:
+def test_duplicate_produce_returns_the_original_timestamp_and_waits_for_replicas(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     producer = Producer(topic)
     first = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
@@ -98,21 +101,21 @@ def test_a_duplicate_tells_the_time_of_the_first_and_waits_for_all_in_sync(subje
 
 
 @pytest.mark.rule("P-17")
-def test_partitions_and_producers_are_counted_apart(subject: Subject) -> None:
+def test_producer_sequences_are_tracked_per_producer(subject: Subject) -> None:
     topic = new_topic(subject)
-    one, other = Producer(topic, 1), Producer(topic, 2)
-    assert [one.send(0), other.send(0), one.send(1), other.send(1)] == [(0, 0), (0, 1), (0, 2), (0, 3)]
-    assert [one.send(0), other.send(1)] == [(0, 0), (0, 3)]
+    first, second = Producer(topic, 1), Producer(topic, 2)
+    assert [first.send(0), second.send(0), first.send(1), second.send(1)] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert [first.send(0), second.send(1)] == [(0, 0), (0, 3)]
 
 
 def init(
     subject: Subject, version: int, transactional_id: str | None, *known: int, broker_id: int = 0
 ) -> tuple[int, int, int]:
-    """(error, producer id, epoch)"""
+    """Send InitProducerId and return (error, producer id, epoch). known: the producer's current id and epoch, if it has any."""
     producer_id, epoch = known or (-1, -1)
     request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)
     answer = subject.ask(subject.connect(broker_id), request, version)
-    if answer.error_code == COORDINATOR_LOAD_IN_PROGRESS:  # a broker of Kafka waits for its first block of ids
+    if answer.error_code == COORDINATOR_LOAD_IN_PROGRESS:  # a real broker must first allocate a block of ids
         subject.pass_ms(50)
         return init(subject, version, transactional_id, *known, broker_id=broker_id)
     return answer.error_code, answer.producer_id, answer.producer_epoch
@@ -120,7 +123,7 @@ def init(
 
 @pytest.mark.rule("P-22")
 @pytest.mark.parametrize("version", range(6))
-def test_producer_ids(subject: Subject, version: int) -> None:
+def test_init_producer_id_returns_unique_producer_ids(subject: Subject, version: int) -> None:
     ids = [init(subject, version, None) for _ in range(3)]
     assert {(error, epoch) for error, _, epoch in ids} == {(0, 0)} and len({i for _, i, _ in ids}) == 3
     assert init(subject, version, "") == (42, -1, -1)
@@ -132,5 +135,5 @@ def test_producer_ids(subject: Subject, version: int) -> None:
 
 
 @pytest.mark.rule("P-22")
-def test_brokers_hand_out_different_ids(subject: Subject) -> None:
+def test_brokers_assign_different_producer_ids(subject: Subject) -> None:
     assert len({init(subject, 4, None, broker_id=broker_id)[1] for broker_id in (0, 1, 2, 0, 1, 2)}) == 6

@@ -1,4 +1,4 @@
-"""Who is in sync and what hangs on it: min.insync.replicas, the high watermark, the preferred replica; and topics made by asking."""
+"""Tests of the ISR: min.insync.replicas, the high watermark, the preferred replica; and of automatic topic creation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ PROFILE = "lag"
 LAG_MS = 1500
 
 
+@pytest.mark.needs("replica.lag.time.max.ms", "replica.selector.class", racks=True)
 @pytest.mark.rule("P-7", "P-13", "P-15", "N-3", "N-4", "N-11")
-def test_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None:
+def test_lagging_follower_leaves_the_in_sync_replicas_and_rejoins(subject: Subject) -> None:
     strict = new_topic(subject, replication=2, min_insync_replicas="2")
     easy = new_topic(subject, replication=2)
     clamped = new_topic(subject, min_insync_replicas="2")
@@ -33,7 +34,7 @@ def test_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None
         )
         wait_until(subject, lambda: read(easy, 0).high_watermark == 2, "who is out holds nobody up")
         assert read(easy, 2, rack="r1").preferred_read_replica == -1
-        # min.insync.replicas 2: refused, and what is there is not committed by one alone
+        # min.insync.replicas 2: produce is rejected, and a single replica does not commit existing records
         answer = produced(subject.ask(strict.connect(), produce(strict.name, batch(b"y"), acks=-1), 9))
         assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (19, -1, -1)
         assert list_offsets(strict, -1, replica_id=-2).offset == 3 and read(strict, 0).high_watermark == 1
@@ -43,8 +44,8 @@ def test_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None
             connection = strict.connect()
             subject.send(connection, produce(strict.name, batch(b"z"), acks=acks), 9)
         assert produced(subject.answer(connection).message).error_code == 0
-        assert clamped.fill(batch(b"v"))[0].base_offset == 0  # never more than there are replicas
-        # N-11: it is in sync again when it has reached the high watermark
+        assert clamped.fill(batch(b"v"))[0].base_offset == 0  # limited to the number of replicas
+        # N-11: a follower is in sync again when it has reached the high watermark
         follow(easy, 1, 1)
         assert easy.partition().isr_nodes == [0]
         follow(easy, 1, 2)
@@ -53,22 +54,23 @@ def test_a_follower_that_lags_falls_out_and_comes_back(subject: Subject) -> None
     wait_until(subject, lambda: read(strict, 0).high_watermark == 5, "all is committed")
 
 
+@pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
 @pytest.mark.rule("M-3")
-def test_a_topic_is_made_for_who_asks_for_it_by_name(subject: Subject) -> None:
-    """MetadataRequestTest.testAutoTopicCreation: 3 now, and there when the client asks again."""
+def test_metadata_request_creates_missing_topics_with_legal_names(subject: Subject) -> None:
+    """Kafka's test: `MetadataRequestTest.testAutoTopicCreation`. Error 3 at first; a later Metadata request finds the topic."""
     connection = subject.connect()
     for version in (0, 3, 4, 12):
         topic = Topic(subject, subject.new_name("made"))
-        asked = MetadataRequest([MetadataRequestTopic(name=topic.name)], allow_auto_topic_creation=False)
+        requested = MetadataRequest([MetadataRequestTopic(name=topic.name)], allow_auto_topic_creation=False)
         if version >= 4:
             for _ in range(2):
-                assert [t.error_code for t in subject.ask(connection, asked, version).topics] == [3]
+                assert [t.error_code for t in subject.ask(connection, requested, version).topics] == [3]
             subject.pass_ms(100)
             assert topic.metadata().error_code == 3
-        asked.allow_auto_topic_creation = True
-        [first] = subject.ask(connection, asked, version).topics
+        requested.allow_auto_topic_creation = True
+        [first] = subject.ask(connection, requested, version).topics
         assert (first.error_code, first.partitions) == (3, [])
-        found = wait_until(subject, lambda t=topic: (m := t.metadata()).error_code == 0 and m, "it is there")  # type: ignore[misc]
-        assert [len(p.replica_nodes) for p in found.partitions] == [2, 2, 2]
+        result = wait_until(subject, lambda t=topic: (m := t.metadata()).error_code == 0 and m, "it is there")  # type: ignore[misc]
+        assert [len(p.replica_nodes) for p in result.partitions] == [2, 2, 2]
     illegal = MetadataRequest([MetadataRequestTopic(name="no/topic")], allow_auto_topic_creation=True)
     assert [t.error_code for t in subject.ask(connection, illegal, 12).topics] == [17]

@@ -1,4 +1,4 @@
-"""ListOffsets: ends of a log, times, the largest time; who may ask whom; what each version may ask."""
+"""Tests of ListOffsets: ends of a log, timestamps, the largest timestamp, permitted brokers and clients, and each version's features."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def stamped(*timestamps: int, **options: Compression) -> bytes:
     return build_batch([NewRecord(b"v", None, timestamp) for timestamp in timestamps], **options)  # type: ignore[arg-type]
 
 
-def told(found: object) -> tuple[int, int, int, int]:
-    """(error, offset, timestamp, leader epoch)"""
-    return found.error_code, found.offset, found.timestamp, found.leader_epoch  # type: ignore[attr-defined]
+def summary(result: object) -> tuple[int, int, int, int]:
+    """Return (error, offset, timestamp, leader epoch) of a partition's response."""
+    return result.error_code, result.offset, result.timestamp, result.leader_epoch  # type: ignore[attr-defined]
 
 
 @pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
-def test_what_each_version_may_ask_and_is_told(subject: Subject) -> None:
-    """ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions."""
+def test_list_offsets_returns_offset_timestamp_and_epoch_in_every_version(subject: Subject) -> None:
+    """Kafka's test: `ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions`."""
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(*range(100, 110)))
-    old, new = topic.partition().leader_epoch, make_lead(topic, 1)
+    old, new = topic.leader_epoch, make_lead(topic, 1)
     wait_until(subject, lambda: list_offsets(topic, LATEST).error_code == 0, "the new leader knows what is committed")
     first_version = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, -6: 99, -99: 99}
-    wanted = {
+    expected = {
         LATEST: (10, -1, new),
         EARLIEST: (0, -1, old),
         MAX_TIMESTAMP: (9, 109, old),
@@ -43,16 +43,16 @@ def test_what_each_version_may_ask_and_is_told(subject: Subject) -> None:
     }
     for version in range(1, 10):
         for timestamp in (*first_version, 104, 200):
-            found = list_offsets(topic, timestamp, version)
+            result = list_offsets(topic, timestamp, version)
             if first_version.get(timestamp, 1) > version:
-                assert told(found) == (35, -1, -1, -1), (version, timestamp)
+                assert summary(result) == (35, -1, -1, -1), (version, timestamp)
             else:
-                offset, time, epoch = wanted[timestamp]
-                assert told(found) == (0, offset, time, epoch if version >= 4 else -1), (version, timestamp)
+                offset, time, epoch = expected[timestamp]
+                assert summary(result) == (0, offset, time, epoch if version >= 4 else -1), (version, timestamp)
 
 
 @pytest.mark.rule("L-1", "L-2")
-def test_version_0_tells_starts_of_segments(subject: Subject) -> None:
+def test_list_offsets_v0_returns_the_start_offsets_of_segments(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="200")
     assert list_offsets(topic, LATEST, 0).old_style_offsets == [0]
     topic.fill(*[stamped(5)] * 5)
@@ -61,13 +61,13 @@ def test_version_0_tells_starts_of_segments(subject: Subject) -> None:
     assert list_offsets(topic, EARLIEST, 0).old_style_offsets == [0]
     assert list_offsets(topic, -3, 0).error_code == 35
     for count, offsets in ((0, []), (1, [5]), (2, [5, 4])):
-        wanted = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST, count)])]
-        answer = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, wanted), 0)
+        expected = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST, count)])]
+        answer = subject.ask(topic.connect(), ListOffsetsRequest(-1, 0, expected), 0)
         assert answer.topics[0].partitions[0].old_style_offsets == offsets
 
 
 @pytest.mark.rule("L-2")
-def test_version_0_looks_for_segments_by_when_they_were_written(subject: Subject) -> None:
+def test_list_offsets_v0_finds_segments_by_the_time_of_the_last_write(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(stamped(5))
     assert list_offsets(topic, 0, 0).old_style_offsets == []
@@ -75,13 +75,13 @@ def test_version_0_looks_for_segments_by_when_they_were_written(subject: Subject
 
 
 @pytest.mark.rule("L-3", "L-10")
-def test_twice_unknown_elsewhere(subject: Subject) -> None:
+def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0], 1: [1]})
     partitions = [ListOffsetsPartition(index, -1, LATEST) for index in (0, 1, 9)]
-    wanted = [ListOffsetsTopic(topic.name, partitions), ListOffsetsTopic("no-such-topic", [partitions[0]])]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, wanted), 5)
-    found = {(t.name, p.partition_index): told(p) for t in answer.topics for p in t.partitions}
-    assert found == {
+    expected = [ListOffsetsTopic(topic.name, partitions), ListOffsetsTopic("no-such-topic", [partitions[0]])]
+    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
+    result = {(t.name, p.partition_index): summary(p) for t in answer.topics for p in t.partitions}
+    assert result == {
         (topic.name, 0): (0, 0, -1, 0),
         (topic.name, 1): (6, -1, -1, -1),
         (topic.name, 9): (3, -1, -1, -1),
@@ -91,86 +91,86 @@ def test_twice_unknown_elsewhere(subject: Subject) -> None:
     in_one_entry = [ListOffsetsTopic(topic.name, [partitions[0], partitions[0]])]
     for named in (twice, in_one_entry):
         answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
-        assert {told(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
+        assert {summary(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
     a, b = new_topic(subject, 2), new_topic(subject)
-    wanted = [
+    expected = [
         ListOffsetsTopic(name, [ListOffsetsPartition(i, -1, LATEST)])
         for name, i in ((a.name, 0), (b.name, 0), (a.name, 1))
     ]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, wanted), 5)
+    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
     entries = [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
     assert entries == [(a.name, [0]), (b.name, [0]), (a.name, [1])]
 
 
 @pytest.mark.rule("L-4")
-def test_who_may_ask_whom(subject: Subject) -> None:
-    """ListOffsetsRequestTest.testListOffsetsErrorCodes, testCurrentEpochValidation."""
+def test_list_offsets_is_answered_by_the_leader_and_checks_the_leader_epoch(subject: Subject) -> None:
+    """Kafka's tests: `ListOffsetsRequestTest.testListOffsetsErrorCodes`, `testCurrentEpochValidation`."""
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
-    for replica_id, wanted in ((-1, [6, 0, 6]), (0, [6, 0, 6]), (-2, [0, 0, 6])):
+    for replica_id, expected in ((-1, [6, 0, 6]), (0, [6, 0, 6]), (-2, [0, 0, 6])):
         assert [
             list_offsets(topic, EARLIEST, broker_id=b, replica_id=replica_id).error_code for b in range(3)
-        ] == wanted
+        ] == expected
     for broker_id, same in ((1, 0), (0, 6)):
-        found = [list_offsets(topic, LATEST, broker_id=broker_id, epoch=epoch + s).error_code for s in (-1, 0, 1)]
-        assert found == [74, same, 75]
+        result = [list_offsets(topic, LATEST, broker_id=broker_id, epoch=epoch + s).error_code for s in (-1, 0, 1)]
+        assert result == [74, same, 75]
 
 
 @pytest.mark.rule("L-4", "L-5", "L-6")
-def test_what_is_not_committed_is_hidden_from_clients_only(subject: Subject) -> None:
+def test_list_offsets_hides_uncommitted_records_from_clients_but_not_followers(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(100), stamped(200))
     with held(subject, topic, 1):
         follow(topic, 1, 2)
         topic.fill(stamped(300), acks=1)
         for isolation in (0, 1):
-            assert told(list_offsets(topic, LATEST, isolation=isolation))[1] == 2
-            assert told(list_offsets(topic, 250, isolation=isolation))[:3] == (0, -1, -1)
-            assert told(list_offsets(topic, MAX_TIMESTAMP, 7, isolation=isolation))[:3] == (0, -1, -1)
+            assert summary(list_offsets(topic, LATEST, isolation=isolation))[1] == 2
+            assert summary(list_offsets(topic, 250, isolation=isolation))[:3] == (0, -1, -1)
+            assert summary(list_offsets(topic, MAX_TIMESTAMP, 7, isolation=isolation))[:3] == (0, -1, -1)
         for replica_id in (1, -2):
-            assert told(list_offsets(topic, LATEST, replica_id=replica_id))[1] == 3
-            assert told(list_offsets(topic, 250, replica_id=replica_id))[:3] == (0, 2, 300)
+            assert summary(list_offsets(topic, LATEST, replica_id=replica_id))[1] == 3
+            assert summary(list_offsets(topic, 250, replica_id=replica_id))[:3] == (0, 2, 300)
     wait_until(subject, lambda: list_offsets(topic, LATEST).offset == 3, "the follower has all")
 
 
 @pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_times_within_batches_and_over_batches(subject: Subject, codec: Compression) -> None:
-    """ListOffsetsIntegrationTest, LogOffsetTest."""
+def test_list_offsets_finds_timestamps_within_and_across_batches(subject: Subject, codec: Compression) -> None:
+    """Kafka's tests: `ListOffsetsIntegrationTest`, `LogOffsetTest`."""
     one, three, many = (new_topic(subject) for _ in range(3))
     one.fill(stamped(100, 999, 200, compression=codec))
     three.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])
     many.fill(*[stamped(timestamp, compression=codec) for timestamp in (0, 1, 2, 3, 4, 6, 5)])
     for topic in (one, three):
-        assert told(list_offsets(topic, MAX_TIMESTAMP, 7)) == (0, 1, 999, 0)
-        asked = [told(list_offsets(topic, timestamp))[1:3] for timestamp in (0, 100, 101, 999, 1000)]
-        assert asked == [(0, 100), (0, 100), (1, 999), (1, 999), (-1, -1)]
-    assert told(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
-    assert told(list_offsets(many, 5))[1:3] == (5, 6)
+        assert summary(list_offsets(topic, MAX_TIMESTAMP, 7)) == (0, 1, 999, 0)
+        requested = [summary(list_offsets(topic, timestamp))[1:3] for timestamp in (0, 100, 101, 999, 1000)]
+        assert requested == [(0, 100), (0, 100), (1, 999), (1, 999), (-1, -1)]
+    assert summary(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)
+    assert summary(list_offsets(many, 5))[1:3] == (5, 6)
     many.fill(stamped(6, compression=codec))
-    assert told(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # of equal ones the first
+    assert summary(list_offsets(many, MAX_TIMESTAMP, 7)) == (0, 5, 6, 0)  # the first of equal timestamps
     empty = new_topic(subject)
-    assert told(list_offsets(empty, MAX_TIMESTAMP, 7)) == (0, -1, -1, -1)
-    assert told(list_offsets(empty, 0)) == (0, -1, -1, -1)
+    assert summary(list_offsets(empty, MAX_TIMESTAMP, 7)) == (0, -1, -1, -1)
+    assert summary(list_offsets(empty, 0)) == (0, -1, -1, -1)
 
 
 @pytest.mark.rule("L-7")
-def test_times_that_the_log_sets(subject: Subject) -> None:
+def test_list_offsets_finds_log_append_times(subject: Subject) -> None:
     one, three = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
     one.fill(stamped(100, 999, 200))
     for timestamp in (100, 999, 200):
         three.fill(stamped(timestamp))
         subject.pass_ms(5)
-    assert told(list_offsets(one, MAX_TIMESTAMP, 7))[:2] == (0, 0)
-    assert told(list_offsets(three, MAX_TIMESTAMP, 7))[:2] == (0, 2)
+    assert summary(list_offsets(one, MAX_TIMESTAMP, 7))[:2] == (0, 0)
+    assert summary(list_offsets(three, MAX_TIMESTAMP, 7))[:2] == (0, 2)
 
 
 @pytest.mark.rule("L-5", "L-6")
-def test_what_lies_below_the_log_start_is_not_found(subject: Subject) -> None:
+def test_list_offsets_by_timestamp_ignores_records_below_the_log_start(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(*[stamped(timestamp) for timestamp in (100, 200, 300)])
     records = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, 2)])]
     assert subject.ask(topic.connect(), DeleteRecordsRequest(records, 5000), 2).topics[0].partitions[0].error_code == 0
     wait_until(subject, lambda: list_offsets(topic, EARLIEST).offset == 2, "the log starts at 2")
-    assert told(list_offsets(topic, 100)) == (0, 2, 300, 0)
+    assert summary(list_offsets(topic, 100)) == (0, 2, 300, 0)

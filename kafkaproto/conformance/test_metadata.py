@@ -1,4 +1,4 @@
-"""Metadata, DescribeCluster, FindCoordinator, ApiVersions: what a cluster tells of itself."""
+"""Tests of Metadata, DescribeCluster, FindCoordinator and ApiVersions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.conformance.offered import OFFERED_BY_3_9
 from kafkaproto.conformance.scene import Topic, new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -14,6 +15,7 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkaproto.partitioner import java_hash
 
 NOT_ASKED = -(2**31)
 ANY_TOPIC_OPERATION, ANY_CLUSTER_OPERATION = 0b1101_1111_1000, 0b1_1111_1010_0000
@@ -29,28 +31,29 @@ def by_name(*names: str | None) -> list[MetadataRequestTopic]:
     return [MetadataRequestTopic(name=name) for name in names]
 
 
+@pytest.mark.needs(racks=True)
 @pytest.mark.rule("M-1", "M-5", "M-6")
 @pytest.mark.parametrize("version", range(13))
-def test_every_version_tells_its_fields(subject: Subject, version: int) -> None:
+def test_metadata_response_has_the_fields_of_its_version(subject: Subject, version: int) -> None:
     topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
     topic_id = topic.topic_id
     answer = ask(subject, version, by_name(topic.name))
     assert (answer.cluster_id is not None) == (version >= 2)
-    assert answer.controller_id in ((0, 1, 2) if version >= 1 else (-1,))
+    assert answer.controller_id in (range(len(subject.bootstrap)) if version >= 1 else (-1,))
     assert sorted((b.node_id, b.host, b.port, b.rack) for b in answer.brokers) == [
-        (i, *subject.bootstrap[i], f"r{i}" if version >= 1 else None) for i in range(3)
+        (i, *subject.bootstrap[i], f"r{i}" if version >= 1 else None) for i in range(len(subject.bootstrap))
     ]
-    [found] = answer.topics
-    assert (found.error_code, found.name, found.is_internal) == (0, topic.name, False)
-    assert found.topic_id == (topic_id if version >= 10 else bytes(16))
-    partitions = sorted(found.partitions, key=lambda p: p.partition_index)
+    [result] = answer.topics
+    assert (result.error_code, result.name, result.is_internal) == (0, topic.name, False)
+    assert result.topic_id == (topic_id if version >= 10 else bytes(16))
+    partitions = sorted(result.partitions, key=lambda p: p.partition_index)
     assert [(p.error_code, p.leader_id, p.replica_nodes, sorted(p.isr_nodes)) for p in partitions] == [
         (0, 0, [0, 1], [0, 1]),
         (0, 2, [2, 0], [0, 2]),
     ]
     assert {p.leader_epoch for p in partitions} == {0 if version >= 7 else -1}
     assert all(p.offline_replicas == [] for p in partitions)
-    assert (found.topic_authorized_operations, answer.cluster_authorized_operations) == (NOT_ASKED, NOT_ASKED)
+    assert (result.topic_authorized_operations, answer.cluster_authorized_operations) == (NOT_ASKED, NOT_ASKED)
     if version >= 8:
         more = {"include_topic_authorized_operations": True}
         if version <= 10:
@@ -61,79 +64,76 @@ def test_every_version_tells_its_fields(subject: Subject, version: int) -> None:
 
 
 @pytest.mark.rule("M-1")
-def test_all_topics_and_none(subject: Subject) -> None:
+def test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list(subject: Subject) -> None:
     topic = new_topic(subject)
     for version in (0, 1, 4, 12):
         everything = ask(subject, version, [] if version == 0 else None)
-        assert topic.name in [found.name for found in everything.topics]
-        assert len(everything.brokers) == 3
+        assert topic.name in [result.name for result in everything.topics]
+        assert len(everything.brokers) == len(subject.bootstrap)
     for version in (1, 4, 12):
         assert ask(subject, version, []).topics == []
 
 
 @pytest.mark.rule("M-2")
-def test_null_names_and_ids(subject: Subject) -> None:
+def test_metadata_handles_null_topic_names_and_topic_ids(subject: Subject) -> None:
     topic = new_topic(subject)
     topic_id = topic.topic_id
     odd = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
     for version in (10, 11, 12):
-        found = ask(subject, version, odd).topics
-        assert {t.error_code for t in found} == {42 if version < 12 else -1}, version
+        result = ask(subject, version, odd).topics
+        assert {t.error_code for t in result} == {42 if version < 12 else -1}, version
     with_id = [MetadataRequestTopic(name=topic.name, topic_id=topic_id), *by_name(topic.name)]
     for version in (10, 11):
-        found = ask(subject, version, with_id).topics
-        assert [(t.error_code, t.name) for t in found] == [(42, topic.name)] * 2
-    wanted = [MetadataRequestTopic(name=None, topic_id=i) for i in (topic_id, GHOST)] + by_name(topic.name)
-    found = ask(subject, 12, wanted).topics
-    assert sorted((t.error_code, t.name, t.topic_id, len(t.partitions)) for t in found if t.error_code == 0) == [
+        result = ask(subject, version, with_id).topics
+        assert [(t.error_code, t.name) for t in result] == [(42, topic.name)] * 2
+    expected = [MetadataRequestTopic(name=None, topic_id=i) for i in (topic_id, GHOST)] + by_name(topic.name)
+    result = ask(subject, 12, expected).topics
+    assert sorted((t.error_code, t.name, t.topic_id, len(t.partitions)) for t in result if t.error_code == 0) == [
         (0, topic.name, topic_id, 1)
     ]
-    assert [(t.error_code, t.name, t.topic_id, len(t.partitions)) for t in found if t.error_code] == [
+    assert [(t.error_code, t.name, t.topic_id, len(t.partitions)) for t in result if t.error_code] == [
         (100, None, GHOST, 0)
     ]
 
 
+@pytest.mark.needs("auto.create.topics.enable")
 @pytest.mark.rule("M-3")
-def test_missing_topics_and_names_that_cannot_be(subject: Subject) -> None:
+def test_metadata_returns_an_error_for_missing_topics_and_for_illegal_names(subject: Subject) -> None:
     legal = "a" * 249, "a.b_c-D9"
     illegal = "", ".", "..", "a" * 250, "a b", "a/b", "é", "a\0"
     for version in (0, 1, 4, 9, 12):
         for allow in (True,) if version < 4 else (True, False):
-            found = ask(subject, version, by_name(*legal, *illegal), allow_auto_topic_creation=allow).topics
-            assert {t.name: t.error_code for t in found} == dict.fromkeys(legal, 3) | dict.fromkeys(illegal, 17)
-            assert all(t.partitions == [] for t in found)
+            result = ask(subject, version, by_name(*legal, *illegal), allow_auto_topic_creation=allow).topics
+            assert {t.name: t.error_code for t in result} == dict.fromkeys(legal, 3) | dict.fromkeys(illegal, 17)
+            assert all(t.partitions == [] for t in result)
 
 
+@pytest.mark.needs(racks=True)
 @pytest.mark.rule("M-7")
-def test_describe_cluster(subject: Subject) -> None:
+def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Subject) -> None:
     connection = subject.connect()
     known = ask(subject, 12, None)
     for version in (0, 1):
-        found = subject.ask(connection, DescribeClusterRequest(), version)
-        assert (found.error_code, found.error_message, found.cluster_id) == (0, None, known.cluster_id)
-        assert found.controller_id in (0, 1, 2) and found.cluster_authorized_operations == NOT_ASKED
-        assert sorted((b.broker_id, b.host, b.port, b.rack) for b in found.brokers) == [
-            (i, *subject.bootstrap[i], f"r{i}") for i in range(3)
+        result = subject.ask(connection, DescribeClusterRequest(), version)
+        assert (result.error_code, result.error_message, result.cluster_id) == (0, None, known.cluster_id)
+        assert (
+            result.controller_id in range(len(subject.bootstrap)) and result.cluster_authorized_operations == NOT_ASKED
+        )
+        assert sorted((b.broker_id, b.host, b.port, b.rack) for b in result.brokers) == [
+            (i, *subject.bootstrap[i], f"r{i}") for i in range(len(subject.bootstrap))
         ]
-        asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
-        assert subject.ask(connection, asked, version).cluster_authorized_operations == ANY_CLUSTER_OPERATION
+        requested = DescribeClusterRequest(include_cluster_authorized_operations=True)
+        assert subject.ask(connection, requested, version).cluster_authorized_operations == ANY_CLUSTER_OPERATION
     for endpoint_type, error in ((2, 114), (0, 115), (7, 115)):
-        found = subject.ask(connection, DescribeClusterRequest(endpoint_type=endpoint_type), 1)
-        assert (found.error_code, found.brokers) == (error, [])
-        assert found.error_message
+        result = subject.ask(connection, DescribeClusterRequest(endpoint_type=endpoint_type), 1)
+        assert (result.error_code, result.brokers) == (error, [])
+        assert result.error_message
 
 
-def java_hash(text: str) -> int:
-    """`String.hashCode`, without its sign."""
-    value, units = 0, text.encode("utf-16-be")
-    for i in range(0, len(units), 2):
-        value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
-    return value
-
-
+@pytest.mark.needs("offsets.topic.num.partitions", offsets_topic=True)
 @pytest.mark.rule("M-8")
-def test_coordinators_of_groups(subject: Subject) -> None:
-    """The leader of the partition that the group's name hashes to, in every version."""
+def test_find_coordinator_returns_the_leader_of_the_offsets_partition_of_a_group(subject: Subject) -> None:
+    """In every version, the coordinator is the leader of the partition that the group id hashes to."""
     connection = subject.connect()
     first = FindCoordinatorRequest(key="g", key_type=0)
     wait_until(subject, lambda: subject.ask(connection, first, 3).error_code == 0, "the offsets topic is there")
@@ -141,17 +141,19 @@ def test_coordinators_of_groups(subject: Subject) -> None:
     leaders = wait_until(subject, lambda: leaders_of(offsets), "its partitions have leaders")
     groups = "g", "group-1", "größe", "\N{GRINNING FACE}", ""
     for group in groups:
-        wanted = leaders[(java_hash(group) & 0x7FFFFFFF) % len(leaders)]
+        expected = leaders[java_hash(group) % len(leaders)]
         for version in range(4):
-            asked = FindCoordinatorRequest(key=group) if version == 0 else FindCoordinatorRequest(key=group, key_type=0)
-            found = subject.ask(connection, asked, version)
-            assert (found.error_code, found.node_id) == (0, wanted), group
-            assert (found.host, found.port) == subject.bootstrap[wanted]
+            requested = (
+                FindCoordinatorRequest(key=group) if version == 0 else FindCoordinatorRequest(key=group, key_type=0)
+            )
+            result = subject.ask(connection, requested, version)
+            assert (result.error_code, result.node_id) == (0, expected), group
+            assert (result.host, result.port) == subject.bootstrap[expected]
     for version in (4, 5, 6):
-        found = subject.ask(connection, FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups)), version)
-        assert [(c.key, c.error_code) for c in found.coordinators] == [(group, 0) for group in groups]
-        assert [c.node_id for c in found.coordinators] == [
-            leaders[(java_hash(group) & 0x7FFFFFFF) % len(leaders)] for group in groups
+        result = subject.ask(connection, FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups)), version)
+        assert [(c.key, c.error_code) for c in result.coordinators] == [(group, 0) for group in groups]
+        assert [c.node_id for c in result.coordinators] == [
+            leaders[java_hash(group) % len(leaders)] for group in groups
         ]
     internal = [t for t in ask(subject, 12, None).topics if t.name == "__consumer_offsets"]
     assert [(t.is_internal, len(t.partitions)) for t in internal] == [(True, 4)]
@@ -164,30 +166,34 @@ def leaders_of(topic: Topic) -> list[int] | None:
 
 
 @pytest.mark.rule("M-9", "M-10", "M-12")
-def test_a_broker_says_which_versions_it_serves(subject: Subject) -> None:
-    for version in range(5):
+def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject: Subject) -> None:
+    for version in subject.served(ApiKey.API_VERSIONS, range(5)):
         request = ApiVersionsRequest("a", "1") if version >= 3 else ApiVersionsRequest()
         answer = subject.ask(subject.connect(), request, version)
         offered = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
         assert answer.error_code == 0 and len(offered) == len(answer.api_keys)
-        assert {key: offered.get(key) for key in OFFERED_BY_3_9} == OFFERED_BY_3_9
+        assert {key: offered[key] for key in OFFERED_BY_3_9 if key in offered} == subject.offered()
 
 
+@pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_a_broker_that_is_down(subject: Subject) -> None:
-    """MetadataRequestTest.testReplicaDownResponse, FetchFromFollowerIntegrationTest: one stop for all that shows then."""
+def test_stopped_broker_disappears_from_metadata_and_its_partitions_move_or_stop(subject: Subject) -> None:
+    """Kafka's tests: `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`.
+
+    A broker is stopped once for all checks.
+    """
     led = new_topic(subject, assignment={0: [2]})
     followed = new_topic(subject, assignment={0: [0, 1, 2]})
     moves = new_topic(subject, assignment={0: [2, 1]})
     followed.fill(batch(b"v"))
-    epoch = led.partition().leader_epoch
+    epoch = led.leader_epoch
     wait_until(subject, lambda: read(followed, 0, rack="r2").preferred_read_replica == 2, "broker 2 has it")
     subject.stop_broker(2)
     wait_until(subject, lambda: len(ask(subject, 12, []).brokers) == 2, "broker 2 is gone")
     wait_until(subject, lambda: led.partition().leader_id == -1, "its partition has no leader")
     for version in (0, 1, 4, 5, 12):
-        found = {t.name: t.partitions[0] for t in ask(subject, version, by_name(led.name, followed.name)).topics}
-        alone, shared = found[led.name], found[followed.name]
+        result = {t.name: t.partitions[0] for t in ask(subject, version, by_name(led.name, followed.name)).topics}
+        alone, shared = result[led.name], result[followed.name]
         assert (alone.error_code, alone.leader_id) == (5, -1)
         assert (shared.error_code, shared.leader_id) == (9 if version == 0 else 0, 0)
         assert shared.replica_nodes == ([0, 1] if version == 0 else [0, 1, 2])
@@ -198,8 +204,8 @@ def test_a_broker_that_is_down(subject: Subject) -> None:
             assert alone.leader_epoch >= epoch
     assert sorted(b.broker_id for b in subject.ask(subject.connect(), DescribeClusterRequest(), 1).brokers) == [0, 1]
     assert moves.leader() == 1 and moves.partition().leader_epoch > 0
-    found = read(followed, 0, rack="r2")
-    assert (found.preferred_read_replica, len(found.records)) == (-1, len(batch(b"v")))
+    result = read(followed, 0, rack="r2")
+    assert (result.preferred_read_replica, len(result.records)) == (-1, len(batch(b"v")))
     subject.start_broker(2)
     wait_until(subject, lambda: set(followed.partition().isr_nodes) == {0, 1, 2}, "it caught up")
     wait_until(subject, lambda: read(followed, 0, rack="r2").preferred_read_replica == 2, "it is named again")

@@ -1,4 +1,4 @@
-"""Quotas of who makes topics and of who connects, from outside: KIP-599 (Q-18), connection limits (W-12) and rates (W-13, KIP-612)."""
+"""Tests of quotas on topic changes (KIP-599, Q-18), and of connection limits (W-12) and rates (W-13, KIP-612), over a socket."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from kafkaproto.conformance.client import Connection
+from kafkaproto.conformance.needs import MAX_IDLE_MS
 from kafkaproto.conformance.scene import UNTIL_KNOWN_MS, limited, new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.error_codes import ErrorCode
@@ -24,7 +25,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 RATE = 1.0
 BURST = 11
-"""controller.quota.window.num of seconds' worth: with a rate of one a second so many partitions at once."""
+"""The number of partitions that a client with a quota of one per second may create at once: one for each of the 11 quota windows."""
 BROKER, SET, DELETE = 4, 0, 1
 MUTATIONS = "controller_mutation_rate"
 
@@ -32,8 +33,10 @@ MUTATIONS = "controller_mutation_rate"
 # ---- controller mutations ----------------------------------------------------------------------------------------------------
 
 
-def made(subject: Subject, connection: Connection, version: int, *partitions: int) -> tuple[list[str], list[int], int]:
-    """CreateTopics of so many partitions each: (names, error codes, throttle time)."""
+def created(
+    subject: Subject, connection: Connection, version: int, *partitions: int
+) -> tuple[list[str], list[int], int]:
+    """Create topics with the given partition counts. Returns (names, error codes, throttle time in ms)."""
     names = [subject.new_name() for _ in partitions]
     topics = [CreatableTopic(name, count, 1) for name, count in zip(names, partitions, strict=True)]
     answer = subject.ask(connection, CreateTopicsRequest(topics, 10_000), version)
@@ -43,27 +46,28 @@ def made(subject: Subject, connection: Connection, version: int, *partitions: in
 
 @contextmanager
 def mutating(subject: Subject) -> Iterator[Connection]:
-    """A connection whose client-id may make one partition a second."""
+    """Yield a connection whose client id may create one partition per second."""
     client_id = subject.new_name("maker")
     with limited(subject, ({"client-id": client_id}, {MUTATIONS: RATE})):
         yield subject.connect(0, client_id)
 
 
-def about(subject: Subject, told: int, wanted: int) -> bool:
-    """Tokens come back all the time: a little less than what stands still."""
-    return wanted - subject.clock_slack_ms * 10 <= told <= wanted + subject.jitter_ms
+def about(subject: Subject, actual_ms: int, expected: int) -> bool:
+    """Return whether a throttle time is as expected. It may be a little shorter, because tokens are refilled continuously."""
+    return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 
+@pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
-def test_a_strict_request_does_what_it_began_and_refuses_the_rest(subject: Subject) -> None:
-    """5 + 5 partitions leave one token, for which five more are made; the fourth topic is refused with 89."""
+def test_strict_create_topics_creates_topics_until_the_quota_and_rejects_the_rest(subject: Subject) -> None:
+    """Two topics of 5 partitions leave 1 of 11 tokens, enough to create a third topic of 5; the fourth is rejected with error 89."""
     with mutating(subject) as connection:
-        names, codes, throttle_ms = made(subject, connection, 6, 5, 5, 5, 5)
+        names, codes, throttle_ms = created(subject, connection, 6, 5, 5, 5, 5)
         assert codes == [0, 0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
         assert about(subject, throttle_ms, (15 - BURST) * 1000)
         known = subject.ask_once(MetadataRequest(None), subject.metadata_version).topics
         assert names[3] not in {topic.name for topic in known}
-        # Muted like anybody who is throttled, and served afterwards.
+        # Muted like any throttled client, and served afterwards.
         subject.send(connection, ApiVersionsRequest(), 0)
         assert (
             subject.answer(connection).elapsed_ms
@@ -72,16 +76,18 @@ def test_a_strict_request_does_what_it_began_and_refuses_the_rest(subject: Subje
 
 
 @pytest.mark.rule("Q-18")
-def test_versions_that_do_not_know_the_error_are_served_and_wait(subject: Subject) -> None:
+def test_old_create_topics_versions_are_executed_and_then_throttled(subject: Subject) -> None:
     with mutating(subject) as connection:
-        _, codes, throttle_ms = made(subject, connection, 5, 5, 5, 5, 5)
+        _, codes, throttle_ms = created(subject, connection, 5, 5, 5, 5, 5)
         assert codes == [0, 0, 0, 0]
         assert about(subject, throttle_ms, (20 - BURST) * 1000)
 
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "refused"), [(5, True), (4, False)])
-def test_deleting_pays_for_the_partitions_that_go(subject: Subject, version: int, refused: bool) -> None:
+def test_delete_topics_charges_the_partitions_of_the_deleted_topics(
+    subject: Subject, version: int, refused: bool
+) -> None:
     topics = [new_topic(subject, 8).name for _ in range(3)]
     with mutating(subject) as connection:
         request = DeleteTopicsRequest(topic_names=topics, timeout_ms=10_000)
@@ -93,28 +99,28 @@ def test_deleting_pays_for_the_partitions_that_go(subject: Subject, version: int
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "refused"), [(3, True), (2, False)])
-def test_new_partitions_pay(subject: Subject, version: int, refused: bool) -> None:
+def test_create_partitions_charges_the_new_partitions(subject: Subject, version: int, refused: bool) -> None:
     topics = [new_topic(subject).name for _ in range(3)]
     with mutating(subject) as connection:
-        wanted = [CreatePartitionsTopic(name, 9, None) for name in topics]
-        answer = subject.ask(connection, CreatePartitionsRequest(wanted, 10_000), version)
+        expected = [CreatePartitionsTopic(name, 9, None) for name in topics]
+        answer = subject.ask(connection, CreatePartitionsRequest(expected, 10_000), version)
         codes = [result.error_code for result in answer.results]
         assert sorted(codes) == sorted([0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED if refused else 0])
         assert about(subject, answer.throttle_time_ms, ((16 if refused else 24) - BURST) * 1000)
 
 
 @pytest.mark.rule("Q-18")
-def test_tokens_come_back_and_others_have_their_own(subject: Subject) -> None:
+def test_mutation_quota_tokens_are_refilled_and_each_client_has_its_own_tokens(subject: Subject) -> None:
     with mutating(subject) as connection:
-        _, codes, throttle_ms = made(subject, connection, 7, 12)
-        assert codes == [0] and throttle_ms == 0  # below zero, but it was not refused
+        _, codes, throttle_ms = created(subject, connection, 7, 12)
+        assert codes == [0] and throttle_ms == 0  # the tokens are negative, but the request was not rejected
         again = subject.connect(0, connection.client_id)
-        _, codes, throttle_ms = made(subject, again, 7, 1)
+        _, codes, throttle_ms = created(subject, again, 7, 1)
         assert codes == [ErrorCode.THROTTLING_QUOTA_EXCEEDED] and about(subject, throttle_ms, 1000)
-        _, codes, throttle_ms = made(subject, subject.connect(0, "free"), 7, 12)
+        _, codes, throttle_ms = created(subject, subject.connect(0, "free"), 7, 12)
         assert (codes, throttle_ms) == ([0], 0)
         subject.pass_ms(1000)
-        _, codes, _ = made(subject, subject.connect(0, connection.client_id), 7, 1)
+        _, codes, _ = created(subject, subject.connect(0, connection.client_id), 7, 1)
         assert codes == [0]
 
 
@@ -123,7 +129,7 @@ def test_tokens_come_back_and_others_have_their_own(subject: Subject) -> None:
 
 @contextmanager
 def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
-    """These hold for broker 0 while it runs; afterwards what held before does."""
+    """Set dynamic settings of broker 0 during the block, and restore the previous values afterwards."""
     named = {name.replace("_", "."): value for name, value in settings.items()}
 
     def change(operation: int) -> None:
@@ -141,19 +147,19 @@ def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
 
 
 def served(subject: Subject, connection: Connection, within_ms: float = 400) -> bool:
-    """Whether a connection is answered in time. Raises Closed."""
+    """Return whether the broker responds on a connection in time. Raises Closed."""
     subject.send(connection, ApiVersionsRequest(), 0)
     return subject.answer_or_none(connection, within_ms) is not None
 
 
 @pytest.mark.rule("W-12")
-def test_more_connections_of_an_address_than_allowed_are_closed_at_once(subject: Subject) -> None:
+def test_connections_above_max_connections_per_ip_are_closed_at_once(subject: Subject) -> None:
     address = "127.0.0.12"
     with broker_settings(subject, max_connections_per_ip_overrides=f"{address}:2"):
         first, second = (subject.connect(0, address=address) for _ in range(2))
         assert served(subject, first) and served(subject, second)
         assert subject.closed(subject.connect(0, address=address), 1000)
-        assert served(subject, subject.connect(0))  # of another address
+        assert served(subject, subject.connect(0))  # from another address
         assert served(subject, first)
         second.close()
         subject.pass_ms(UNTIL_KNOWN_MS)
@@ -161,13 +167,13 @@ def test_more_connections_of_an_address_than_allowed_are_closed_at_once(subject:
 
 
 @pytest.mark.rule("W-13")
-def test_an_address_that_connects_too_often_is_held_and_closed(subject: Subject) -> None:
-    """A rate of one a second over ten seconds: ten connections, and the eleventh is never served."""
+def test_ip_address_that_connects_too_often_is_held_and_closed(subject: Subject) -> None:
+    """A rate of one connection per second over ten seconds allows ten connections; the broker never serves the eleventh."""
     address = "127.0.0.13"
     with limited(subject, ({"ip": address}, {"connection_creation_rate": 1.0})):
         for _ in range(10):
             assert served(subject, subject.connect(0, address=address))
-        for _ in range(2):  # it was not counted: the next one meets the same
+        for _ in range(2):  # the rejected connection was not counted, so the next one is rejected too
             begun = subject.now_ms()
             held = subject.connect(0, address=address)
             assert subject.closed(held, 2000)
@@ -179,8 +185,8 @@ def test_an_address_that_connects_too_often_is_held_and_closed(subject: Subject)
 
 
 @pytest.mark.rule("W-13")
-def test_a_listener_lets_connections_in_no_faster_than_it_may(subject: Subject) -> None:
-    """Above max.connection.creation.rate connections wait at the door, each for a second at most, and are served then."""
+def test_connections_above_the_listener_creation_rate_are_delayed_up_to_a_second(subject: Subject) -> None:
+    """Each connection above max.connection.creation.rate is delayed by at most a second, and then served."""
     with broker_settings(subject, max_connection_creation_rate="1"):
         waited = []
         for _ in range(14):

@@ -1,4 +1,4 @@
-"""Requests that no client sends, and what becomes of them: levels that are none, partitions that are named twice."""
+"""Tests of requests that no client sends: invalid isolation levels, repeated partitions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ FIRST_VERSION_WITH_ERROR, FIRST_VERSION_BY_ID = 7, 13
 @pytest.mark.rule("W-7", "F-15")
 @pytest.mark.parametrize("version", [4, 6, 8, 11, 12, 13, 17])
 @pytest.mark.parametrize("isolation", [2, -1])
-def test_an_isolation_level_that_is_none_is_an_error_of_the_whole_fetch(
-    subject: Subject, version: int, isolation: int
-) -> None:
+def test_invalid_isolation_level_is_an_error_of_the_whole_fetch(subject: Subject, version: int, isolation: int) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     request = fetch((topic.name, 0, 0), isolation=isolation, version=version, topic_ids={topic.name: topic.topic_id})
@@ -28,7 +26,7 @@ def test_an_isolation_level_that_is_none_is_an_error_of_the_whole_fetch(
 
 
 @pytest.mark.rule("W-7", "L-4")
-def test_an_isolation_level_that_is_none_is_an_error_of_every_offset(subject: Subject) -> None:
+def test_invalid_isolation_level_is_an_error_of_every_list_offsets_partition(subject: Subject) -> None:
     topic = new_topic(subject)
     request = ListOffsetsRequest(-1, 2, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST)])])
     [answer] = subject.ask(topic.connect(), request, 7).topics
@@ -37,9 +35,7 @@ def test_an_isolation_level_that_is_none_is_an_error_of_every_offset(subject: Su
 
 @pytest.mark.rule("P-3")
 @pytest.mark.parametrize("version", [3, 9])
-def test_a_partition_that_is_named_twice_takes_the_last_batch_and_is_answered_once(
-    subject: Subject, version: int
-) -> None:
+def test_duplicate_partition_in_a_produce_appends_its_last_batch_only(subject: Subject, version: int) -> None:
     topic = new_topic(subject, 2)
     first, last = (PartitionProduceData(0, batch(value)) for value in (b"first", b"last!"))
     for named in ([[first, last]], [[first], [last]]):

@@ -1,4 +1,4 @@
-"""Partitions that are added, moved, led by another, or lose records: CreatePartitions, reassignments, ElectLeaders, DeleteRecords."""
+"""Tests of CreatePartitions, partition reassignments, ElectLeaders and DeleteRecords."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from kafkaproto.messages.list_partition_reassignments import (
 )
 
 
-def test_partitions_are_added_and_never_taken_away(subject: Subject) -> None:
+@pytest.mark.needs(brokers=3)
+def test_create_partitions_adds_partitions_and_rejects_smaller_counts(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     name = topic.name
     assert created(subject, CreatePartitionsTopic(name, 3, None), validate_only=True) == [(name, 0)]
@@ -33,33 +34,33 @@ def test_partitions_are_added_and_never_taken_away(subject: Subject) -> None:
     assert created(subject, CreatePartitionsTopic("no-such-topic", 3, None)) == [("no-such-topic", 3)]
     twice = CreatePartitionsTopic(name, 3, None), CreatePartitionsTopic(name, 4, None)
     assert created(subject, *twice) == [(name, 42)]
-    given = [CreatePartitionsAssignment([2]), CreatePartitionsAssignment([1])]
-    assert created(subject, CreatePartitionsTopic(name, 4, given)) == [(name, 0)]
+    arguments = [CreatePartitionsAssignment([2]), CreatePartitionsAssignment([1])]
+    assert created(subject, CreatePartitionsTopic(name, 4, arguments)) == [(name, 0)]
     wait_until(subject, lambda: len(topic.metadata().partitions) == 4, "four partitions")
     assert (topic.leader(2), topic.leader(3)) == (2, 1)
     topic.fill(batch(b"v"), index=3)
 
 
-def test_impossible_replicas_of_new_partitions_are_refused(subject: Subject) -> None:
+def test_create_partitions_rejects_invalid_replica_assignments(subject: Subject) -> None:
     topic = new_topic(subject)
     impossible: list[list[list[int]]] = [[[7]], [[1, 1]], [[]], [[1, 2]], [[1], [2]]]
-    for given in impossible:
-        assignments = [CreatePartitionsAssignment(brokers) for brokers in given]
-        assert created(subject, CreatePartitionsTopic(topic.name, 2, assignments)) == [(topic.name, 39)], given
+    for arguments in impossible:
+        assignments = [CreatePartitionsAssignment(brokers) for brokers in arguments]
+        assert created(subject, CreatePartitionsTopic(topic.name, 2, assignments)) == [(topic.name, 39)], arguments
     assert len(topic.metadata().partitions) == 1
 
 
 def reassigned(subject: Subject, topic: Topic, target: list[int] | None, index: int = 0) -> int:
-    asked = [ReassignableTopic(topic.name, [ReassignablePartition(index, target)])]
-    answer = subject.ask(subject.connect(), AlterPartitionReassignmentsRequest(10_000, topics=asked), 0)
+    requested = [ReassignableTopic(topic.name, [ReassignablePartition(index, target)])]
+    answer = subject.ask(subject.connect(), AlterPartitionReassignmentsRequest(10_000, topics=requested), 0)
     assert answer.error_code == 0
     [result] = answer.responses[0].partitions
     return int(result.error_code)
 
 
 def ongoing(subject: Subject, topic: Topic) -> list[tuple[int, list[int], list[int], list[int]]]:
-    asked = [ListPartitionReassignmentsTopics(topic.name, [0, 1, 99])]
-    answer = subject.ask(subject.connect(), ListPartitionReassignmentsRequest(10_000, asked), 0)
+    requested = [ListPartitionReassignmentsTopics(topic.name, [0, 1, 99])]
+    answer = subject.ask(subject.connect(), ListPartitionReassignmentsRequest(10_000, requested), 0)
     return [
         (p.partition_index, p.replicas, sorted(p.adding_replicas), sorted(p.removing_replicas))
         for t in answer.topics
@@ -69,35 +70,35 @@ def ongoing(subject: Subject, topic: Topic) -> list[tuple[int, list[int], list[i
 
 def has_moved(subject: Subject, topic: Topic, replicas: list[int], isr: set[int] | None = None) -> Callable[[], bool]:
     def look() -> bool:
-        found = topic.partition()
-        return found.replica_nodes == replicas and set(found.isr_nodes) == (isr or set(replicas))
+        results = topic.partition()
+        return results.replica_nodes == replicas and set(results.isr_nodes) == (isr or set(replicas))
 
     return look
 
 
-def test_a_reassignment_moves_the_records_and_then_the_leader(subject: Subject) -> None:
+def test_reassignment_moves_the_records_and_then_the_leader(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(*[batch(b"moved")] * 10)
-    before = topic.partition().leader_epoch
+    before = topic.leader_epoch
     assert reassigned(subject, topic, [2, 1]) == 0
     wait_until(subject, has_moved(subject, topic, [2, 1]), "replicas [2, 1]")
     assert ongoing(subject, topic) == []
     leader = topic.leader()
-    assert leader in (1, 2) and topic.partition().leader_epoch > before
+    assert leader in (1, 2) and topic.leader_epoch > before
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 11))
     assert data.high_watermark == 10 and data.records
     left = subject.ask(subject.connect(0), fetch((topic.name, 0, 0)), 11)
     assert errors(left) == [6]
 
 
-def test_a_reassignment_that_cannot_end_is_listed_and_can_be_taken_back(subject: Subject) -> None:
+def test_reassignment_that_cannot_complete_is_listed_and_can_be_cancelled(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch(b"v"))
     subject.stop_broker(2)
     try:
         assert reassigned(subject, topic, [2, 0]) == 0
         assert ongoing(subject, topic) == [(0, [2, 0, 1], [2], [1])]
-        assert reassigned(subject, topic, [1, 2]) == 0  # another goal
+        assert reassigned(subject, topic, [1, 2]) == 0  # a different target
         assert ongoing(subject, topic) == [(0, [1, 2, 0], [2], [0])]
         assert reassigned(subject, topic, None) == 0
         assert ongoing(subject, topic) == []
@@ -107,7 +108,7 @@ def test_a_reassignment_that_cannot_end_is_listed_and_can_be_taken_back(subject:
         subject.start_broker(2)
 
 
-def test_impossible_reassignments_are_refused(subject: Subject) -> None:
+def test_invalid_reassignments_are_rejected(subject: Subject) -> None:
     topic = new_topic(subject)
     for target in ([], [0, 0], [7], [-1]):
         assert reassigned(subject, topic, target) == 39, target
@@ -123,7 +124,7 @@ def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False
     return [(p.partition_id, p.error_code) for t in answer.replica_election_results for p in t.partition_result]
 
 
-def test_the_preferred_replica_leads_again_when_asked(subject: Subject) -> None:
+def test_preferred_leader_election_restores_the_preferred_replica(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 0], 1: [0, 1]})
     subject.stop_broker(1)
     wait_until(subject, lambda: topic.partition().leader_id == 0, "broker 0 leads")
@@ -136,7 +137,8 @@ def test_the_preferred_replica_leads_again_when_asked(subject: Subject) -> None:
     wait_until(subject, lambda: topic.partition().leader_id == 1, "broker 1 leads")
 
 
-def test_an_unclean_election_makes_who_is_alive_lead(subject: Subject) -> None:
+@pytest.mark.needs("unclean.leader.election.enable")
+def test_unclean_leader_election_elects_a_running_replica(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [1, 2]})
     topic.fill(batch(b"kept"))
     subject.stop_broker(2)
@@ -152,13 +154,13 @@ def test_an_unclean_election_makes_who_is_alive_lead(subject: Subject) -> None:
     subject.start_broker(1)
     topic.fill(batch(b"after"))
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 11))
-    assert data.high_watermark == 2  # what only broker 1 had is lost
+    assert data.high_watermark == 2  # records that only broker 1 had are lost
 
 
 def deleted(subject: Subject, topic: Topic, offset: int, timeout_ms: int = 10_000) -> tuple[int, int]:
-    """(error, low watermark)"""
-    asked = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, offset)])]
-    [result] = subject.ask(topic.connect(), DeleteRecordsRequest(asked, timeout_ms), 2).topics[0].partitions
+    """Send DeleteRecords and return (error, low watermark)."""
+    requested = [DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(0, offset)])]
+    [result] = subject.ask(topic.connect(), DeleteRecordsRequest(requested, timeout_ms), 2).topics[0].partitions
     return result.error_code, result.low_watermark
 
 
@@ -167,7 +169,7 @@ def earliest(topic: Topic) -> int:
 
 
 @pytest.mark.rule("E-4", "L-11")
-def test_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subject) -> None:
+def test_delete_records_raises_the_log_start_on_every_replica(subject: Subject) -> None:
     topic = new_topic(subject, replication=3)
     topic.fill(*[batch(b"a", b"b", b"c")] * 4)
     assert deleted(subject, topic, 4) == (0, 4)
@@ -176,13 +178,13 @@ def test_records_are_deleted_up_to_an_offset_on_every_replica(subject: Subject) 
     assert errors(answer) == [1]
     [(_, data)] = flat(subject.ask(topic.connect(), fetch((topic.name, 0, 4)), 11))
     assert (data.log_start_offset, data.high_watermark) == (4, 12) and data.records
-    assert deleted(subject, topic, 2) == (0, 4)  # it never goes back
+    assert deleted(subject, topic, 2) == (0, 4)  # the log start never decreases
     assert deleted(subject, topic, -1) == (0, 12)
     assert earliest(topic) == 12
 
 
 @pytest.mark.rule("L-11")
-def test_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
+def test_invalid_delete_records_requests_are_rejected(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"a", b"b"))
     assert deleted(subject, topic, 3) == (1, -1)
@@ -192,27 +194,27 @@ def test_records_that_cannot_be_deleted_are_refused(subject: Subject) -> None:
     both = new_topic(subject, cleanup_policy="compact,delete")
     assert deleted(subject, both, -1) == (0, 0)
     elsewhere = new_topic(subject, assignment={0: [1]})
-    asked = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 0)]) for name in (elsewhere.name, "no-such-topic")]
-    answer = subject.ask(subject.connect(0), DeleteRecordsRequest(asked, 1000), 2)
-    found = {t.name: (t.partitions[0].error_code, t.partitions[0].low_watermark) for t in answer.topics}
-    assert found == {elsewhere.name: (6, -1), "no-such-topic": (3, -1)}
+    requested = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 0)]) for name in (elsewhere.name, "no-such-topic")]
+    answer = subject.ask(subject.connect(0), DeleteRecordsRequest(requested, 1000), 2)
+    results = {t.name: (t.partitions[0].error_code, t.partitions[0].low_watermark) for t in answer.topics}
+    assert results == {elsewhere.name: (6, -1), "no-such-topic": (3, -1)}
 
 
 @pytest.mark.rule("L-11")
-def test_a_partition_that_is_named_twice_is_asked_for_once(subject: Subject) -> None:
+def test_delete_records_handles_a_repeated_partition_once(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)
-    asked = [
+    requested = [
         DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(index, offset)])
         for index, offset in ((0, 2), (1, 0), (0, 1))
     ]
-    [answer] = subject.ask(topic.connect(), DeleteRecordsRequest(asked, 10_000), 2).topics
-    found = sorted((p.partition_index, p.error_code, p.low_watermark) for p in answer.partitions)
-    assert found == [(0, 0, 1), (1, 0, 0)]
+    [answer] = subject.ask(topic.connect(), DeleteRecordsRequest(requested, 10_000), 2).topics
+    results = sorted((p.partition_index, p.error_code, p.low_watermark) for p in answer.partitions)
+    assert results == [(0, 0, 1), (1, 0, 0)]
 
 
 @pytest.mark.rule("L-11")
-def test_a_deletion_waits_for_replicas_that_are_held_until_its_time_is_up(subject: Subject) -> None:
+def test_delete_records_waits_for_lagging_replicas_until_its_timeout(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(*[batch(b"a")] * 4)
     wait_until(subject, lambda: deleted(subject, topic, 1) == (0, 1), "both replicas start at 1")

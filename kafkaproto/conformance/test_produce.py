@@ -1,4 +1,4 @@
-"""Produce: what may be appended, in which order it is judged, what the answer tells, when it comes."""
+"""Tests of Produce: valid and invalid appends, the order of checks, the fields of the response, and its time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.api import ApiKey
 from kafkaproto.conformance.client import Connection
 from kafkaproto.conformance.scene import Topic, follow, held, list_offsets, new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -22,13 +23,13 @@ HOUR_MS = 3_600_000
 
 
 def write(topic: Topic, data: bytes, version: int = LATEST, connection: Connection | None = None, **more: Any) -> Any:
-    """The answer for one partition."""
-    asked = produce(topic.name, data, **more)
-    return produced(topic.subject.ask(connection or topic.connect(), asked, version))
+    """Send a Produce request and return the partition's response."""
+    requested = produce(topic.name, data, **more)
+    return produced(topic.subject.ask(connection or topic.connect(), requested, version))
 
 
-def told(answer: Any) -> tuple[int, int, int, int]:
-    """(error, base offset, log append time, log start offset)"""
+def summary(answer: Any) -> tuple[int, int, int, int]:
+    """Return (error, base offset, log append time, log start offset) of a partition's response."""
     return answer.error_code, answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
 
 
@@ -37,48 +38,49 @@ def end(topic: Topic) -> int:
 
 
 def patched(data: bytes, at: int, layout: str, value: int, sealed: bool = True) -> bytes:
-    """The batch with one field changed, and with its checksum right again."""
-    made = bytearray(data)
-    struct.pack_into(layout, made, at, value)
+    """Return the batch with one field changed: `value` in the struct format `layout` at position `at`. sealed: recompute the checksum."""
+    patched_batch = bytearray(data)
+    struct.pack_into(layout, patched_batch, at, value)
     if sealed:
-        struct.pack_into(">I", made, 17, checksum.crc32c(memoryview(made)[21:]))
-    return bytes(made)
+        struct.pack_into(">I", patched_batch, 17, checksum.crc32c(memoryview(patched_batch)[21:]))
+    return bytes(patched_batch)
 
 
 def corrupt(data: bytes) -> bytes:
-    """Return the batch with its last bit flipped: the checksum is wrong."""
+    """Return the batch with its last bit flipped, so that the checksum is wrong."""
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
 @pytest.mark.rule("P-1", "P-2")
 @pytest.mark.parametrize("version", range(LATEST + 1))
-def test_every_version_appends_and_answers_with_its_own_fields(subject: Subject, version: int) -> None:
-    """ProduceRequestTest.testSimpleProduceRequest."""
+def test_produce_appends_and_returns_the_fields_of_its_version(subject: Subject, version: int) -> None:
+    """Kafka's test: `ProduceRequestTest.testSimpleProduceRequest`."""
     topic = new_topic(subject)
     start = 0 if version >= 5 else -1
-    assert told(write(topic, batch(b"a"), version)) == (0, 0, -1, start)
+    assert summary(write(topic, batch(b"a"), version)) == (0, 0, -1, start)
     answer = write(topic, batch(b"b", b"c", compression=Compression.GZIP), version, acks=-1)
-    assert told(answer) == (0, 1, -1, start)
+    assert summary(answer) == (0, 1, -1, start)
     assert (answer.record_errors, answer.error_message, end(topic)) == ([], None, 3)
 
 
 @pytest.mark.rule("P-2", "P-12")
-def test_a_log_that_sets_the_time_tells_it(subject: Subject) -> None:
+def test_produce_to_a_log_append_time_topic_returns_the_append_time(subject: Subject) -> None:
     topic = new_topic(subject, message_timestamp_type="LogAppendTime")
     answer = write(topic, batch(b"a", b"b", timestamp=5))
     assert (answer.error_code, answer.base_offset) == (0, 0) and answer.log_append_time_ms > 1_600_000_000_000
-    assert write(topic, batch(b"a"), 1).log_append_time_ms == -1
+    if 1 in subject.served(ApiKey.PRODUCE, (1, LATEST)):  # the field came with version 2
+        assert write(topic, batch(b"a"), 1).log_append_time_ms == -1
     header = read_header(read(topic, 0).records)
     assert header.is_log_append_time and header.max_timestamp == answer.log_append_time_ms
 
 
 @pytest.mark.rule("P-1", "P-3")
-def test_results_of_partitions_that_are_elsewhere_stand_beside_the_others(subject: Subject) -> None:
+def test_produce_returns_an_error_per_partition_and_the_leader_of_moved_partitions(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0], 1: [1], 2: [0]})
     followed = new_topic(subject, assignment={0: [1, 0]})
     data = [PartitionProduceData(index, batch(b"v")) for index in (0, 1, 7)]
     data.append(PartitionProduceData(2, corrupt(batch(b"v"))))
-    asked = ProduceRequest(
+    requested = ProduceRequest(
         None,
         1,
         1000,
@@ -88,15 +90,15 @@ def test_results_of_partitions_that_are_elsewhere_stand_beside_the_others(subjec
         ],
     )
     for version in (3, 9, 10, 11):
-        answer = subject.ask(subject.connect(0), asked, version)
-        found = {(t.name, p.index): p for t in answer.responses for p in t.partition_responses}
-        errors = {key: p.error_code for key, p in found.items()}
+        answer = subject.ask(subject.connect(0), requested, version)
+        result = {(t.name, p.index): p for t in answer.responses for p in t.partition_responses}
+        errors = {key: p.error_code for key, p in result.items()}
         by_index = {index: errors.pop((topic.name, index)) for index in (0, 1, 2, 7)}
         assert (by_index, errors) == ({0: 0, 1: 6, 2: 2, 7: 3}, {("no-such-topic", 0): 3, (followed.name, 0): 6})
-        assert {told(p)[1:] for p in found.values() if p.error_code} == {(-1, -1, -1)}
-        leaders = [found[key].current_leader for key in ((topic.name, 0), (topic.name, 1), (followed.name, 0))]
+        assert {summary(p)[1:] for p in result.values() if p.error_code} == {(-1, -1, -1)}
+        leaders = [result[key].current_leader for key in ((topic.name, 0), (topic.name, 1), (followed.name, 0))]
         told_leaders = [(leader.leader_id, leader.leader_epoch) for leader in leaders]
-        where = [(one.node_id, one.host, one.port) for one in answer.node_endpoints]
+        where = [(node.node_id, node.host, node.port) for node in answer.node_endpoints]
         if version >= 10:
             assert (told_leaders, where) == ([(-1, -1), (1, 0), (1, 0)], [(1, *subject.bootstrap[1])])
         else:
@@ -104,7 +106,7 @@ def test_results_of_partitions_that_are_elsewhere_stand_beside_the_others(subjec
 
 
 @pytest.mark.rule("P-4", "X-2")
-def test_a_request_carries_one_batch_of_magic_2(subject: Subject) -> None:
+def test_produce_accepts_exactly_one_batch_of_magic_2_per_partition(subject: Subject) -> None:
     topic = new_topic(subject)
     good = batch(b"v")
     zstd = batch(b"v", compression=Compression.ZSTD)
@@ -120,31 +122,32 @@ def test_a_request_carries_one_batch_of_magic_2(subject: Subject) -> None:
         (3, zstd, 76),
     ]:
         answer = write(topic, data, version)
-        assert told(answer) == (error, -1, -1, -1), (version, data)
+        assert summary(answer) == (error, -1, -1, -1), (version, data)
         assert bool(answer.error_message) == (error == 2 and version >= 8)
     assert end(topic) == 0
-    assert told(write(topic, zstd, 7))[:2] == (0, 0)
-    assert told(write(topic, good + good[:30]))[:2] == (0, 1)  # what is no whole batch is left off
+    assert summary(write(topic, zstd, 7))[:2] == (0, 0)
+    assert summary(write(topic, good + good[:30]))[:2] == (0, 1)  # an incomplete batch at the end is ignored
     assert len(read(topic, 1).records) == len(good)
 
 
+@pytest.mark.needs(offsets_topic=True)
 @pytest.mark.rule("P-5", "P-6")
-def test_acks_that_are_none_and_topics_that_are_the_brokers_own(subject: Subject) -> None:
+def test_produce_rejects_invalid_acks_and_writes_to_internal_topics(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for acks in (2, -2, 3, 32767):
         request = produce(topic.name, batch(b"v"), acks=acks)
         request.topic_data += produce(topic.name, batch(b"v"), 1).topic_data
         answer = subject.ask(topic.connect(), request, LATEST)
-        assert [told(p) for t in answer.responses for p in t.partition_responses] == [(21, -1, -1, -1)] * 2
+        assert [summary(p) for t in answer.responses for p in t.partition_responses] == [(21, -1, -1, -1)] * 2
     assert end(topic) == 0
     internal = Topic(subject, "__consumer_offsets")
-    asked = FindCoordinatorRequest(key="g", key_type=0)
-    wait_until(subject, lambda: subject.ask(subject.connect(), asked, 3).error_code == 0, "the topic is there")
+    requested = FindCoordinatorRequest(key="g", key_type=0)
+    wait_until(subject, lambda: subject.ask(subject.connect(), requested, 3).error_code == 0, "the topic is there")
     assert write(internal, batch(b"v"), connection=internal.connect(), partition=0).error_code == 17
 
 
 @pytest.mark.rule("P-8", "X-2")
-def test_base_offset_size_and_checksum(subject: Subject) -> None:
+def test_produce_rejects_wrong_base_offset_size_and_checksum(subject: Subject) -> None:
     topic = new_topic(subject, max_message_bytes="500")
     for data, error in [
         (patched(batch(b"v"), 0, ">q", 1, sealed=False), 87),
@@ -155,25 +158,25 @@ def test_base_offset_size_and_checksum(subject: Subject) -> None:
         (patched(batch(b"v")[:60], 8, ">i", 48, sealed=False), 2),
     ]:
         answer = write(topic, data)
-        assert told(answer) == (error, -1, -1, 0 if error == 87 else -1), data
+        assert summary(answer) == (error, -1, -1, 0 if error == 87 else -1), data
         assert (answer.error_message, answer.record_errors) == (None, [])
     assert end(topic) == 0
-    assert told(write(topic, batch_of_bytes(500))) == (0, 0, -1, 0)
+    assert summary(write(topic, batch_of_bytes(500))) == (0, 0, -1, 0)
 
 
 @pytest.mark.rule("P-8", "X-2")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_a_flipped_bit_is_error_2_and_nothing_is_appended(subject: Subject, codec: Compression) -> None:
-    """ProduceRequestTest.testCorruptLz4ProduceRequest, and every other kind."""
+def test_produce_of_a_corrupt_batch_is_rejected_and_appends_nothing(subject: Subject, codec: Compression) -> None:
+    """Kafka's test: `ProduceRequestTest.testCorruptLz4ProduceRequest`. Checked for every compression kind."""
     topic = new_topic(subject)
     data = batch(b"a" * 200, compression=codec)
-    assert told(write(topic, corrupt(data))) == (2, -1, -1, -1)
+    assert summary(write(topic, corrupt(data))) == (2, -1, -1, -1)
     assert end(topic) == 0
-    assert told(write(topic, data)) == (0, 0, -1, 0)
+    assert summary(write(topic, data)) == (0, 0, -1, 0)
 
 
 @pytest.mark.rule("P-9", "X-2")
-def test_what_a_header_may_not_claim(subject: Subject) -> None:
+def test_produce_rejects_batch_headers_with_invalid_counts(subject: Subject) -> None:
     topic = new_topic(subject)
     for data in [
         patched(batch(b"a", b"b"), 23, ">i", 5),
@@ -183,63 +186,65 @@ def test_what_a_header_may_not_claim(subject: Subject) -> None:
         batch(b"a", producer_id=5, producer_epoch=0, base_sequence=-1),
     ]:
         answer = write(topic, data)
-        assert (told(answer), answer.error_message) == ((87, -1, -1, 0), None), data
+        assert (summary(answer), answer.error_message) == ((87, -1, -1, 0), None), data
     assert end(topic) == 0
 
 
 @pytest.mark.rule("P-2", "P-10", "X-2")
-def test_each_bad_record_is_told_and_all_are_refused(subject: Subject) -> None:
-    """ProduceRequestTest.testProduceWithInvalidTimestamp; which errors tell the log start."""
+def test_produce_reports_every_invalid_record_and_rejects_the_whole_batch(subject: Subject) -> None:
+    """Kafka's test: `ProduceRequestTest.testProduceWithInvalidTimestamp`. Also checks which errors include the log start offset."""
     now = int(write(new_topic(subject, message_timestamp_type="LogAppendTime"), batch(b"v")).log_append_time_ms)
     late = new_topic(subject, message_timestamp_before_max_ms="1000", message_timestamp_after_max_ms="1000")
     old = [now - 5 * HOUR_MS] * 3
     for timestamps, indices in ((old, [0, 1, 2]), ([now, now + 5 * HOUR_MS, now], [1])):
-        made = build_batch([NewRecord(b"v", None, t) for t in timestamps], compression=Compression.GZIP)
+        new_batch = build_batch([NewRecord(b"v", None, t) for t in timestamps], compression=Compression.GZIP)
         for version in (8, LATEST):
-            answer = write(late, made, version)
-            assert (told(answer), [e.batch_index for e in answer.record_errors]) == ((32, -1, -1, 0), indices)
+            answer = write(late, new_batch, version)
+            assert (summary(answer), [e.batch_index for e in answer.record_errors]) == ((32, -1, -1, 0), indices)
             assert answer.error_message == "One or more records have been rejected due to invalid timestamp"
-        answer = write(late, made, 7)
-        assert (told(answer), answer.error_message) == ((32, -1, -1, 0), None)
-    assert told(write(late, batch(b"v", timestamp=-1)))[:2] == (0, 0)  # no timestamp is no wrong one
+        answer = write(late, new_batch, 7)
+        assert (summary(answer), answer.error_message) == ((32, -1, -1, 0), None)
+    assert summary(write(late, batch(b"v", timestamp=-1)))[:2] == (0, 0)  # a missing timestamp is not checked
     compacted = new_topic(subject, cleanup_policy="compact")
-    made = build_batch([NewRecord(b"v", key, now) for key in (b"k", None, b"k", None)])
-    answer = write(compacted, made)
-    assert (told(answer), [e.batch_index for e in answer.record_errors]) == ((87, -1, -1, 0), [1, 3])
+    new_batch = build_batch([NewRecord(b"v", key, now) for key in (b"k", None, b"k", None)])
+    answer = write(compacted, new_batch)
+    assert (summary(answer), [e.batch_index for e in answer.record_errors]) == ((87, -1, -1, 0), [1, 3])
     assert answer.error_message and (end(late), end(compacted)) == (1, 0)
 
 
 @pytest.mark.rule("P-11")
-def test_a_batch_larger_than_a_segment(subject: Subject) -> None:
+def test_produce_of_a_batch_larger_than_segment_bytes_gets_record_list_too_large(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="300")
     answer = write(topic, batch_of_bytes(301))
-    assert (told(answer), end(topic)) == ((18, -1, -1, -1), 0)
-    assert told(write(topic, batch_of_bytes(300)))[:2] == (0, 0)
+    assert (summary(answer), end(topic)) == ((18, -1, -1, -1), 0)
+    assert summary(write(topic, batch_of_bytes(300)))[:2] == (0, 0)
 
 
 @pytest.mark.rule("P-12")
-def test_what_the_leader_writes_into_a_batch(subject: Subject) -> None:
+def test_leader_sets_offset_and_epoch_of_batches_and_recompresses_their_records(subject: Subject) -> None:
     topic = new_topic(subject)
     data = batch(b"a", b"b")
     write(topic, data)
     write(topic, data)
     second = bytes(read(topic, 2).records)[-len(data) :]
     assert second[:8] == (2).to_bytes(8, "big") and second[8:12] == data[8:12]
-    assert second[12:16] == topic.partition().leader_epoch.to_bytes(4, "big") and second[16:] == data[16:]
+    assert second[12:16] == topic.leader_epoch.to_bytes(4, "big") and second[16:] == data[16:]
     packed = new_topic(subject, compression_type="gzip")
     write(packed, batch(*[b"x" * 50] * 20, producer_id=3, producer_epoch=1, base_sequence=4))
-    found = bytes(read(packed, 0).records)
-    header = read_header(found)
+    result = bytes(read(packed, 0).records)
+    header = read_header(result)
     assert (header.compression, header.record_count, header.producer_id) == (Compression.GZIP, 20, 3)
-    assert [record.value for record in records(found)] == [b"x" * 50] * 20
+    assert [record.value for record in records(result)] == [b"x" * 50] * 20
     unpacked = new_topic(subject, compression_type="uncompressed", max_message_bytes="300")
-    assert write(unpacked, batch(b"x" * 1000, compression=Compression.GZIP)).error_code == 10  # too large when unpacked
+    assert (
+        write(unpacked, batch(b"x" * 1000, compression=Compression.GZIP)).error_code == 10
+    )  # too large after decompression
     assert write(unpacked, batch(b"x", compression=Compression.GZIP)).error_code == 0
     assert read_header(read(unpacked, 0).records).compression == Compression.NONE
 
 
 @pytest.mark.rule("P-13")
-def test_acks_of_all_wait_for_all_in_sync_or_for_their_time(subject: Subject) -> None:
+def test_acks_all_produce_waits_for_the_in_sync_replicas_or_its_timeout(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     follow(topic, 1, 0)
     with held(subject, topic, 1):
@@ -247,32 +252,32 @@ def test_acks_of_all_wait_for_all_in_sync_or_for_their_time(subject: Subject) ->
         subject.send(writer, produce(topic.name, batch(b"a", b"b"), acks=-1, timeout_ms=300), LATEST)
         late = subject.answer(writer)
         subject.assert_took(late, 300)
-        assert told(produced(late.message)) == (7, 0, -1, 0)
-        assert (end(topic), list_offsets(topic, -1).offset) == (2, 0)  # it stays in the log
+        assert summary(produced(late.message)) == (7, 0, -1, 0)
+        assert (end(topic), list_offsets(topic, -1).offset) == (2, 0)  # the batch stays in the log
         subject.send(writer, produce(topic.name, batch(b"c"), acks=-1, timeout_ms=20_000), LATEST)
         assert subject.answer_or_none(writer, 100) is None
         follow(topic, 1, 2)
         assert subject.answer_or_none(writer, 100) is None
         follow(topic, 1, 3)
-        assert told(produced(subject.answer(writer, 1000).message)) == (0, 2, -1, 0)
+        assert summary(produced(subject.answer(writer, 1000).message)) == (0, 2, -1, 0)
         both = ProduceRequest(
             None, -1, 20_000, [TopicProduceData(topic.name, partition_data=[PartitionProduceData(0, b"")])]
         )
-        subject.send(writer, both, LATEST)  # with nothing appended there is nothing to wait for
+        subject.send(writer, both, LATEST)  # nothing is appended, so the response does not wait
         answer = subject.answer(writer)
         assert produced(answer.message).error_code == 87
         subject.assert_took(answer, 0)
 
 
 @pytest.mark.rule("P-14", "W-9")
-def test_acks_of_none_are_never_answered_and_an_error_closes(subject: Subject) -> None:
+def test_acks_0_produce_gets_no_response_and_an_error_closes_its_connection(subject: Subject) -> None:
     topic = new_topic(subject)
     writer = topic.connect()
     for _ in range(3):
         writer.send_bytes(writer.frame(produce(topic.name, batch(b"v"), acks=0), LATEST))
-    asked = subject.send(writer, fetch((topic.name, 0, 0)), 11)
+    requested = subject.send(writer, fetch((topic.name, 0, 0)), 11)
     answer = subject.answer(writer)
-    assert (answer.correlation_id, flat(answer.message)[0][1].high_watermark) == (asked, 3)
+    assert (answer.correlation_id, flat(answer.message)[0][1].high_watermark) == (requested, 3)
     for name, data in (("no-such-topic", batch(b"v")), (topic.name, b""), (topic.name, batch(b"v")[:-1] + b"\x7f")):
         failing = topic.connect()
         failing.send_bytes(failing.frame(produce(name, data, acks=0), LATEST))
@@ -281,19 +286,19 @@ def test_acks_of_none_are_never_answered_and_an_error_closes(subject: Subject) -
 
 
 @pytest.mark.rule("P-23", "X-2")
-def test_transactional_batches_without_a_transaction(subject: Subject) -> None:
+def test_transactional_batches_without_a_transaction_are_rejected(subject: Subject) -> None:
     topic = new_topic(subject)
-    asked = FindCoordinatorRequest(key="tx", key_type=1)
-    wait_until(subject, lambda: subject.ask_once(asked, 3).error_code != 15, "there is a coordinator, or never one")
+    requested = FindCoordinatorRequest(key="tx", key_type=1)
+    wait_until(subject, lambda: subject.ask_once(requested, 3).error_code != 15, "there is a coordinator, or never one")
     data = batch(b"v", producer_id=5, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
     request = produce(topic.name, data)
     for version in (3, 9, 11):
         answer = produced(subject.ask(topic.connect(), request, version))
-        assert told(answer) == (53, -1, -1, -1)
+        assert summary(answer) == (53, -1, -1, -1)
     request.transactional_id = "tx"
     answers = [produced(subject.ask(topic.connect(), request, version)) for version in (9, 11)]
-    assert all(told(answer)[1:] == (-1, -1, -1) for answer in answers)
+    assert all(summary(answer)[1:] == (-1, -1, -1) for answer in answers)
     assert [answer.error_code for answer in answers] == [49, 49] and end(topic) == 0
     plain = produce(topic.name, batch(b"v"))
     plain.transactional_id = "tx"
-    assert told(produced(subject.ask(topic.connect(), plain, 9)))[:2] == (0, 0)  # the id alone means nothing
+    assert summary(produced(subject.ask(topic.connect(), plain, 9)))[:2] == (0, 0)  # the id alone has no effect

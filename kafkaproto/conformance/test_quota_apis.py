@@ -1,4 +1,4 @@
-"""Asking for client quotas and changing them, from outside: the APIs of KIP-546 (Q-19 to Q-21)."""
+"""Tests of DescribeClientQuotas and AlterClientQuotas over a socket (KIP-546, Q-19 to Q-21)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 def described(
     subject: Subject, *components: tuple[str, int, str | None], strict: bool = False
 ) -> tuple[int, list[dict[str, str | None]] | None]:
-    """(error, entities) of DescribeClientQuotas."""
+    """Send DescribeClientQuotas and return (error, entities). components: (entity type, kind of match, name).
+
+    An entity maps its types to names. entities: None if the response has no list.
+    """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
     answer = subject.ask_once(request, 1)
     if answer.entries is None:
@@ -32,8 +35,8 @@ def described(
 
 
 @pytest.mark.rule("Q-19", "Q-21")
-def test_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject) -> None:
-    """ClientQuotasRequestTest: 11 entities of users and clients and two ips."""
+def test_describe_client_quotas_returns_the_number_of_entities_that_kafka_returns(subject: Subject) -> None:
+    """Kafka's test: `ClientQuotasRequestTest`, with 11 entities of users and clients and two IP addresses."""
     tag = subject.new_name("q")
     u1, u2, u3, c1, c2, c3 = (f"{tag}-{name}" for name in ("user-1", "user-2", "user-3", "client-1", "client-2", "c"))
     entities: list[Entity] = [
@@ -56,9 +59,9 @@ def test_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject) -> None
     ]
 
     def count(*components: tuple[str, int, str | None], strict: bool = False) -> int:
-        error, found = described(subject, *components, strict=strict)
-        assert error == 0 and found is not None
-        return sum(frozenset(entity.items()) in mine for entity in found)
+        error, result = described(subject, *components, strict=strict)
+        assert error == 0 and result is not None
+        return sum(frozenset(entity.items()) in mine for entity in result)
 
     with limited(subject, *changes):
         assert count((USER, EXACT, u1)) == 4
@@ -98,7 +101,7 @@ def test_T_the_counts_of_testDescribeClientQuotasMatch(subject: Subject) -> None
         ([("user-group", EXACT, "x")], 35),
     ],
 )
-def test_filters_that_make_no_sense(
+def test_describe_client_quotas_rejects_contradictory_filters(
     subject: Subject, components: list[tuple[str, int, str | None]], error_code: int
 ) -> None:
     assert described(subject, *components) == (error_code, None)
@@ -124,7 +127,7 @@ def test_filters_that_make_no_sense(
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused_and_harms_no_other(
+def test_invalid_quota_alteration_is_rejected_without_affecting_other_entities(
     subject: Subject, entity: Entity, values: dict[str, float | None]
 ) -> None:
     good: Entity = {CLIENT: subject.new_name("good")}
@@ -138,7 +141,7 @@ def test_what_cannot_be_is_refused_and_harms_no_other(
 
 
 @pytest.mark.rule("Q-20")
-def test_a_key_twice_a_value_that_is_not_there_and_validation_only(subject: Subject) -> None:
+def test_duplicate_quota_keys_missing_values_and_validate_only_change_no_quota(subject: Subject) -> None:
     name = subject.new_name("v")
     entity: Entity = {CLIENT: name}
     twice = AlterClientQuotasRequestEntryData(

@@ -1,4 +1,4 @@
-"""Replication quotas (KIP-73), scenario 21: what a follower gets that is not in sync, played by us, and how long a real one takes."""
+"""Tests of replication quotas (KIP-73, scenario 21): fetches in the name of an out-of-sync follower, and the duration of a real move."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.conformance.needs import FETCH_MAX_BYTES, REQUEST_MAX_BYTES
 from kafkaproto.conformance.scene import Topic, follow, held, new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch_of_bytes, fetch, flat, produce
@@ -25,18 +26,18 @@ from kafkaproto.messages.incremental_alter_configs import (
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000
-"""replication.quota.window.num of the profile; a sample may begin a second later."""
+"""Time in ms after which bytes leave the quota window: replication.quota.window.num of the profile, plus a second for a late sample."""
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
 RATE = 20_000
 SETTLED_MS = 200
-"""A real broker acts on a setting a moment after it tells of it."""
+"""Time in ms for which a real broker may already report a changed setting without applying it."""
 
 
 def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: str | None) -> int:
-    """Set or delete (None) settings, dots written as underscores; the error code."""
+    """Set settings of a resource, or delete those whose value is None, and return the error code. Dots are written as underscores."""
     operations = [
         AlterableConfig(key.replace("_", "."), DELETE if value is None else SET, value) for key, value in values.items()
     ]
@@ -45,10 +46,10 @@ def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: 
 
 
 def described(subject: Subject, kind: int, name: str, key: str, broker_id: int = 0) -> tuple[str | None, int] | None:
-    """(value, where it comes from), None when it is not told of."""
+    """Return (value, source) of the setting `key`, or None if the broker does not report it. kind, name: the type and name of the resource."""
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, [key])])
-    found = subject.ask_once(request, 4, broker_id).results[0].configs
-    return (found[0].value, found[0].config_source) if found else None
+    result = subject.ask_once(request, 4, broker_id).results[0].configs
+    return (result[0].value, result[0].config_source) if result else None
 
 
 def set_list(topic: Topic, key: str, text: str) -> None:
@@ -61,48 +62,54 @@ def set_list(topic: Topic, key: str, text: str) -> None:
 
 @contextmanager
 def limited(subject: Subject, key: str, rate: int, broker_id: int | None = 0) -> Iterator[None]:
-    """While it lasts a broker, or each (None), has this rate."""
+    """Set a replication rate on a broker, or on every broker (None), during the block."""
     named = key.replace(".", "_")
-    name, asked, source = ("", 0, 3) if broker_id is None else (str(broker_id), broker_id, 2)
-    before = described(subject, BROKER, str(asked), key, asked)
-    assert alter(subject, BROKER, name, asked, **{named: str(rate)}) == 0
-    _wait_for_rate(subject, key, asked, (str(rate), source))
+    name, requested, source = ("", 0, 3) if broker_id is None else (str(broker_id), broker_id, 2)
+    before = described(subject, BROKER, str(requested), key, requested)
+    assert alter(subject, BROKER, name, requested, **{named: str(rate)}) == 0
+    _wait_for_rate(subject, key, requested, (str(rate), source))
     try:
         yield
     finally:
-        assert alter(subject, BROKER, name, asked, **{named: None}) == 0
-        _wait_for_rate(subject, key, asked, before)
+        assert alter(subject, BROKER, name, requested, **{named: None}) == 0
+        _wait_for_rate(subject, key, requested, before)
 
 
-def _wait_for_rate(subject: Subject, key: str, broker_id: int, wanted: tuple[str | None, int] | None) -> None:
+def _wait_for_rate(subject: Subject, key: str, broker_id: int, expected: tuple[str | None, int] | None) -> None:
     wait_until(
-        subject, lambda: described(subject, BROKER, str(broker_id), key, broker_id) == wanted, f"{key} is {wanted}"
+        subject, lambda: described(subject, BROKER, str(broker_id), key, broker_id) == expected, f"{key} is {expected}"
     )
     subject.pass_ms(SETTLED_MS)
 
 
 @contextmanager
 def out_of_sync(subject: Subject) -> Iterator[Topic]:
-    """A topic of 8 batches of 100 kB; broker 1 has none of them, is held and out of the ISR, broker 2 is in it."""
+    """Yield a topic of 8 batches of 100 kB, led by broker 0. Broker 1 does not fetch, has no batch and is out of the ISR; broker 2 is in it."""
     begun = subject.now_ms()
     topic = new_topic(subject, replication=3)
     with held(subject, topic, 1):
         topic.fill(*[batch_of_bytes(100_000)] * 8, acks=1)
         wait_until(subject, lambda: set(topic.partition().isr_nodes) == {0, 2}, "broker 1 is out of sync")
         wait_until(subject, lambda: read(topic, 8).high_watermark == 8, "all is committed")
-        subject.pass_ms(max(0, begun + FORGIVEN_MS + 1200 - subject.now_ms()))  # what tests before this one have sent
+        subject.pass_ms(
+            max(0, begun + FORGIVEN_MS + 1200 - subject.now_ms())
+        )  # bytes sent by earlier tests must leave the window
         yield topic
 
 
 def got(topic: Topic, broker_id: int = 1, offset: int = 0) -> int:
-    """How many bytes a follower gets; error and high watermark are as for everybody."""
+    """Return the number of bytes that a fetch in the name of `broker_id` returns. Checks that it has no error and high watermark 8."""
     data = follow(topic, broker_id, offset)
     assert (data.error_code, data.high_watermark, data.log_start_offset) == (0, 8, 0)
     return len(data.records)
 
 
+@pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
+@pytest.mark.needs(
+    "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
+)
 @pytest.mark.rule("R-4", "R-5", "R-8", "D11")
-def test_who_is_out_of_sync_gets_nothing_until_the_window_has_passed(subject: Subject) -> None:
+def test_throttled_out_of_sync_follower_gets_no_records_until_its_window_has_passed(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE):
         set_list(topic, LEADERS, "0:0")
         begun = subject.now_ms()
@@ -116,34 +123,42 @@ def test_who_is_out_of_sync_gets_nothing_until_the_window_has_passed(subject: Su
         assert subject.now_ms() - begun <= FORGIVEN_MS + 2000
 
 
+@pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
+@pytest.mark.needs(
+    "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
+)
 @pytest.mark.rule("R-1", "R-2", "R-12", "D10")
-def test_lists_name_the_senders_broker_and_changes_act_at_once(subject: Subject) -> None:
+def test_throttled_replica_lists_apply_per_leader_and_list_changes_apply_at_once(subject: Subject) -> None:
     with out_of_sync(subject) as topic, limited(subject, LEADER_RATE, RATE, None):
         set_list(topic, LEADERS, "*")
         assert [got(topic), got(topic)] == [800_000, 0]
         for text, has_effect in (("0:1", False), ("1:0", False), ("1:0,0:0", True), ("", False), ("*", True)):
             set_list(topic, LEADERS, text)
-            # What was sent meanwhile counts, and none of it has been forgiven for as long as we go on.
+            # Bytes sent meanwhile count, and none of them has left the window yet.
             assert (got(topic) == 0) is has_effect, text
-        with limited(subject, LEADER_RATE, 2**40):  # its own rate comes before that of all
+        with limited(subject, LEADER_RATE, 2**40):  # the broker's own rate overrides the default
             assert got(topic) == 800_000
         assert got(topic) == 0
         set_list(topic, FOLLOWERS, "*")
         set_list(topic, LEADERS, "")
-        assert got(topic) == 800_000  # the other list
+        assert got(topic) == 800_000  # the other list of throttled replicas
         dashes = alter(subject, TOPIC, topic.name, leader_replication_throttled_replicas="0-0")
         assert dashes == (40 if subject.semantics == "kafka" else 0)
         for wrong in ("a", "0", "0:1:2", "0:1,*", "0: 1"):
             assert alter(subject, TOPIC, topic.name, leader_replication_throttled_replicas=wrong) == 40, wrong
 
 
+@pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
+@pytest.mark.needs(
+    "replica.lag.time.max.ms", "replication.quota.window.num", at_least={"fetch.max.bytes": FETCH_MAX_BYTES}
+)
 @pytest.mark.rule("R-6", "R-12")
-def test_a_parked_fetch_is_not_woken_by_what_is_throttled_nor_by_a_new_rate(subject: Subject) -> None:
+def test_parked_follower_fetch_is_not_completed_by_throttled_bytes_or_a_new_rate(subject: Subject) -> None:
     with out_of_sync(subject) as topic:
         with limited(subject, LEADER_RATE, RATE):
             set_list(topic, LEADERS, "*")
             assert [got(topic), got(topic)] == [800_000, 0]
-            if subject.semantics == "kafka":  # the documents wake it for the new high watermark (D5)
+            if subject.semantics == "kafka":  # by the documents, the new high watermark completes it (D5)
                 connection = topic.connect()
                 request = fetch((topic.name, 0, 7), replica_id=1, max_wait_ms=600, min_bytes=150_000)
                 subject.send(connection, request, 11)
@@ -154,17 +169,19 @@ def test_a_parked_fetch_is_not_woken_by_what_is_throttled_nor_by_a_new_rate(subj
                 assert (data.error_code, len(data.records), data.high_watermark) == (0, 0, 9)
             connection = topic.connect()
             subject.send(connection, fetch((topic.name, 0, 3), replica_id=1, max_wait_ms=1500), 11)
-        # The rate is gone: nobody wakes the fetch for that, but what it is told in the end is read then.
+        # Removing the rate does not complete the fetch, but its response is read when it times out.
         answer = subject.answer(connection)
         subject.assert_took(answer, 1500)
         [(_, data)] = flat(answer.message)
         assert len(data.records) >= 500_000
 
 
+@pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
+@pytest.mark.needs(brokers=3)
 @pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("key", [LEADERS, FOLLOWERS])
-def test_a_throttled_move_takes_its_time(subject: Subject, key: str) -> None:
-    """2 MB at 500 kB/s; what comes with the first fetch is free until the second is asked for."""
+def test_throttled_reassignment_takes_the_time_given_by_its_rate(subject: Subject, key: str) -> None:
+    """The reassignment copies 2 MB at 500 kB/s. The broker charges the bytes of the first fetch only before the second fetch."""
     topic = new_topic(subject, assignment={0: [0]})
     topic.fill(*[batch_of_bytes(100_000)] * 20)
     set_list(topic, key, "*")

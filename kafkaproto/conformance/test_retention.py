@@ -1,4 +1,4 @@
-"""What brokers delete by themselves: segments by age and size, superseded records by compaction (F-14, N-15)."""
+"""Tests of log cleanup: segments deleted by age and size, superseded records removed by compaction (F-14, N-15)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROFILE = "maintenance"
 HOUR_MS = 3_600_000
 SEVERAL_LOOKS_MS = 1000
 ONE_EACH = "130"
-"""segment.bytes so small that every batch is a segment"""
+"""A value of segment.bytes so small that every batch gets its own segment."""
 
 
 def at(timestamp: int, value: bytes = b"v" * 50, key: bytes | None = None, **options: Any) -> bytes:
@@ -29,18 +29,21 @@ def keyed(timestamp: int, *pairs: tuple[str, str | None], **options: Any) -> byt
 
 
 def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int:
-    """-2: the log start; -1: the high watermark; of one replica if a broker is named."""
+    """Return the offset that ListOffsets reports.
+
+    timestamp: -2 for the log start, -1 for the high watermark. broker_id: the broker whose replica reports it, by default the leader.
+    """
     replica_id, connection = (-1, topic.connect()) if broker_id is None else (-2, topic.subject.connect(broker_id))
     request = ListOffsetsRequest(
         replica_id, 0, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, timestamp)])]
     )
-    [found] = topic.subject.ask(connection, request, 5).topics[0].partitions
-    assert found.error_code == 0
-    return int(found.offset)
+    [result] = topic.subject.ask(connection, request, 5).topics[0].partitions
+    assert result.error_code == 0
+    return int(result.offset)
 
 
 def log_starts(topic: Topic, offset: int, broker_id: int | None = None) -> None:
-    """Wait until the log starts at an offset, that of the leader or of one replica."""
+    """Wait until the log of the leader, or of the given replica, starts at an offset."""
     wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at {offset}")
 
 
@@ -50,32 +53,34 @@ def stays(topic: Topic, offset: int) -> None:
 
 
 def log_of(topic: Topic) -> list[Batch]:
-    """All batches, fetch by fetch: one never reaches over the end of a segment."""
-    found: list[Batch] = []
+    """Return all batches, fetch by fetch. A fetch never crosses the end of a segment."""
+    result: list[Batch] = []
     offset, end = offset_of(topic, -2), offset_of(topic, -1)
     while offset < end:
         [(_, data)] = flat(topic.subject.ask(topic.connect(), fetch((topic.name, 0, offset)), 11))
         new = list(batches(bytes(data.records)))
         if not new:
             break
-        found += new
+        result += new
         offset = new[-1].header.next_offset
-    return found
+    return result
 
 
+@pytest.mark.needs("log.retention.check.interval.ms")
 @pytest.mark.rule("N-15")
-def test_the_oldest_segments_go_when_all_in_them_is_too_old(subject: Subject) -> None:
+def test_segments_whose_records_are_all_expired_are_deleted(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
     now = subject.epoch_ms()
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now), at(now - HOUR_MS), at(now))
     log_starts(topic, 2)
-    stays(topic, 2)  # the first that is kept keeps what comes after it
-    assert [one.header.base_offset for one in log_of(topic)] == [2, 3, 4]
+    stays(topic, 2)  # the first segment that is kept protects all later ones
+    assert [batch.header.base_offset for batch in log_of(topic)] == [2, 3, 4]
     assert errors(subject.ask(topic.connect(), fetch((topic.name, 0, 1)), 11)) == [1]
 
 
+@pytest.mark.needs("log.retention.check.interval.ms")
 @pytest.mark.rule("N-15")
-def test_followers_delete_too(subject: Subject) -> None:
+def test_followers_delete_expired_segments_too(subject: Subject) -> None:
     topic = new_topic(subject, replication=3, segment_bytes=ONE_EACH, retention_ms=str(HOUR_MS // 2))
     now = subject.epoch_ms()
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now))
@@ -83,7 +88,8 @@ def test_followers_delete_too(subject: Subject) -> None:
         log_starts(topic, 2, broker_id)
 
 
-def test_the_open_segment_goes_when_all_of_it_is_too_old(subject: Subject) -> None:
+@pytest.mark.needs("log.retention.check.interval.ms")
+def test_active_segment_is_deleted_when_all_its_records_are_expired(subject: Subject) -> None:
     topic = new_topic(subject, retention_ms=str(HOUR_MS // 2))
     now = subject.epoch_ms()
     topic.fill(at(now - HOUR_MS), at(now - HOUR_MS), at(now - HOUR_MS))
@@ -94,15 +100,17 @@ def test_the_open_segment_goes_when_all_of_it_is_too_old(subject: Subject) -> No
     stays(topic, 3)
 
 
-def test_a_segment_is_as_old_as_its_youngest_record(subject: Subject) -> None:
+@pytest.mark.needs("log.retention.check.interval.ms")
+def test_segment_with_one_unexpired_record_is_kept(subject: Subject) -> None:
     topic = new_topic(subject, retention_ms=str(HOUR_MS // 2))
     now = subject.epoch_ms()
-    # The youngest first: a look between two appends would find a segment that has only an old one, and take it.
+    # The newest record first: a check between two appends would find a segment with only an old record, and delete it.
     topic.fill(at(now), at(now - HOUR_MS), at(now - HOUR_MS))
     stays(topic, 0)
 
 
-def test_the_oldest_segments_go_as_long_as_the_log_stays_large_enough(subject: Subject) -> None:
+@pytest.mark.needs("log.retention.check.interval.ms")
+def test_oldest_segments_are_deleted_while_the_log_stays_above_retention_bytes(subject: Subject) -> None:
     now = subject.epoch_ms()
     size = len(at(now))
     for keep_bytes, start in ((3 * size, 7), (3 * size - 1, 7), (3 * size + 1, 6), (10 * size, 0), (0, 10)):
@@ -112,7 +120,8 @@ def test_the_oldest_segments_go_as_long_as_the_log_stays_large_enough(subject: S
         stays(topic, start)
 
 
-def test_a_topic_that_is_only_compacted_deletes_nothing_by_age_or_size(subject: Subject) -> None:
+@pytest.mark.needs("log.retention.check.interval.ms")
+def test_compacted_topic_deletes_no_records_by_age_or_size(subject: Subject) -> None:
     configs: dict[str, Any] = {"segment_bytes": ONE_EACH, "retention_ms": "1000", "retention_bytes": "1"}
     topic = new_topic(subject, cleanup_policy="compact", min_compaction_lag_ms=str(HOUR_MS * 24), **configs)
     now = subject.epoch_ms()
@@ -121,19 +130,19 @@ def test_a_topic_that_is_only_compacted_deletes_nothing_by_age_or_size(subject: 
 
 
 def reads(topic: Topic) -> list[list[int]]:
-    """Base offsets of the batches of each segment, as one fetch never reaches over its end (F-14)."""
-    found = []
+    """Return the base offsets of the batches of each segment. A fetch never crosses the end of a segment (F-14)."""
+    result = []
     offset, end = 0, offset_of(topic, -1)
     while offset < end:
         [(_, data)] = flat(topic.subject.ask(topic.connect(), fetch((topic.name, 0, offset)), 11))
         read = list(batches(bytes(data.records)))
-        found.append([one.header.base_offset for one in read])
+        result.append([batch.header.base_offset for batch in read])
         offset = read[-1].header.next_offset
-    return found
+    return result
 
 
 @pytest.mark.rule("F-14")
-def test_a_segment_ends_by_the_time_of_its_batches(subject: Subject) -> None:
+def test_segment_rolls_by_the_timestamps_of_its_batches(subject: Subject) -> None:
     topic = new_topic(subject, segment_ms="1000")
     now = subject.epoch_ms()
     topic.fill(*(at(now + later) for later in (0, 1000, -5000, 1001, 1500, 2001, 2002, 900_000, 0)))
@@ -141,7 +150,7 @@ def test_a_segment_ends_by_the_time_of_its_batches(subject: Subject) -> None:
 
 
 @pytest.mark.rule("F-14")
-def test_a_segment_ends_by_its_size(subject: Subject) -> None:
+def test_segment_rolls_at_segment_bytes(subject: Subject) -> None:
     now = subject.epoch_ms()
     topic = new_topic(subject, segment_bytes=str(3 * len(at(now))))
     topic.fill(*[at(now)] * 7)
@@ -152,16 +161,17 @@ COMPACT: dict[str, Any] = {"cleanup_policy": "compact", "min_cleanable_dirty_rat
 
 
 def contents(topic: Topic) -> list[tuple[int, bytes | None, bytes | None]]:
-    return [(r.offset, r.key, r.value) for one in log_of(topic) for r in records(one.view)]
+    return [(r.offset, r.key, r.value) for batch in log_of(topic) for r in records(batch.view)]
 
 
-def becomes(topic: Topic, wanted: list[tuple[int, bytes | None, bytes | None]]) -> None:
+def becomes(topic: Topic, expected: list[tuple[int, bytes | None, bytes | None]]) -> None:
     try:
-        wait_until(topic.subject, lambda: contents(topic) == wanted, f"the log holds {wanted}")
+        wait_until(topic.subject, lambda: contents(topic) == expected, f"the log holds {expected}")
     except AssertionError as error:
-        raise AssertionError(f"{error}, it holds {contents(topic)}") from error
+        raise AssertionError(f"{error}; the log contains {contents(topic)}") from error
 
 
+@pytest.mark.needs("log.cleaner.backoff.ms")
 def test_compaction_keeps_the_last_record_of_each_key_at_its_offset(subject: Subject) -> None:
     topic = new_topic(subject, **COMPACT)
     now = subject.epoch_ms()
@@ -169,7 +179,7 @@ def test_compaction_keeps_the_last_record_of_each_key_at_its_offset(subject: Sub
         keyed(now, ("a", "1"), ("b", "1"), ("a", "2")),
         keyed(now + 1, ("c", "1")),
         keyed(now + 2, ("a", "3"), ("c", "2"), ("d", "1"), ("a", "4")),
-        keyed(now + 3, ("b", "9")),  # in the open segment: it says nothing of the others yet
+        keyed(now + 3, ("b", "9")),  # in the active segment, so it does not supersede the others yet
     )
     becomes(topic, [(1, b"b", b"1"), (5, b"c", b"2"), (6, b"d", b"1"), (7, b"a", b"4"), (8, b"b", b"9")])
     first, second, _ = log_of(topic)
@@ -182,7 +192,8 @@ def test_compaction_keeps_the_last_record_of_each_key_at_its_offset(subject: Sub
     assert next(batches(bytes(data.records))).header.base_offset == 4
 
 
-def test_compaction_writes_the_bytes_that_kafka_writes(subject: Subject) -> None:
+@pytest.mark.needs("log.cleaner.backoff.ms")
+def test_compaction_writes_the_same_bytes_as_kafka(subject: Subject) -> None:
     topic = new_topic(subject, **COMPACT)
     now = subject.epoch_ms()
     topic.fill(
@@ -197,7 +208,8 @@ def test_compaction_writes_the_bytes_that_kafka_writes(subject: Subject) -> None
     )
 
 
-def test_tombstones_stay_for_a_time_after_they_were_first_cleaned(subject: Subject) -> None:
+@pytest.mark.needs("log.cleaner.backoff.ms")
+def test_tombstones_are_kept_for_delete_retention_ms_after_the_first_compaction(subject: Subject) -> None:
     topic = new_topic(subject, delete_retention_ms="1500", **COMPACT)
     now = subject.epoch_ms()
     topic.fill(keyed(now, ("a", "1")), keyed(now + 7, ("a", None), ("b", "1")), keyed(now, ("x", "0")))
@@ -207,13 +219,14 @@ def test_tombstones_stay_for_a_time_after_they_were_first_cleaned(subject: Subje
     assert horizon_ms is not None and abs(horizon_ms - subject.epoch_ms() - 1500) < 10_000
     assert [r.timestamp for r in records(first.view)] == [now + 7, now + 7]
     subject.pass_ms(2000)
-    topic.fill(keyed(now, ("x", "1")))  # cleaning needs something dirty
+    topic.fill(keyed(now, ("x", "1")))  # cleaning needs dirty records
     becomes(topic, [(2, b"b", b"1"), (3, b"x", b"0"), (4, b"x", b"1")])
     assert log_of(topic)[0].header.delete_horizon_ms == horizon_ms
 
 
+@pytest.mark.needs("log.cleaner.backoff.ms")
 @pytest.mark.rule("P-17")
-def test_an_empty_batch_keeps_the_last_sequence_of_a_producer(subject: Subject) -> None:
+def test_compaction_keeps_an_empty_batch_for_the_last_sequence_of_a_producer(subject: Subject) -> None:
     topic = new_topic(subject, **COMPACT)
     now = subject.epoch_ms()
 
@@ -230,7 +243,8 @@ def test_an_empty_batch_keeps_the_last_sequence_of_a_producer(subject: Subject) 
     assert (header.base_timestamp, header.max_timestamp, header.attributes, header.size) == (-1, now, 0, 61)
 
 
-def test_what_is_too_young_is_not_compacted(subject: Subject) -> None:
+@pytest.mark.needs("log.cleaner.backoff.ms")
+def test_records_younger_than_min_compaction_lag_are_not_compacted(subject: Subject) -> None:
     topic = new_topic(subject, min_compaction_lag_ms=str(HOUR_MS), **COMPACT)
     now = subject.epoch_ms()
     topic.fill(
@@ -245,7 +259,8 @@ def test_what_is_too_young_is_not_compacted(subject: Subject) -> None:
     becomes(topic, [(1, b"a", b"2"), (2, b"a", b"3"), (3, b"a", b"4"), (4, b"x", b"0")])
 
 
-def test_a_log_that_is_hardly_dirty_waits_for_max_compaction_lag(subject: Subject) -> None:
+@pytest.mark.needs("log.cleaner.backoff.ms")
+def test_log_below_the_dirty_ratio_is_compacted_after_max_compaction_lag(subject: Subject) -> None:
     configs = COMPACT | {"min_cleanable_dirty_ratio": "1.0"}
     waits, late = new_topic(subject, **configs), new_topic(subject, max_compaction_lag_ms=str(HOUR_MS), **configs)
     now = subject.epoch_ms()

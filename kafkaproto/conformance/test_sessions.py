@@ -1,4 +1,4 @@
-"""Incremental fetch sessions (KIP-227): ids and epochs, what a step changes, what it answers, in which order."""
+"""Tests of incremental fetch sessions (KIP-227): ids and epochs, changes by each request, contents and order of each response."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.conformance.needs import SESSION_SLOTS
 from kafkaproto.conformance.scene import Topic, limited, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, batch_of_bytes, errors, fetch, flat, produce, sizes
@@ -15,11 +16,12 @@ from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRec
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.fetch import ForgottenTopic
 
+pytestmark = pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 NONE, NEW = (0, -1), (0, 0)
 
 
 class Session:
-    """A client's view of one session: steps are counted, topics go by name or by id as the version says."""
+    """A client's side of one fetch session: counts the epoch, and sends topic names or ids depending on the version."""
 
     def __init__(self, topic: Topic, version: int = 11, broker_id: int = 0) -> None:
         self.subject, self.version, self.topic = topic.subject, version, topic
@@ -29,35 +31,35 @@ class Session:
 
     def request(self, *partitions: tuple[str, int, int], forget: tuple[int, ...] = (), **more: Any) -> Any:
         more.setdefault("session", (self.id, self.epoch))
-        asked = fetch(*partitions, version=self.version, topic_ids=self.ids, **more)
+        requested = fetch(*partitions, version=self.version, topic_ids=self.ids, **more)
         name = self.topic.name
-        asked.forgotten_topics_data = [
+        requested.forgotten_topics_data = [
             ForgottenTopic("", self.ids[name], [index])
             if self.version >= 13
             else ForgottenTopic(name, partitions=[index])
             for index in forget
         ]
-        return asked
+        return requested
 
     def ask(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
         return self.subject.ask(self.connection, self.request(*partitions, **more), self.version)
 
     def step(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
-        """A request that fits: the first opens the session."""
+        """Send the next valid request of the session and return the response. The first one opens the session."""
         answer = self.ask(*partitions, **more)
         assert answer.error_code == 0 and (not self.id or answer.session_id == self.id)
         self.id, self.epoch = answer.session_id, self.epoch + 1
         return answer
 
 
-def told(answer: Any) -> list[tuple[int, int, int]]:
-    """(partition, error, bytes) of an answer, in order."""
+def summary(answer: Any) -> list[tuple[int, int, int]]:
+    """Return (partition, error, size of the records in bytes) for each partition of a response, in order."""
     return [(data.partition_index, data.error_code, len(data.records)) for _, data in flat(answer)]
 
 
 @contextmanager
 def named(subject: Subject, name: str) -> Iterator[None]:
-    """New topics get this name while it lasts."""
+    """Give this name to topics created during the block."""
     subject.new_name = lambda prefix="t": name  # type: ignore[method-assign]
     try:
         yield
@@ -71,21 +73,21 @@ def outcome(answer: Any) -> tuple[int, int, list[Any]]:
 
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
-def test_a_life(subject: Subject, version: int) -> None:
-    """FetchSessionTest.testFetchRequests."""
+def test_fetch_session_can_be_opened_used_renewed_and_closed(subject: Subject, version: int) -> None:
+    """Kafka's test: `FetchSessionTest.testFetchRequests`."""
     topic = new_topic(subject, 2)
     both = (topic.name, 0, 0), (topic.name, 1, 0)
     session = Session(topic, version)
     opened = session.step(*both)
-    assert session.id > 0 and told(opened) == [(0, 0, 0), (1, 0, 0)]
+    assert session.id > 0 and summary(opened) == [(0, 0, 0), (1, 0, 0)]
     assert outcome(session.ask(session=(session.id, 5))) == (71, 0, [])
     assert outcome(session.ask(session=(session.id + 1, 1))) == (70, 0, [])
     assert outcome(session.step()) == (0, session.id, [])
     assert outcome(session.ask(session=(session.id, 1))) == (71, 0, [])
-    assert outcome(session.step()) == (0, session.id, [])  # it was not harmed
+    assert outcome(session.step()) == (0, session.id, [])  # the session is unaffected
     sessionless = session.ask(*both, session=NONE)
     assert (sessionless.session_id, len(flat(sessionless))) == (0, 2)
-    assert session.step().error_code == 0  # it was another's business
+    assert session.step().error_code == 0  # the error belonged to another session
     renewed = session.ask(*both, session=(session.id, 0))
     assert renewed.session_id not in (0, session.id) and len(flat(renewed)) == 2
     assert outcome(session.ask()) == (70, 0, [])
@@ -95,61 +97,63 @@ def test_a_life(subject: Subject, version: int) -> None:
 
 
 @pytest.mark.rule("S-1")
-def test_before_version_7_there_are_no_sessions(subject: Subject) -> None:
+def test_fetch_before_version_7_creates_no_session(subject: Subject) -> None:
     topic = new_topic(subject)
     answer = subject.ask(topic.connect(), fetch((topic.name, 0, 0)), 6)
     assert (answer.session_id, len(flat(answer))) == (0, 1)
 
 
 @pytest.mark.rule("S-4", "S-6")
-def test_a_step_changes_what_it_lists_and_answers_what_is_new(subject: Subject) -> None:
+def test_incremental_fetch_updates_listed_partitions_and_returns_only_changes(subject: Subject) -> None:
     topic = new_topic(subject, 2, cleanup_policy="delete")
     name, size = topic.name, len(batch(b"v"))
     session = Session(topic)
     session.step((name, 0, 0), (name, 1, 0))
     topic.fill(batch(b"v"))
-    assert told(session.step()) == [(0, 0, size)]
-    assert told(session.step()) == [(0, 0, size)]  # read again from the stored offset
-    assert told(session.step((name, 0, 1))) == []  # nothing new there
+    assert summary(session.step()) == [(0, 0, size)]
+    assert summary(session.step()) == [(0, 0, size)]  # fetched again from the stored offset
+    assert summary(session.step((name, 0, 1))) == []  # no new records
     topic.fill(batch(b"v"), index=1)
-    assert told(session.step(partition_max=0)) == [(1, 0, size)]
-    assert told(session.step((name, 1, 1))) == []
+    assert summary(session.step(partition_max=0)) == [(1, 0, size)]
+    assert summary(session.step((name, 1, 1))) == []
     topic.fill(batch(b"v"), batch(b"v"))
-    assert told(session.step((name, 0, 1), partition_max=size)) == [(0, 0, size)]  # the limit is the partition's now
-    assert told(session.step((name, 0, 3))) == []
-    # a high watermark or a log start that moved is news without records
+    assert summary(session.step((name, 0, 1), partition_max=size)) == [
+        (0, 0, size)
+    ]  # the session stores the partition's new limit
+    assert summary(session.step((name, 0, 3))) == []
+    # a changed high watermark or log start is reported even without records
     topic.fill(batch(b"v"))
-    assert told(session.step((name, 0, 4))) == [(0, 0, 0)]
-    assert told(session.step()) == []
+    assert summary(session.step((name, 0, 4))) == [(0, 0, 0)]
+    assert summary(session.step()) == []
     records = [DeleteRecordsTopic(name, [DeleteRecordsPartition(0, 2)])]
     assert subject.ask(topic.connect(), DeleteRecordsRequest(records, 5000), 2).topics[0].partitions[0].error_code == 0
     [(_, data)] = flat(session.step())
     assert (data.partition_index, data.log_start_offset, data.high_watermark) == (0, 2, 4)
-    assert told(session.step()) == []
-    # added at the end, forgotten, and forgotten to the last one
-    assert told(session.step(forget=(0,))) == []
+    assert summary(session.step()) == []
+    # partitions added at the end, some forgotten, then all forgotten
+    assert summary(session.step(forget=(0,))) == []
     topic.fill(batch(b"v"))
-    assert told(session.step()) == []
-    assert told(session.step((name, 0, 4))) == [(0, 0, size)]
+    assert summary(session.step()) == []
+    assert summary(session.step((name, 0, 4))) == [(0, 0, size)]
 
 
 @pytest.mark.rule("S-5")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
-def test_a_session_without_partitions_ends(subject: Subject, version: int) -> None:
+def test_fetch_session_without_partitions_is_closed(subject: Subject, version: int) -> None:
     topic = new_topic(subject, 2)
     session = Session(topic, version)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))
     assert outcome(session.step(forget=(0,))) == (0, session.id, [])
     assert outcome(session.ask(forget=(1,))) == (0, 0, [])
     assert outcome(session.ask()) == (70, 0, [])
-    empty = session.ask(session=NEW)  # one may begin with nothing, and ends with its first step
+    empty = session.ask(session=NEW)  # an empty session may be opened, and is closed by its first step
     assert empty.session_id > 0
     assert outcome(session.ask(session=(empty.session_id, 1))) == (0, 0, [])
 
 
 @pytest.mark.rule("S-3")
 @pytest.mark.parametrize("version", [12, 13])
-def test_names_and_ids_do_not_go_together(subject: Subject, version: int) -> None:
+def test_fetch_session_rejects_a_change_between_topic_names_and_topic_ids(subject: Subject, version: int) -> None:
     topic = new_topic(subject)
     session = Session(topic, version)
     session.step((topic.name, 0, 0))
@@ -158,7 +162,7 @@ def test_names_and_ids_do_not_go_together(subject: Subject, version: int) -> Non
         71,
         0,
         [],
-    )  # the epoch is looked at first
+    )  # the epoch is checked first
     answer = session.ask((topic.name, 0, 0))
     assert answer.error_code == 106 and answer.responses == []
     session.version = version
@@ -167,8 +171,8 @@ def test_names_and_ids_do_not_go_together(subject: Subject, version: int) -> Non
 
 @pytest.mark.rule("S-6", "S-7", "S-14")
 @pytest.mark.parametrize("version", [7, 11, 12])
-def test_a_partition_in_error_is_told_until_it_is_healed_and_once_more(subject: Subject, version: int) -> None:
-    """FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12."""
+def test_incremental_fetch_returns_a_partition_until_its_error_has_ended(subject: Subject, version: int) -> None:
+    """Kafka's test: `FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12`."""
     foo = new_topic(subject, 2)
     later = subject.new_name()
     session = Session(foo, version)
@@ -182,7 +186,7 @@ def test_a_partition_in_error_is_told_until_it_is_healed_and_once_more(subject: 
     healed = session.step()
     assert [(name, data.error_code, data.high_watermark) for name, data in flat(healed)] == [(later, 0, 0)]
     assert flat(session.step()) == []
-    # out of range is an error like others
+    # out of range is treated like other errors
     assert errors(session.step((foo.name, 0, 5))) == [1]
     assert errors(session.step()) == [1]
     assert errors(session.step((foo.name, 0, 0))) == [0]
@@ -190,7 +194,7 @@ def test_a_partition_in_error_is_told_until_it_is_healed_and_once_more(subject: 
 
 
 @pytest.mark.rule("S-11")
-def test_ids_that_are_not_known_stay_in_the_session(subject: Subject) -> None:
+def test_unknown_topic_ids_stay_in_the_fetch_session(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic, 13)
     session.ids["ghost"] = b"\x02" * 16
@@ -201,7 +205,7 @@ def test_ids_that_are_not_known_stay_in_the_session(subject: Subject) -> None:
 
 
 @pytest.mark.rule("S-8")
-def test_who_was_overtaken_while_it_waited_is_told_so(subject: Subject) -> None:
+def test_parked_incremental_fetch_overtaken_by_a_newer_epoch_gets_an_error(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic)
     session.step((topic.name, 0, 0))
@@ -212,28 +216,31 @@ def test_who_was_overtaken_while_it_waited_is_told_so(subject: Subject) -> None:
     assert session.step().error_code == 0
     topic.fill(batch(b"v"))
     assert outcome(subject.answer(waiting).message) == (71, session.id, [])
-    assert told(session.step()) == [(0, 0, len(batch(b"v")))]
+    assert summary(session.step()) == [(0, 0, len(batch(b"v")))]
 
 
 @pytest.mark.rule("S-9")
-def test_who_returned_records_goes_to_the_end(subject: Subject) -> None:
-    """FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly, seen through a limit for one batch."""
+def test_fetch_session_moves_partitions_that_returned_records_to_the_end(subject: Subject) -> None:
+    """Kafka's test: `FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly`, observed with a limit of one batch."""
     topic = new_topic(subject, 3)
     name = topic.name
     session = Session(topic)
     session.step(*[(name, index, 0) for index in range(3)])
     topic.fill(batch_of_bytes(100), index=1)
-    assert told(session.step(max_bytes=100)) == [(1, 0, 100)]
+    assert summary(session.step(max_bytes=100)) == [(1, 0, 100)]
     for index in (0, 2):
         topic.fill(batch_of_bytes(100), index=index)
-    assert told(session.step(max_bytes=100)) == [(0, 0, 100), (2, 0, 0)]  # 0, 2, 1; 2 has another high watermark
-    assert told(session.step(max_bytes=100)) == [(2, 0, 100)]  # 2, 1, 0
-    assert told(session.step(max_bytes=100)) == [(1, 0, 100)]  # 1, 0, 2
-    assert told(session.step((name, 0, 0), max_bytes=300)) == [(0, 0, 100), (2, 0, 100), (1, 0, 100)]
+    assert summary(session.step(max_bytes=100)) == [
+        (0, 0, 100),
+        (2, 0, 0),
+    ]  # order 0, 2, 1; the high watermark of 2 has changed
+    assert summary(session.step(max_bytes=100)) == [(2, 0, 100)]  # 2, 1, 0
+    assert summary(session.step(max_bytes=100)) == [(1, 0, 100)]  # 1, 0, 2
+    assert summary(session.step((name, 0, 0), max_bytes=300)) == [(0, 0, 100), (2, 0, 100), (1, 0, 100)]
 
 
 @pytest.mark.rule("S-6", "F-28")
-def test_a_step_waits_as_any_fetch_does(subject: Subject) -> None:
+def test_incremental_fetch_is_parked_like_any_other_fetch(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     session = Session(topic)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))
@@ -249,10 +256,10 @@ def test_a_step_waits_as_any_fetch_does(subject: Subject) -> None:
 
 
 @pytest.mark.rule("S-10", "T-1", "T-4", "T-7", "X-5")
-def test_a_throttled_step_gives_nothing_and_loses_nothing(subject: Subject) -> None:
-    """A batch a little larger than ten seconds of quota: throttled once; the next step, sent at once, is answered with it later.
+def test_throttled_incremental_fetch_returns_empty_and_the_next_one_returns_the_data(subject: Subject) -> None:
+    """A fetch of slightly more than ten seconds of quota is throttled and returns nothing; the next request, sent at once, returns the batch.
 
-    The window begins with the session and grows until the throttled step, on a wall clock.
+    On a wall clock, the quota window begins with the session and grows until the throttled request.
     """
     topic = new_topic(subject)
     session = Session(topic)
@@ -267,17 +274,19 @@ def test_a_throttled_step_gives_nothing_and_loses_nothing(subject: Subject) -> N
         assert 800 - (subject.now_ms() - opened) <= throttled.throttle_time_ms <= 900
         delivered = session.step()
         assert subject.now_ms() - begun >= throttled.throttle_time_ms
-        assert (told(delivered), delivered.throttle_time_ms) == ([(0, 0, 10_800)], 0)
+        assert (summary(delivered), delivered.throttle_time_ms) == ([(0, 0, 10_800)], 0)
 
 
 @pytest.mark.rule("S-11", "F-24")
-def test_a_topic_that_is_made_again_has_another_id(subject: Subject) -> None:
+def test_fetch_session_reports_an_error_for_a_deleted_and_recreated_topic(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic, 13)
     session.step((topic.name, 0, 0))
     gone = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
     assert subject.ask(subject.connect(), gone, 3).responses[0].error_code == 0
-    assert wait_until(subject, lambda: errors(session.step()), "it is told") == [3]  # the session knows its name
+    assert wait_until(subject, lambda: errors(session.step()), "the error is reported") == [
+        3
+    ]  # the session keeps the topic's name
     with named(subject, topic.name):
         again = new_topic(subject)
     assert wait_until(subject, lambda: errors(session.step()) == [103], "another of that name")

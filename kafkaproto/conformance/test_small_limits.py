@@ -1,4 +1,4 @@
-"""What a broker with small limits does: fetch.max.bytes, few slots for sessions, short frames, short patience."""
+"""Tests of a broker with small limits: fetch.max.bytes, few fetch session slots, small frames, short idle timeouts."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ REQUEST_MAX_BYTES = 65_536
 IDLE_MS = 2000
 
 
+@pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4")
-def test_the_brokers_limit_cuts_what_requests_wish(subject: Subject) -> None:
-    """FetchRequestMaxBytesTest."""
+def test_fetch_max_bytes_of_the_broker_limits_larger_request_limits(subject: Subject) -> None:
+    """Kafka's test: `FetchRequestMaxBytesTest`."""
     topic = new_topic(subject)
     lengths = 1, 500, 1040, 500, 50
     topic.fill(*[batch(b"x" * length) for length in lengths])
     connection = topic.connect()
-    for offset, wanted in ((0, [1, 500]), (2, [1040]), (3, [500, 50])):
-        asked = fetch((topic.name, 0, offset), partition_max=2**31 - 1, max_bytes=2**31 - 1)
+    for offset, expected in ((0, [1, 500]), (2, [1040]), (3, [500, 50])):
+        requested = fetch((topic.name, 0, offset), partition_max=2**31 - 1, max_bytes=2**31 - 1)
         for version in (4, 11):
-            [(_, data)] = flat(subject.ask(connection, asked, version))
+            [(_, data)] = flat(subject.ask(connection, requested, version))
             whole = bytes(data.records)[: complete_bytes(data.records)]
-            assert [len(record.value or b"") for one in batches(whole) for record in records(one.view)] == wanted
+            assert [
+                len(record.value or b"") for whole_batch in batches(whole) for record in records(whole_batch.view)
+            ] == expected
 
 
+@pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4", "F-5")
-def test_more_minimum_bytes_than_the_limit_allows_means_the_limit(subject: Subject) -> None:
+def test_fetch_min_bytes_above_the_broker_limit_is_lowered_to_the_limit(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(*[batch(b"x" * 500)] * 3)
     connection = topic.connect()
@@ -47,38 +51,44 @@ def test_more_minimum_bytes_than_the_limit_allows_means_the_limit(subject: Subje
 
 
 def open_session(subject: Subject, connection: Connection, topic: Topic, partitions: int = 1, **more: Any) -> int:
-    """The id of a new session, 0 if it got none; the fetch itself must succeed."""
-    asked = [(topic.name, index, 0) for index in range(partitions)]
-    answer = subject.ask(connection, fetch(*asked, session=(0, 0), **more), 11)
+    """Return the id of a new fetch session, 0 if it got none. The fetch itself must succeed."""
+    requested = [(topic.name, index, 0) for index in range(partitions)]
+    answer = subject.ask(connection, fetch(*requested, session=(0, 0), **more), 11)
     assert errors(answer) == [0] * partitions and any(sizes(answer))
     return int(answer.session_id)
 
 
+@pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
-def test_without_a_slot_a_fetch_succeeds_and_only_followers_take_anothers(subject: Subject) -> None:
-    """The slots are shards of two, dealt in turn (since 3.8), so the first 16 sessions of a quiet broker all find one."""
+def test_fetch_without_a_session_slot_succeeds_and_only_followers_evict_sessions(subject: Subject) -> None:
+    """Since 3.8 the session cache consists of shards of two slots, used in turn, so the first 16 sessions of an idle broker find a slot."""
     topic = new_topic(subject, 2)
     topic.fill(batch(b"v"))
     connection = subject.connect()
     taken = [open_session(subject, connection, topic) for _ in range(SLOTS)]
     assert all(taken) and len(set(taken)) == SLOTS
     assert [open_session(subject, connection, topic, partitions) for partitions in (1, 2)] == [0, 0]
-    asked = fetch((topic.name, 0, 0), (topic.name, 1, 0), session=(0, 0), replica_id=1)
-    followers = subject.ask(connection, asked, 11).session_id
+    requested = fetch((topic.name, 0, 0), (topic.name, 1, 0), session=(0, 0), replica_id=1)
+    followers = subject.ask(connection, requested, 11).session_id
     assert followers != 0
-    left = [one for one in taken if subject.ask(connection, fetch(session=(one, 1)), 11).error_code == 0]
+    left = [
+        session_id
+        for session_id in taken
+        if subject.ask(connection, fetch(session=(session_id, 1)), 11).error_code == 0
+    ]
     assert len(left) == SLOTS - 1
     closing = fetch((topic.name, 0, 0), session=(left[0], -1))
     assert subject.ask(connection, closing, 11).session_id == 0
     assert subject.ask(connection, fetch(session=(left[0], 2)), 11).error_code == 70
     again = [open_session(subject, connection, topic) for _ in range(SLOTS)]
-    assert sum(map(bool, again)) == 1  # the slot that was closed
-    for one in [*left[1:], followers, *filter(None, again)]:
-        subject.ask(connection, fetch(session=(one, -1)), 11)
+    assert sum(map(bool, again)) == 1  # the slot of the closed session
+    for session_id in [*left[1:], followers, *filter(None, again)]:
+        subject.ask(connection, fetch(session=(session_id, -1)), 11)
 
 
+@pytest.mark.needs("socket.request.max.bytes")
 @pytest.mark.rule("W-1")
-def test_a_frame_above_the_brokers_limit_is_closed_as_soon_as_its_length_is_read(subject: Subject) -> None:
+def test_frame_above_socket_request_max_bytes_closes_the_connection_at_once(subject: Subject) -> None:
     topic = new_topic(subject)
     room = REQUEST_MAX_BYTES - (len(topic.connect().frame(produce(topic.name, batch_of_bytes(9000)), 9)) - 4 - 9000) - 2
     fits = topic.connect()
@@ -91,9 +101,10 @@ def test_a_frame_above_the_brokers_limit_is_closed_as_soon_as_its_length_is_read
     assert subject.closed(too_big)
 
 
+@pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("W-11", "T-11")
-def test_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: Subject) -> None:
-    """Looked at in turn, at most 300 ms late in Kafka; whoever speaks stays."""
+def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subject) -> None:
+    """Kafka closes idle connections at most 300 ms late; active connections stay open."""
     topic = new_topic(subject)
     silent, waiting, speaking = (topic.connect() for _ in range(3))
     subject.ask(silent, fetch((topic.name, 0, 0)), 11)
@@ -105,9 +116,10 @@ def test_who_is_silent_too_long_is_closed_also_in_a_long_poll(subject: Subject) 
     subject.ask(speaking, fetch((topic.name, 0, 0)), 11)
 
 
+@pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("T-11", "T-7")
-def test_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped(subject: Subject) -> None:
-    """Scenario 18: muted for five seconds, silent for two; the request behind it is never looked at."""
+def test_idle_muted_connection_is_closed_and_its_pending_request_dropped(subject: Subject) -> None:
+    """Scenario 18: muted for five seconds, idle for two; the request sent meanwhile is never handled."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")
     with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):

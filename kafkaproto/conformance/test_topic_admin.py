@@ -1,4 +1,4 @@
-"""Topics that are made and deleted in odd ways: what CreateTopics, DeleteTopics and the settings of topics refuse."""
+"""Tests of unusual CreateTopics and DeleteTopics requests and topic settings, and the errors that reject them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.scene import PRODUCE_VERSION, new_topic, read, wait_until
+from kafkaproto.conformance.scene import new_topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.wire import batch, produce, produced
+from kafkaproto.conformance.wire import PRODUCE_VERSION, batch, produce, produced
 from kafkaproto.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -34,7 +34,7 @@ SET, DELETE, SUBTRACT = 0, 1, 3
 TOPIC = 2
 
 
-def asked(subject: Subject, *topics: CreatableTopic) -> list[tuple[str, int]]:
+def requested(subject: Subject, *topics: CreatableTopic) -> list[tuple[str, int]]:
     results = subject.ask_once(CreateTopicsRequest(list(topics), 10_000), 5).topics
     return sorted((result.name, result.error_code) for result in results)
 
@@ -45,29 +45,29 @@ def changed(subject: Subject, topic: str, key: str, operation: int, value: str |
     return int(answer.error_code)
 
 
-def test_names_that_differ_only_in_dots_and_underscores_collide(subject: Subject) -> None:
+def test_topic_names_that_differ_only_in_dots_and_underscores_collide(subject: Subject) -> None:
     name = subject.new_name()
-    assert asked(subject, CreatableTopic(f"{name}.a_b", 1, 1)) == [(f"{name}.a_b", 0)]
+    assert requested(subject, CreatableTopic(f"{name}.a_b", 1, 1)) == [(f"{name}.a_b", 0)]
     for other in (f"{name}.a.b", f"{name}_a_b", f"{name}_a.b"):
-        assert asked(subject, CreatableTopic(other, 1, 1)) == [(other, 17)]
-    assert asked(subject, CreatableTopic(f"{name}-a-b", 1, 1)) == [(f"{name}-a-b", 0)]
+        assert requested(subject, CreatableTopic(other, 1, 1)) == [(other, 17)]
+    assert requested(subject, CreatableTopic(f"{name}-a-b", 1, 1)) == [(f"{name}-a-b", 0)]
 
 
-def test_a_partition_is_assigned_once(subject: Subject) -> None:
+def test_create_topics_rejects_a_partition_assigned_twice(subject: Subject) -> None:
     twice = [CreatableReplicaAssignment(0, [0]), CreatableReplicaAssignment(0, [1])]
     name = subject.new_name()
-    assert asked(subject, CreatableTopic(name, -1, -1, twice)) == [(name, 39)]
+    assert requested(subject, CreatableTopic(name, -1, -1, twice)) == [(name, 39)]
 
 
-def test_a_topic_may_keep_its_records_for_ever(subject: Subject) -> None:
+def test_topic_with_an_empty_cleanup_policy_keeps_its_records_forever(subject: Subject) -> None:
     name = subject.new_name()
     settings = [CreatableTopicConfig("cleanup.policy", "")]
-    assert asked(subject, CreatableTopic(name, 1, 1, [], settings)) == [(name, 0)]
+    assert requested(subject, CreatableTopic(name, 1, 1, [], settings)) == [(name, 0)]
     topic = new_topic(subject, cleanup_policy="compact,delete")
     assert changed(subject, topic.name, "cleanup.policy", SUBTRACT, "compact,delete") == 0
     with closing(topic.connect()) as connection:
         request = produce(topic.name, batch(b"v"))
-        # Its broker may be told of the change after the one that was asked for it.
+        # The partition's broker may learn of the change later than the broker that handled the request.
         wait_until(
             subject,
             lambda: produced(subject.ask(connection, request, PRODUCE_VERSION)).error_code == 0,
@@ -75,14 +75,14 @@ def test_a_topic_may_keep_its_records_for_ever(subject: Subject) -> None:
         )
 
 
-def test_an_unknown_setting_cannot_be_set_but_may_be_deleted(subject: Subject) -> None:
+def test_unknown_topic_setting_cannot_be_set_but_can_be_deleted(subject: Subject) -> None:
     topic = new_topic(subject)
     assert changed(subject, topic.name, "no.such.setting", SET, "1") == 40
     assert changed(subject, topic.name, "no.such.setting", DELETE, None) == 0
     assert changed(subject, "", "retention.ms", SET, "1") == 42
 
 
-def test_who_is_named_twice_for_deletion_is_answered_once_and_stays(subject: Subject) -> None:
+def test_topic_repeated_in_delete_topics_gets_one_error_and_is_not_deleted(subject: Subject) -> None:
     topic = new_topic(subject)
     request = DeleteTopicsRequest(topic_names=[topic.name, topic.name], timeout_ms=10_000)
     assert [(r.name, r.error_code) for r in subject.ask_once(request, 5).responses] == [(topic.name, 42)]
@@ -92,13 +92,13 @@ def test_who_is_named_twice_for_deletion_is_answered_once_and_stays(subject: Sub
 def elected(subject: Subject, kind: int, *partitions: tuple[str, list[int]]) -> tuple[int, list[tuple[str, Any]]]:
     request = ElectLeadersRequest(kind, [TopicPartitions(name, indexes) for name, indexes in partitions], 10_000)
     answer = subject.ask_once(request, 2)
-    told = [
+    entries = [
         (r.topic, [(p.partition_id, p.error_code) for p in r.partition_result]) for r in answer.replica_election_results
     ]
-    return answer.error_code, sorted(told)
+    return answer.error_code, sorted(entries)
 
 
-def test_an_election_of_no_known_kind_is_refused_for_each_partition(subject: Subject) -> None:
+def test_elect_leaders_of_an_unknown_type_is_rejected_for_each_partition(subject: Subject) -> None:
     name = new_topic(subject, 2).name
     asked_for = (name, [0, 1]), ("no-such-topic", [0])
     refused = sorted([(name, [(0, 42), (1, 42)]), ("no-such-topic", [(0, 42)])])
@@ -106,7 +106,7 @@ def test_an_election_of_no_known_kind_is_refused_for_each_partition(subject: Sub
 
 
 @pytest.mark.rule("E-2", "L-4", "F-25")
-def test_no_epoch_is_minus_one_and_what_is_below_is_old(subject: Subject) -> None:
+def test_leader_epoch_minus_one_is_not_checked_and_lower_epochs_are_rejected_as_old(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     epochs = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, -2, 0)])])

@@ -1,4 +1,4 @@
-"""Produce, Fetch and Metadata requests, of exactly the sizes that a rule talks about, and what their responses hold."""
+"""Produce, Fetch and Metadata requests, with exact sizes where a rule needs them, and helpers to inspect their responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FETCH_VERSION = 11
 
 
 class Client(Protocol):
-    """Whoever sends a request."""
+    """The identity of the client that sends a request."""
 
     @property
     def client_id(self) -> str | None: ...
@@ -28,14 +28,14 @@ def batch(*values: bytes, timestamp: int = 1_700_000_000_000, **options: Any) ->
 
 
 def batch_of_bytes(size: int, **options: Any) -> bytes:
-    """One record, `size` bytes on the wire, prefix and all."""
+    """Return a batch with one record that takes exactly `size` bytes on the wire, including offset and length."""
     value = size - len(batch(b""))
     while True:
-        made = batch(b"x" * value, **options)
-        if len(made) == size:
-            return made
-        assert len(made) > size, f"no batch has exactly {size} bytes"
-        value -= len(made) - size
+        data = batch(b"x" * value, **options)
+        if len(data) == size:
+            return data
+        assert len(data) > size, f"no batch has exactly {size} bytes"
+        value -= len(data) - size
 
 
 def produce(topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_ms: int = 1000) -> ProduceRequest:
@@ -47,7 +47,7 @@ def produce(topic: str, data: bytes, partition: int = 0, acks: int = 1, timeout_
 def produce_of_bytes(
     client: Client, topic: str, size: int, version: int = PRODUCE_VERSION, acks: int = 1
 ) -> ProduceRequest:
-    """A produce request whose header and body are exactly `size` bytes: what Q-11 charges."""
+    """Return a Produce request whose header and body take exactly `size` bytes, the size that a quota charges (Q-11)."""
 
     def charged_bytes(request: ProduceRequest) -> int:
         return len(request_frame(request, version, client_id=client.client_id)) - LENGTH_BYTES
@@ -60,7 +60,7 @@ def produce_of_bytes(
             continue
         if charged_bytes(request) == size:
             return request
-    raise AssertionError(f"no produce request has exactly {size} bytes")
+    raise AssertionError(f"a produce request of exactly {size} bytes cannot be built")
 
 
 def fetch(
@@ -78,7 +78,12 @@ def fetch(
     topic_ids: dict[str, bytes] | None = None,
     version: int = FETCH_VERSION,
 ) -> FetchRequest:
-    """(topic, partition, offset)…, each partition in a topic entry of its own, so that the order is the one given."""
+    """Return a Fetch request for partitions given as (topic, partition, offset).
+
+    Each partition has a topic entry of its own, so that the given order is kept. partition_max: the byte limit of each partition. session:
+    (session id, session epoch). epoch: the current leader epoch. last_epoch: that of the last record that the client has. topic_ids: topic name
+    to id, needed from version 13 on.
+    """
     ids = topic_ids or {}
     return FetchRequest(
         replica_id=replica_id if version < 15 else -1,
@@ -100,7 +105,7 @@ def fetch(
 
 
 def flat(response: Any) -> list[tuple[str, Any]]:
-    """(topic, partition data) of a fetch response, in order."""
+    """Return (topic name, response of the partition) for each partition of a Fetch response. From version 13 on, the name is empty."""
     return [(topic.topic, data) for topic in response.responses for data in topic.partitions]
 
 
@@ -113,7 +118,7 @@ def errors(response: Any) -> list[int]:
 
 
 def produced(response: Any) -> Any:
-    """The one partition of a produce response."""
+    """Return the response of the only partition in a Produce response."""
     return response.responses[0].partition_responses[0]
 
 

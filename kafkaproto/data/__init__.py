@@ -1,12 +1,12 @@
 # Generated from schemas/data/*.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""What travels inside messages and records: where it is. Importing this imports none of it."""
+"""Index of the data inside messages and records: versions and modules. Importing it imports no data."""
 
 from typing import NamedTuple
 
 
 class DataInfo(NamedTuple):
-    """What it is called, its versions, the module with its layouts."""
+    """A kind of data inside messages or records: its name, its versions, and the module with its layouts."""
 
     name: str
     min_version: int
@@ -107,4 +107,4 @@ RECORDS: dict[str, dict[int, tuple[str, str]]] = {
         0: ("TransactionLogKey", "TransactionLogValue"),
     },
 }
-"""Topic to the number in front of a key, which is the key's version: names of key and value."""
+"""Maps a topic, then the int16 at the start of a record's key, to the names of the data in key and value."""

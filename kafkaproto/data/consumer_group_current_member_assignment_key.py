@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupCurrentMemberAssignmentKey(Whole):
-    """versions 8, never flexible."""
+    """Data of ConsumerGroupCurrentMemberAssignmentKey: version 8; not flexible."""
 
     group_id: str = ""  # v8
     member_id: str = ""  # v8

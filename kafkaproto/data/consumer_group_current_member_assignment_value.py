@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitions(Struct):
-    """An item of ``ConsumerGroupCurrentMemberAssignmentValue.assigned_partitions``, An item of ``ConsumerGroupCurrentMemberAssignmentValue.partitions_pending_revocation``."""
+    """An item of ``ConsumerGroupCurrentMemberAssignmentValue.assigned_partitions`` or ``ConsumerGroupCurrentMemberAssignmentValue.partitions_pending_revocation``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupCurrentMemberAssignmentValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ConsumerGroupCurrentMemberAssignmentValue: version 0; flexible."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMemberMetadataKey(Whole):
-    """versions 5, never flexible."""
+    """Data of ConsumerGroupMemberMetadataKey: version 5; not flexible."""
 
     group_id: str = ""  # v5
     member_id: str = ""  # v5

@@ -21,7 +21,7 @@ class ClassicProtocol(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClassicMemberMetadata(Struct):
-    """``ConsumerGroupMemberMetadataValue.classic_member_metadata``."""
+    """The value of ``ConsumerGroupMemberMetadataValue.classic_member_metadata``."""
 
     session_timeout_ms: int = 0
     supported_protocols: list[ClassicProtocol] = field(default_factory=list)
@@ -30,7 +30,7 @@ class ClassicMemberMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMemberMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ConsumerGroupMemberMetadataValue: version 0; flexible."""
 
     instance_id: str | None = ""
     rack_id: str | None = ""

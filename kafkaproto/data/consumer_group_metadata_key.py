@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMetadataKey(Whole):
-    """versions 3, never flexible."""
+    """Data of ConsumerGroupMetadataKey: version 3; not flexible."""
 
     group_id: str = ""  # v3
 

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ConsumerGroupMetadataValue: version 0; flexible."""
 
     epoch: int = 0
     metadata_hash: int = 0  # tag 0

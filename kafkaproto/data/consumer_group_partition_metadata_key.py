@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupPartitionMetadataKey(Whole):
-    """versions 4, never flexible."""
+    """Data of ConsumerGroupPartitionMetadataKey: version 4; not flexible."""
 
     group_id: str = ""  # v4
 

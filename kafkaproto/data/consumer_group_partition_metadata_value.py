@@ -32,7 +32,7 @@ class TopicMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupPartitionMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ConsumerGroupPartitionMetadataValue: version 0; flexible."""
 
     topics: list[TopicMetadata] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

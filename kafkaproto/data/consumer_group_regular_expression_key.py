@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupRegularExpressionKey(Whole):
-    """versions 16, never flexible."""
+    """Data of ConsumerGroupRegularExpressionKey: version 16; not flexible."""
 
     group_id: str = ""  # v16
     regular_expression: str = ""  # v16

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupRegularExpressionValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ConsumerGroupRegularExpressionValue: version 0; flexible."""
 
     topics: list[str] = field(default_factory=list)
     version: int = 0

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupTargetAssignmentMemberKey(Whole):
-    """versions 7, never flexible."""
+    """Data of ConsumerGroupTargetAssignmentMemberKey: version 7; not flexible."""
 
     group_id: str = ""  # v7
     member_id: str = ""  # v7

@@ -21,7 +21,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupTargetAssignmentMemberValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ConsumerGroupTargetAssignmentMemberValue: version 0; flexible."""
 
     topic_partitions: list[TopicPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupTargetAssignmentMetadataKey(Whole):
-    """versions 6, never flexible."""
+    """Data of ConsumerGroupTargetAssignmentMetadataKey: version 6; not flexible."""
 
     group_id: str = ""  # v6
 

@@ -19,7 +19,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerProtocolAssignment(Whole):
-    """versions 0-3, never flexible."""
+    """Data of ConsumerProtocolAssignment: versions 0 to 3; not flexible."""
 
     assigned_partitions: list[TopicPartition] = field(default_factory=list)
     user_data: bytes | None = None

@@ -19,7 +19,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerProtocolSubscription(Whole):
-    """versions 0-3, never flexible."""
+    """Data of ConsumerProtocolSubscription: versions 0 to 3; not flexible."""
 
     topics: list[str] = field(default_factory=list)
     user_data: bytes | None = None

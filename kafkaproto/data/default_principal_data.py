@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DefaultPrincipalData(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of DefaultPrincipalData: version 0; flexible."""
 
     type: str = ""
     name: str = ""

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndTxnMarker(Whole):
-    """versions 0, never flexible."""
+    """Data of EndTxnMarker: version 0; not flexible."""
 
     coordinator_epoch: int = 0
 

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class GroupMetadataKey(Whole):
-    """versions 2, never flexible."""
+    """Data of GroupMetadataKey: version 2; not flexible."""
 
     group: str = ""  # v2
 

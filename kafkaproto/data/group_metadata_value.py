@@ -36,7 +36,7 @@ class MemberMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class GroupMetadataValue(Whole):
-    """versions 0-4, flexible from version 4."""
+    """Data of GroupMetadataValue: versions 0 to 4; flexible from version 4."""
 
     protocol_type: str = ""
     generation: int = 0

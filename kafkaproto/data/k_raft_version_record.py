@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class KRaftVersionRecord(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of KRaftVersionRecord: version 0; flexible."""
 
     version: int = 0
     k_raft_version: int = 0

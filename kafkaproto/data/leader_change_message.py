@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class Voter(Struct):
-    """An item of ``LeaderChangeMessage.voters``, An item of ``LeaderChangeMessage.granting_voters``."""
+    """An item of ``LeaderChangeMessage.voters`` or ``LeaderChangeMessage.granting_voters``."""
 
     voter_id: int = 0
     voter_directory_id: bytes = bytes(16)  # v1+
@@ -21,7 +21,7 @@ class Voter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderChangeMessage(Whole):
-    """versions 0-1, flexible from version 0."""
+    """Data of LeaderChangeMessage: versions 0 to 1; all flexible."""
 
     version: int = 0
     leader_id: int = 0

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitKey(Whole):
-    """versions 0-1, never flexible."""
+    """Data of OffsetCommitKey: versions 0 to 1; not flexible."""
 
     group: str = ""  # v0-1
     topic: str = ""  # v0-1

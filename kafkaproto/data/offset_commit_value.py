@@ -11,7 +11,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitValue(Whole):
-    """versions 0-4, flexible from version 4."""
+    """Data of OffsetCommitValue: versions 0 to 4; flexible from version 4."""
 
     offset: int = 0
     leader_epoch: int = -1  # v3+, ignorable

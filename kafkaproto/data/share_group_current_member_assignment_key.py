@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupCurrentMemberAssignmentKey(Whole):
-    """versions 14, never flexible."""
+    """Data of ShareGroupCurrentMemberAssignmentKey: version 14; not flexible."""
 
     group_id: str = ""  # v14
     member_id: str = ""  # v14

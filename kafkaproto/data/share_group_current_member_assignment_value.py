@@ -21,7 +21,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupCurrentMemberAssignmentValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ShareGroupCurrentMemberAssignmentValue: version 0; flexible."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

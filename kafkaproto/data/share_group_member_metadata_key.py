@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMemberMetadataKey(Whole):
-    """versions 10, never flexible."""
+    """Data of ShareGroupMemberMetadataKey: version 10; not flexible."""
 
     group_id: str = ""  # v10
     member_id: str = ""  # v10

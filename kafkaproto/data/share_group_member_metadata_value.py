@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMemberMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ShareGroupMemberMetadataValue: version 0; flexible."""
 
     rack_id: str | None = ""
     client_id: str = ""

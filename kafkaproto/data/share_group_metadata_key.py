@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMetadataKey(Whole):
-    """versions 11, never flexible."""
+    """Data of ShareGroupMetadataKey: version 11; not flexible."""
 
     group_id: str = ""  # v11
 

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ShareGroupMetadataValue: version 0; flexible."""
 
     epoch: int = 0
     metadata_hash: int = 0

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupStatePartitionMetadataKey(Whole):
-    """versions 15, never flexible."""
+    """Data of ShareGroupStatePartitionMetadataKey: version 15; not flexible."""
 
     group_id: str = ""  # v15
 

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitionsInfo(Struct):
-    """An item of ``ShareGroupStatePartitionMetadataValue.initializing_topics``, An item of ``ShareGroupStatePartitionMetadataValue.initialized_topics``."""
+    """An item of ``ShareGroupStatePartitionMetadataValue.initializing_topics`` or ``ShareGroupStatePartitionMetadataValue.initialized_topics``."""
 
     topic_id: bytes = bytes(16)
     topic_name: str = ""
@@ -31,7 +31,7 @@ class TopicInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupStatePartitionMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ShareGroupStatePartitionMetadataValue: version 0; flexible."""
 
     initializing_topics: list[TopicPartitionsInfo] = field(default_factory=list)
     initialized_topics: list[TopicPartitionsInfo] = field(default_factory=list)

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupTargetAssignmentMemberKey(Whole):
-    """versions 13, never flexible."""
+    """Data of ShareGroupTargetAssignmentMemberKey: version 13; not flexible."""
 
     group_id: str = ""  # v13
     member_id: str = ""  # v13

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupTargetAssignmentMetadataKey(Whole):
-    """versions 12, never flexible."""
+    """Data of ShareGroupTargetAssignmentMetadataKey: version 12; not flexible."""
 
     group_id: str = ""  # v12
 

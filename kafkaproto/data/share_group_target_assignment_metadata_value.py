@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupTargetAssignmentMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ShareGroupTargetAssignmentMetadataValue: version 0; flexible."""
 
     assignment_epoch: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareSnapshotKey(Whole):
-    """versions 0, never flexible."""
+    """Data of ShareSnapshotKey: version 0; not flexible."""
 
     group_id: str = ""  # v0
     topic_id: bytes = bytes(16)  # v0

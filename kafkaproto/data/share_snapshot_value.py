@@ -23,7 +23,7 @@ class StateBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareSnapshotValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of ShareSnapshotValue: version 0; flexible."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0

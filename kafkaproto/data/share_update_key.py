@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareUpdateKey(Whole):
-    """versions 1, never flexible."""
+    """Data of ShareUpdateKey: version 1; not flexible."""
 
     group_id: str = ""  # v1
     topic_id: bytes = bytes(16)  # v1

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotFooterRecord(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of SnapshotFooterRecord: version 0; flexible."""
 
     version: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotHeaderRecord(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of SnapshotHeaderRecord: version 0; flexible."""
 
     version: int = 0
     last_contained_log_timestamp: int = 0

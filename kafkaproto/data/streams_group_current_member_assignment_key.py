@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupCurrentMemberAssignmentKey(Whole):
-    """versions 22, never flexible."""
+    """Data of StreamsGroupCurrentMemberAssignmentKey: version 22; not flexible."""
 
     group_id: str = ""  # v22
     member_id: str = ""  # v22

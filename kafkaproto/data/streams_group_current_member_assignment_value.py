@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskIds(Struct):
-    """An item of ``StreamsGroupCurrentMemberAssignmentValue.active_tasks``, An item of ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks``, An item of ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks``, An item of ``StreamsGroupCurrentMemberAssignmentValue.active_tasks_pending_revocation``, An item of ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks_pending_revocation``, An item of ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks_pending_revocation``."""
+    """An item of ``StreamsGroupCurrentMemberAssignmentValue.active_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.active_tasks_pending_revocation``, ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks_pending_revocation`` or ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks_pending_revocation``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -22,7 +22,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupCurrentMemberAssignmentValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of StreamsGroupCurrentMemberAssignmentValue: version 0; flexible."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMemberMetadataKey(Whole):
-    """versions 19, never flexible."""
+    """Data of StreamsGroupMemberMetadataKey: version 19; not flexible."""
 
     group_id: str = ""  # v19
     member_id: str = ""  # v19

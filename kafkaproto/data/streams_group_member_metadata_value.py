@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class Endpoint(Struct):
-    """``StreamsGroupMemberMetadataValue.user_endpoint``."""
+    """The value of ``StreamsGroupMemberMetadataValue.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -30,7 +30,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMemberMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of StreamsGroupMemberMetadataValue: version 0; flexible."""
 
     instance_id: str | None = ""
     rack_id: str | None = ""

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMetadataKey(Whole):
-    """versions 17, never flexible."""
+    """Data of StreamsGroupMetadataKey: version 17; not flexible."""
 
     group_id: str = ""  # v17
 

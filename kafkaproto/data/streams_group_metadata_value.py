@@ -21,7 +21,7 @@ class LastAssignmentConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMetadataValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of StreamsGroupMetadataValue: version 0; flexible."""
 
     epoch: int = 0
     metadata_hash: int = 0

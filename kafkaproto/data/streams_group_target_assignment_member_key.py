@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMemberKey(Whole):
-    """versions 21, never flexible."""
+    """Data of StreamsGroupTargetAssignmentMemberKey: version 21; not flexible."""
 
     group_id: str = ""  # v21
     member_id: str = ""  # v21

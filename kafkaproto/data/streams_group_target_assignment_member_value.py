@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskIds(Struct):
-    """An item of ``StreamsGroupTargetAssignmentMemberValue.active_tasks``, An item of ``StreamsGroupTargetAssignmentMemberValue.standby_tasks``, An item of ``StreamsGroupTargetAssignmentMemberValue.warmup_tasks``."""
+    """An item of ``StreamsGroupTargetAssignmentMemberValue.active_tasks``, ``StreamsGroupTargetAssignmentMemberValue.standby_tasks`` or ``StreamsGroupTargetAssignmentMemberValue.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMemberValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of StreamsGroupTargetAssignmentMemberValue: version 0; flexible."""
 
     active_tasks: list[TaskIds] = field(default_factory=list)
     standby_tasks: list[TaskIds] = field(default_factory=list)

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMetadataKey(Whole):
-    """versions 20, never flexible."""
+    """Data of StreamsGroupTargetAssignmentMetadataKey: version 20; not flexible."""
 
     group_id: str = ""  # v20
 

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTopologyKey(Whole):
-    """versions 23, never flexible."""
+    """Data of StreamsGroupTopologyKey: version 23; not flexible."""
 
     group_id: str = ""  # v23
 

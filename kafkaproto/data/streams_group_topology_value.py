@@ -21,7 +21,7 @@ class TopicConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``Subtopology.state_changelog_topics``, An item of ``Subtopology.repartition_source_topics``."""
+    """An item of ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
 
     name: str = ""
     partitions: int = 0
@@ -56,7 +56,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTopologyValue(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of StreamsGroupTopologyValue: version 0; flexible."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] = field(default_factory=list)

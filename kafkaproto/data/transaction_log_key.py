@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionLogKey(Whole):
-    """versions 0, never flexible."""
+    """Data of TransactionLogKey: version 0; not flexible."""
 
     transactional_id: str = ""  # v0
 

@@ -21,7 +21,7 @@ class PartitionsSchema(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionLogValue(Whole):
-    """versions 0-1, flexible from version 1."""
+    """Data of TransactionLogValue: versions 0 to 1; flexible from version 1."""
 
     producer_id: int = 0
     previous_producer_id: int = -1  # v1+, tag 0

@@ -22,7 +22,7 @@ class Endpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class KRaftVersionFeature(Struct):
-    """``Voter.k_raft_version_feature``."""
+    """The value of ``Voter.k_raft_version_feature``."""
 
     min_supported_version: int = 0
     max_supported_version: int = 0
@@ -42,7 +42,7 @@ class Voter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class VotersRecord(Whole):
-    """versions 0, flexible from version 0."""
+    """Data of VotersRecord: version 0; flexible."""
 
     version: int = 0
     voters: list[Voter] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""Build time only: reads ``schemas/`` and writes ``kafkaproto/messages/`` and ``kafkaproto/error_codes.py``.
+"""Code generator, used only at build time: reads ``schemas/`` and writes ``kafkaproto/messages/``, ``kafkaproto/data/`` and two tables.
 
-``python -m kafkaproto.generator`` writes, ``--check`` compares; `refresh` takes new facts out of a Kafka jar. Nothing
+``python -m kafkaproto.generator`` writes, ``--check`` compares; `refresh` extracts new facts from a Kafka jar. Nothing
 imports this package at run time.
 """
 

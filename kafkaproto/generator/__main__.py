@@ -1,4 +1,4 @@
-"""``python -m kafkaproto.generator [--check]``: write the generated code, or say which of it is not current."""
+"""Command ``python -m kafkaproto.generator [--check]``: writes the generated code, or reports the files that are out of date."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kafkaproto.generator import PACKAGE, SCHEMAS, emit
 from kafkaproto.generator.spec import Message, SpecError, load, snake_case
 
 FOLDERS = ("messages", "data")
-"""Where nothing is but generated code."""
+"""Folders that contain only generated code."""
 
 
 def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
-    """Every generated file's path, relative to the package, and its text."""
+    """Return the text of every generated file by its path, relative to the package."""
     definitions = {path.stem: load(path) for path in sorted((schemas / "messages").glob("*.json"))}
     files = {"error_codes.py": emit.error_codes(json.loads((schemas / "errors.json").read_text()))}
     files["release_table.py"] = emit.release_table(json.loads((schemas / "releases.json").read_text()))
@@ -38,19 +38,22 @@ def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
 
 
 def api_of(name: str, request: Message, definitions: dict[str, Message]) -> tuple[str, Message]:
-    """An API's name and its response, which must agree with the request about versions."""
+    """Return an API's name and its response. Raises SpecError unless the response exists and has the same key and versions."""
     api = name.removesuffix("Request")
     response = definitions.get(f"{api}Response")
     if response is None:
-        raise SpecError(f"{name}: there is no {api}Response")
+        raise SpecError(f"{name}: the schema of {api}Response is missing")
     shared = [(m.api_key, m.versions, m.flexible) for m in (request, response)]
     if shared[0] != shared[1]:
-        raise SpecError(f"{name}: request and response differ in key, versions or flexible versions")
+        raise SpecError(f"{name}: the schemas of request and response differ in API key, versions or flexible versions")
     return api, response
 
 
 def stale_files(files: dict[str, str], package: Path = PACKAGE) -> list[str]:
-    """The files that differ from what would be written, and the ones that nothing writes any more."""
+    """Return the names of generated files that are out of date or missing, and of files in `FOLDERS` that are no longer generated.
+
+    files: text of every generated file, by its path relative to `package`.
+    """
     stale = [name for name, text in files.items() if not (package / name).is_file()]
     stale += [name for name, text in files.items() if name not in stale and (package / name).read_text() != text]
     present = {f"{folder}/{path.name}" for folder in FOLDERS for path in (package / folder).glob("*.py")}
@@ -58,15 +61,17 @@ def stale_files(files: dict[str, str], package: Path = PACKAGE) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit status 1 if ``--check`` finds a stale file."""
+    """Run the command. Returns exit status 1 if ``--check`` finds a stale file, else 0."""
     parser = argparse.ArgumentParser(prog=emit.COMMAND, description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if something is not current")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with status 1 if a file is out of date"
+    )
     options = parser.parse_args(arguments)
     files = generate()
     if options.check:
         stale = stale_files(files)
         if stale:
-            sys.stderr.write(f"not current, run `{emit.COMMAND}`: {', '.join(stale)}\n")
+            sys.stderr.write(f"files out of date; run `{emit.COMMAND}`: {', '.join(stale)}\n")
         return 1 if stale else 0
     for name in stale_files(files):
         if name not in files:

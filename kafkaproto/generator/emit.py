@@ -1,6 +1,6 @@
-"""The text of the generated modules: dataclasses, layouts, the index, the error codes.
+"""Text of the generated modules: dataclasses, layouts, the indexes, the error codes and the release table.
 
-This module must never decide what is on the wire (`layouts`) nor what is allowed (`spec`).
+This module does not decide the wire format (`layouts`) nor what definitions may contain (`spec`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from kafkaproto.generator.layouts import Layout, Layouts, ranges
 from kafkaproto.generator.spec import Field, Message, Struct, children, snake_case
-from kafkaproto.versions import OPEN_ENDED
+from kafkaproto.versions import OPEN_ENDED, VersionRange
 
 COMMAND = "python -m kafkaproto.generator"
 LINE_LENGTH = 120
@@ -43,12 +43,12 @@ IMPORTED_NAMES = {
 
 
 def banner(sources: str) -> str:
-    """The first line of every generated file: from what, by what, hands off."""
+    """Return the first line of a generated file, which names its source and its generator."""
     return f"# Generated from {sources} by `{COMMAND}`. Do not edit.\n"
 
 
 def module(messages: list[Message], sources: str) -> str:
-    """The module of one API: the request's and the response's classes, then their layouts."""
+    """Return the module of one API: the classes of request and response, then their layouts."""
     names = class_names(messages)
     classes = [
         dataclass_text(struct, message, names[message.name]) for message in messages for struct in message.structs
@@ -61,14 +61,17 @@ def module(messages: list[Message], sources: str) -> str:
 
 
 def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
-    """Message name to struct name to class name: a name that two messages have gets the message's name in front."""
-    seen: dict[str, int] = {}
+    """Map each message name to a map from struct name to class name.
+
+    A struct name that occurs in both messages is prefixed by the message's name.
+    """
+    occurrences: dict[str, int] = {}
     for message in messages:
         for struct in message.structs:
-            seen[struct.name] = seen.get(struct.name, 0) + 1
+            occurrences[struct.name] = occurrences.get(struct.name, 0) + 1
     return {
         message.name: {
-            struct.name: message.name + struct.name if seen[struct.name] > 1 else struct.name
+            struct.name: message.name + struct.name if occurrences[struct.name] > 1 else struct.name
             for struct in message.structs
         }
         for message in messages
@@ -76,7 +79,7 @@ def class_names(messages: list[Message]) -> dict[str, dict[str, str]]:
 
 
 def imports(body: str) -> str:
-    """The imports that the body needs."""
+    """Return the imports that the body of a module needs."""
     used = set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", body))
     lines = ["from dataclasses import dataclass" + (", field" if "field(" in body else ""), ""]
     for source, names in IMPORTED_NAMES.items():
@@ -86,7 +89,7 @@ def imports(body: str) -> str:
 
 
 def import_lines(source: str, names: Iterable[str]) -> list[str]:
-    """One import, on as many lines as the line length asks for."""
+    """Return the lines of one import, wrapped if it exceeds the line length."""
     line = f"from {source} import {', '.join(sorted(names))}"
     if len(line) <= LINE_LENGTH:
         return [line]
@@ -94,10 +97,10 @@ def import_lines(source: str, names: Iterable[str]) -> list[str]:
 
 
 def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> str:
-    """One slots dataclass with the fields of all versions.
+    """Return the source text of the dataclass of a struct, with slots and the fields of all versions.
 
-    Comparing and printing come from the base class, and every class has a docstring: what `dataclass` would make
-    instead is most of the time that it takes to import a module.
+    The base class defines equality and `repr`, and the text has a docstring, because `dataclass` would generate them slowly when the module
+    is imported. names: struct name to class name.
     """
     base = "Whole" if struct.name == message.name else "Struct"
     lines = ["@dataclass(slots=True, eq=False, repr=False)", f"class {names[struct.name]}({base}):"]
@@ -109,22 +112,54 @@ def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> s
 
 
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
-    """What a struct is: the message, or where in it."""
+    """Return the docstring of a struct's class.
+
+    For a whole message, it names the API key or the data, and the versions. For any other struct, it names the fields that hold the struct.
+    """
     if struct.name == message.name:
-        key = "" if message.api_key is None else f"API key {message.api_key}, "
-        flexible = f"flexible from version {message.flexible.lowest}" if message.flexible else "never flexible"
-        return f"{key}versions {message.versions}, {flexible}."
-    places = [
-        f"{'An item of ' if field.type.is_array else ''}``{names[parent.name]}.{field.name}``"
+        if message.kind == "header":
+            what = message.name.replace("Header", " header")
+        elif message.api_key is None:
+            what = f"Data of {message.name}"
+        else:
+            what = f"{message.kind.capitalize()} of API key {message.api_key}"
+        return f"{what}: {versions_text(message.versions)}; {flexible_text(message)}."
+    uses = [
+        (field.type.is_array, f"``{names[parent.name]}.{field.name}``")
         for parent in message.structs
         for field in parent.fields
         if field.type.name == struct.name
     ]
-    return ", ".join(places) + "."
+    items = listed([place for is_item, place in uses if is_item])
+    values = listed([place for is_item, place in uses if not is_item])
+    if items and values:
+        return f"An item of {items}, or the value of {values}."
+    return f"An item of {items}." if items else f"The value of {values}."
+
+
+def listed(words: list[str]) -> str:
+    """Return words joined for a sentence: `a`, `a or b`, or `a, b or c`."""
+    return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def versions_text(versions: VersionRange) -> str:
+    """Return a range of versions in words: `version 2` or `versions 0 to 4`."""
+    if versions.lowest == versions.highest:
+        return f"version {versions.lowest}"
+    return f"versions {versions.lowest} to {versions.highest}"
+
+
+def flexible_text(message: Message) -> str:
+    """Return in words which versions of a message are flexible: none, all, or those from a first one."""
+    if not message.flexible:
+        return "not flexible"
+    if message.flexible.lowest > message.versions.lowest:
+        return f"flexible from version {message.flexible.lowest}"
+    return "flexible" if message.versions.lowest == message.versions.highest else "all flexible"
 
 
 def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
-    """A field, its default, and in a comment what is special about it."""
+    """Return the line that declares a field: name, type, default, and a comment with its versions, tag and whether it is ignorable."""
     remarks = []
     if (field.versions.lowest, field.versions.highest) != (message.versions.lowest, OPEN_ENDED):
         remarks.append(f"v{field.versions}")
@@ -137,7 +172,7 @@ def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
 
 
 def python_type(field: Field, names: dict[str, str]) -> str:
-    """The annotation of a field."""
+    """Return the type annotation of a field."""
     name = field.type.name
     item = names[name] if field.type.is_struct else PYTHON_TYPES.get(name, "int")
     item = f"list[{item}]" if field.type.is_array else item
@@ -145,7 +180,7 @@ def python_type(field: Field, names: dict[str, str]) -> str:
 
 
 def default_text(field: Field, names: dict[str, str]) -> str:
-    """The default of a field; mutable ones come from a factory."""
+    """Return the default of a field as source text. Mutable defaults use a factory."""
     if field.default == ():
         factory = "list" if field.type.is_array else names[field.type.name]
         return f"field(default_factory={factory})"
@@ -155,7 +190,7 @@ def default_text(field: Field, names: dict[str, str]) -> str:
 
 
 def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
-    """The layouts of a message version by version, each behind the ones that it uses; last the table of versions."""
+    """Yield the layouts of a message version by version, each after the layouts that it uses, then the table of versions."""
     written: set[str] = set()
     prefix = layouts.of(message.name, message.versions.lowest).constant.rpartition("_V")[0]
     for version in message.versions:
@@ -170,7 +205,7 @@ def layout_texts(message: Message, layouts: Layouts) -> Iterator[str]:
 
 
 def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str]) -> Iterator[str]:
-    """The layout that a struct has in a version, inner ones first, unless it is written already."""
+    """Yield the layout of a struct in a version, preceded by those of its inner structs. Layouts named in ``written`` are skipped."""
     layout = layouts.of(name, version)
     if layout.constant in written:
         return
@@ -182,7 +217,7 @@ def struct_layouts(layouts: Layouts, name: str, version: int, written: set[str])
 
 
 def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
-    """``FETCH_REQUEST_V0 = Message(FetchRequest, …)``."""
+    """Return the text of a layout: ``FETCH_REQUEST_V0 = Message(FetchRequest, …)``. leading: whether it is a header."""
     lines = [f"{layout.constant} = Message(", f"    {cls},"]
     lines += [f"    {line}" if line.endswith(("(", ",")) else f"    {line}," for line in layout.lines]
     lines.append(f'    versions="{ranges(layout.versions)}",')
@@ -195,18 +230,18 @@ def layout_text(layout: Layout, cls: str, *, leading: bool) -> str:
 
 
 def index(apis: list[tuple[str, Message]]) -> str:
-    """``messages/__init__.py``: API keys and where their modules are. ``apis``: (name, request) in order of keys."""
+    """Return ``messages/__init__.py``: API keys and the modules of their messages. ``apis``: (name, request) in order of keys."""
     lines = [
         banner("schemas/messages/*.json"),
-        '"""Which messages there are. Importing this imports none of them."""\n',
+        '"""Index of the messages: API keys, versions and modules. Importing it imports no message."""\n',
         "\nfrom enum import IntEnum",
         "from typing import NamedTuple\n\n",
         "class ApiKey(IntEnum):",
-        '    """The numbers of the APIs."""\n',
+        '    """API keys by name."""\n',
         *(f"    {snake_case(name).upper()} = {request.api_key}" for name, request in apis),
         "\n",
         "class ApiInfo(NamedTuple):",
-        '    """An API: its versions, the first flexible one (None: there is none), the module with its messages."""\n',
+        '    """An API: key, name, versions, first flexible version (None if there is none), and the module of its messages."""\n',
         "    key: ApiKey",
         "    name: str",
         "    min_version: int",
@@ -224,14 +259,14 @@ def index(apis: list[tuple[str, Message]]) -> str:
 
 
 def data_index(data: list[Message]) -> str:
-    """``data/__init__.py``: names and versions, and which keys and values the coordinators' topics have."""
+    """Return ``data/__init__.py``: names and versions of the data, and the keys and values of the coordinators' topics."""
     topics = sorted({message.topic for message in data if message.topic})
     lines = [
         banner("schemas/data/*.json"),
-        '"""What travels inside messages and records: where it is. Importing this imports none of it."""\n',
+        '"""Index of the data inside messages and records: versions and modules. Importing it imports no data."""\n',
         "from typing import NamedTuple\n\n",
         "class DataInfo(NamedTuple):",
-        '    """What it is called, its versions, the module with its layouts."""\n',
+        '    """A kind of data inside messages or records: its name, its versions, and the module with its layouts."""\n',
         "    name: str",
         "    min_version: int",
         "    max_version: int",
@@ -249,16 +284,16 @@ def data_index(data: list[Message]) -> str:
         lines += [f'    "{topic}": {{', *rows, "    },"]
     lines += [
         "}",
-        '"""Topic to the number in front of a key, which is the key\'s version: names of key and value."""\n',
+        '"""Maps a topic, then the int16 at the start of a record\'s key, to the names of the data in key and value."""\n',
     ]
     return "\n".join(lines)
 
 
 def release_table(source: dict[str, Any]) -> str:
-    """``release_table.py`` from ``schemas/releases.json``: a line of text per release, read when it is asked for."""
+    """Return ``release_table.py`` from ``schemas/releases.json``: one string per release, parsed on first use."""
     lines = [
         banner("schemas/releases.json"),
-        '"""What each release of Kafka offers: `kafkaproto.releases` reads it."""\n',
+        '"""API versions offered by each release of Kafka. Use `kafkaproto.releases` to look them up."""\n',
     ]
     names = {int(key): name for key, name in source["names"].items()}
     rows = [f'    {key}: "{name}",' for key, name in names.items()]
@@ -266,7 +301,7 @@ def release_table(source: dict[str, Any]) -> str:
         "NAMES = {",
         *rows,
         "}",
-        '"""The names of APIs that there are no messages for: brokers among themselves."""\n',
+        '"""Maps the key of an API that only brokers use, and that this package has no messages for, to its name."""\n',
     ]
     lines.append("TABLE = {")
     for release, offered in source["releases"].items():
@@ -274,22 +309,28 @@ def release_table(source: dict[str, Any]) -> str:
             f"{key}:{low}" if low == high else f"{key}:{low}-{high}" for key, (low, high) in offered.items()
         )
         lines += [f'    "{release}": (', *(f'        "{line}"' for line in _wrapped(text)), "    ),"]
-    return "\n".join([*lines, "}", '"""Release to ``key:lowest-highest`` of every API."""\n'])
+    return "\n".join(
+        [
+            *lines,
+            "}",
+            '"""Maps a release to the text ``key:lowest-highest`` (API key and versions) for every API, separated by spaces."""\n',
+        ]
+    )
 
 
 def _wrapped(text: str) -> list[str]:
-    """Words in lines, all but the last with a space at the end."""
+    """Wrap a text to lines that fit a string literal. All lines but the last end with a space, so that joining them gives the text."""
     lines = textwrap.wrap(text, LINE_LENGTH - 12)
     return [f"{line} " for line in lines[:-1]] + lines[-1:]
 
 
 def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
-    """``error_codes.py`` from the rows of ``schemas/errors.json``."""
+    """Return ``error_codes.py`` from the rows of ``schemas/errors.json``."""
     retriable = [f"        {error['number']},  # {error['name']}" for error in errors if error["retriable"]]
     return "\n".join(
         [
             banner("schemas/errors.json"),
-            '"""The error codes of responses."""\n',
+            '"""Error codes in responses."""\n',
             "from enum import IntEnum\n\n",
             "class ErrorCode(IntEnum):",
             '    """Kafka\'s error codes by number."""\n',
@@ -297,7 +338,7 @@ def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
             "",
             "    @property",
             "    def retriable(self) -> bool:",
-            '        """Whether the same request may succeed later."""',
+            '        """Return whether the same request may succeed later."""',
             "        return self.value in RETRIABLE\n\n",
             "RETRIABLE = frozenset(",
             "    {",

@@ -1,7 +1,6 @@
-"""From a checked definition to its distinct layouts: which wire types a version has, in which order.
+"""Distinct wire layouts of a checked definition: the wire types that each version has, in order.
 
-Layouts that read the same are the same: the text of a ``Message(...)`` is its identity. This module must never know
-files.
+Two versions share a layout if the text of their ``Message(...)`` is equal. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -28,7 +27,10 @@ WIRE_NAMES = {
 
 @dataclass(slots=True)
 class Layout:
-    """One layout of one struct: the name of its constant, the lines between its brackets, its versions in order."""
+    """A layout of a struct. lines: the source lines of its fields. versions: those that have this layout, in ascending order.
+
+    constant: the name of the generated constant. absent: the fields that these versions lack and whose values must not be lost.
+    """
 
     constant: str
     lines: tuple[str, ...]
@@ -37,9 +39,9 @@ class Layout:
 
 
 class Layouts:
-    """All layouts of one definition, by struct, each made once.
+    """All distinct layouts of one definition, by struct.
 
-    ``class_names`` is struct name to class name, which differ where request and response both have a name.
+    ``class_names`` maps struct name to class name. The two differ if request and response both have a struct of that name.
     """
 
     def __init__(self, message: Message, class_names: dict[str, str]) -> None:
@@ -52,11 +54,11 @@ class Layouts:
             self.of(message.name, version)
 
     def has(self, struct_name: str, version: int) -> bool:
-        """Whether the message has the struct in a version."""
+        """Return whether the message contains the struct in a version."""
         return (struct_name, version) in self._of_version
 
     def of(self, struct_name: str, version: int) -> Layout:
-        """The layout that a struct has in a version."""
+        """Return the layout of a struct in a version."""
         key = (struct_name, version)
         if key not in self._of_version:
             self._of_version[key] = self._make(self.structs[struct_name], version)
@@ -109,12 +111,12 @@ class Layouts:
 
 
 def constant_case(class_name: str) -> str:
-    """``FetchRequest`` to ``FETCH_REQUEST``."""
+    """Return a class name as a constant's name: ``FETCH_REQUEST`` for ``FetchRequest``."""
     return snake_case(class_name).upper()
 
 
 def ranges(versions: list[int]) -> str:
-    """``[0, 1, 2, 5]`` to ``"0-2, 5"``."""
+    """Return version numbers as text: ``"0-2, 5"`` for ``[0, 1, 2, 5]``."""
     parts: list[list[int]] = []
     for version in versions:
         if parts and parts[-1][1] == version - 1:

@@ -1,7 +1,7 @@
-"""One definition out of those of two Kafka releases: the newer release drops old versions, the older knows no new ones.
+"""Merge of a message's definitions in two Kafka releases: the newer release lacks old versions, the older one lacks new versions.
 
-Up to its highest version the older release says what is true, above it the newer one does. This module must never know
-files.
+Facts about versions up to the older release's highest version come from the older release, and facts about later versions from the newer
+release. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from kafkaproto.versions import OPEN_ENDED, VersionRange
 Json = dict[str, Any]
 
 RANGES = ("versions", "nullableVersions", "taggedVersions", "flexibleVersions")
-"""The facts of a field that are about versions; all others are true for all versions of it."""
+"""Keys of a field's definition that hold version ranges. All other facts of a field must be the same in both releases."""
 
 
 class MergeError(ValueError):
-    """Two releases that cannot both be right; the message names the field."""
+    """Raised if two releases contradict each other. The message names the field."""
 
 
 def merge(older: Json, newer: Json) -> Json:
-    """The definition with the versions of both. ``validVersions`` of each is what is wanted of it. Raises MergeError."""
-    old, new = (VersionRange.parse(one["validVersions"]) for one in (older, newer))
+    """Return one definition with the versions of both releases.
+
+    Raises MergeError if the definitions contradict each other, or if no release has the versions between them.
+    """
+    old, new = (VersionRange.parse(definition["validVersions"]) for definition in (older, newer))
     if new.highest <= old.highest:
         if new.lowest < old.lowest:
-            raise MergeError(f"{older['name']}: the newer release has older versions, {new}")
+            raise MergeError(
+                f"{older['name']}: the newer release begins at version {new.lowest}, below version {old.lowest} of the older one"
+            )
         return older
     if new.lowest > old.highest + 1:
         raise MergeError(f"{older['name']}: no release has the versions between {old} and {new}")
@@ -38,13 +43,15 @@ def merge(older: Json, newer: Json) -> Json:
 
 
 def _structs(older: Json, newer: Json, last: int) -> list[Json]:
-    """The common structs of both."""
+    """Merge the common structs of both definitions. last: the highest version taken from the older release."""
     new = {struct["name"]: struct for struct in newer.get("commonStructs", [])}
     result = []
     for struct in older.get("commonStructs", []):
         twin = new.pop(struct["name"], None)
         if twin is None:
-            raise MergeError(f"{older['name']}.{struct['name']}: is no common struct of the newer release")
+            raise MergeError(
+                f"{older['name']}.{struct['name']} is missing from the common structs of the newer release"
+            )
         versions = _range(struct["name"], "versions", struct, twin, last)
         fields = _fields(struct["name"], struct["fields"], twin["fields"], last)
         result.append({**struct, "versions": versions, "fields": fields})
@@ -52,7 +59,10 @@ def _structs(older: Json, newer: Json, last: int) -> list[Json]:
 
 
 def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list[Json]:
-    """The fields of both in wire order: one that only one side has keeps its place behind the one before it."""
+    """Merge the fields of both definitions in wire order. A field of one release only is placed after the field before it in that release.
+
+    where: the path of the struct, for errors. last: the highest version taken from the older release.
+    """
     old = {field["name"]: field for field in older}
     new = {field["name"]: field for field in newer}
     order = list(old)
@@ -66,9 +76,14 @@ def _fields(where: str, older: list[Json], newer: list[Json], last: int) -> list
 
 
 def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Json | None:
-    """One field, None if neither release has it where it says what is true."""
+    """Merge one field. older, newer: its definitions, None if a release lacks it. last: the highest version taken from the older release.
+
+    Returns None if no version is left: for example, if only the older release has the field, and only in versions above ``last``.
+    """
     if older and newer and older["type"] != newer["type"]:
-        raise MergeError(f"{where}: {older['type']} became {newer['type']}")
+        raise MergeError(
+            f"{where}: the type is {older['type']} in the older release, but {newer['type']} in the newer one"
+        )
     both = {**(older or {}), **(newer or {})}
     result: Json = {}
     for key, value in both.items():
@@ -83,9 +98,11 @@ def _field(where: str, older: Json | None, newer: Json | None, last: int) -> Jso
 
 
 def _range(where: str, key: str, older: Json, newer: Json, last: int) -> str:
-    """A range that is the older release's up to version ``last``, and the newer one's from there on."""
+    """Merge a version range: up to version ``last`` the older release's range, above it the newer release's range."""
     low = VersionRange.parse(older.get(key, "none")).intersect(VersionRange(0, last))
     high = VersionRange.parse(newer.get(key, "none")).intersect(VersionRange(last + 1, OPEN_ENDED))
     if low and high and low.highest + 1 != high.lowest:
-        raise MergeError(f"{where}: {key} {low} and {high} leave a gap")
+        raise MergeError(
+            f"{where}: {key} is {low} in the older release and {high} in the newer one; versions between them are missing"
+        )
     return str(VersionRange(low.lowest, high.highest) if low and high else low or high)

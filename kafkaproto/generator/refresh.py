@@ -1,8 +1,8 @@
-"""Takes the facts out of the message definitions and error codes of two kafka-clients jars and writes ``schemas/``.
+"""Extraction of facts from the message definitions and error codes of two kafka-clients jars into ``schemas/``.
 
-Facts are names, types, versions, defaults, flags and numbers. Kafka's sentences (comments, ``about`` texts, licence
-headers) stay in the jar. The newer jar lacks old versions and the older one new versions; what we keep has both. Run by
-hand when the Kafka version moves:
+Facts are names, types, versions, defaults, flags and numbers. Kafka's prose (comments, ``about`` texts, licence
+headers) is not copied. The newer jar lacks old versions and the older one new versions; the result has both. Run by
+hand when the Kafka version changes:
 ``python -m kafkaproto.generator.refresh path/to/kafka-clients-3.9.1.jar path/to/kafka-clients-4.2.0.jar``
 """
 
@@ -29,10 +29,10 @@ DATA_JARS = {
     "kafka-transaction-coordinator": "__transaction_state",
     "kafka-share-coordinator": "__share_group_state",
 }
-"""The newer release's jars that define what travels inside messages and records, and the topic of such records."""
+"""The jars of the newer release that define data inside messages and records. Maps a jar to the topic of its records, "" for none."""
 
 OLDER_DATA = {"OffsetCommitKey": "kafka-group-coordinator"}
-"""The same, from the older release, which has two versions of it under one name."""
+"""Data whose definition is taken from the older release, which has its two versions under one name. Maps its name to its jar."""
 
 MESSAGE_FACTS = ("apiKey", "type", "name", "validVersions", "flexibleVersions")
 FIELD_FACTS = (
@@ -64,17 +64,17 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""(A "legacy" one is what the older release calls the first version.)"""
-LISTENED = re.compile(r'"listeners": \[[^]]*"broker"')
-"""In a request that a broker's listeners serve. (ZooKeeper's brokers had some more, for their controller.)"""
+"""Names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
+BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
+"""Matches a request that a broker's listeners accept. (ZooKeeper brokers accepted some more, for their controller.)"""
 
 Json = dict[str, Any]
 
 
 def facts(definition: str) -> Json | None:
-    """The facts of one definition, given as Kafka's JSON with comments. None if no version of it is to be had.
+    """Return the facts of one definition, given as Kafka's JSON with comments, or None if it has no usable version.
 
-    A latest version that is not stable yet is cut off: no broker offers it unless it is told to.
+    An unstable latest version is omitted: brokers offer it only if configured to.
     """
     source = json.loads(re.sub(r"^\s*//.*$", "", definition, flags=re.MULTILINE))
     versions = VersionRange.parse(source["validVersions"])
@@ -83,11 +83,11 @@ def facts(definition: str) -> Json | None:
     if not versions:
         return None
     result = {name: source[name] for name in MESSAGE_FACTS if name in source}
-    if source["type"].startswith("coordinator-"):  # data too; the key is no API's
+    if source["type"].startswith("coordinator-"):  # data too; `apiKey` is not the key of an API here
         result = {**{name: value for name, value in result.items() if name != "apiKey"}, "type": "data"}
     result["validVersions"] = str(versions)
     result["fields"] = [_field(field) for field in source["fields"]]
-    if source["type"] == "coordinator-key":  # its version is the number in front of it, as the older release has it
+    if source["type"] == "coordinator-key":  # its version is the number before it, as in the older release
         number = result["validVersions"] = str(source["apiKey"])
         result["fields"] = [{**field, "versions": number} for field in result["fields"]]
     if source.get("commonStructs"):
@@ -96,42 +96,43 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """The facts of every definition that we want of a jar, by name: the headers, and what a broker's listeners serve."""
+    """Return the facts of a jar's headers and of all APIs that a broker's listeners accept, by definition name."""
     result = {}
     with zipfile.ZipFile(jar) as archive:
         texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}
-    apis = [name.removesuffix("Request") for name, text in texts.items() if LISTENED.search(text)]
+    apis = [name.removesuffix("Request") for name, text in texts.items() if BROKER_REQUEST.search(text)]
     for name in [*HEADERS, *(f"{api}{kind}" for api in apis for kind in ("Request", "Response"))]:
         request = texts[re.sub("Response$", "Request", name)]
-        found = facts(texts[name])
-        # the request alone says that the latest version is not stable
-        stable = facts(request)
-        if found and stable:
-            result[name] = found if name in HEADERS else {**found, "validVersions": stable["validVersions"]}
+        message_facts = facts(texts[name])
+        # only the request is marked if the latest version is unstable
+        request_facts = facts(request)
+        if message_facts and request_facts:
+            versions = {} if name in HEADERS else {"validVersions": request_facts["validVersions"]}
+            result[name] = {**message_facts, **versions}
     return result
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
-    """The facts of everything in ``schemas/data``, from the folders of the jars of two releases.
+    """Return the facts of every definition in ``schemas/data``, by name. older, newer: the folders with the jars of the two releases.
 
-    A key of a coordinator's record has the number in front of it as its version, and names the topic and the value.
+    The facts of a coordinator record's key also name the record's topic and value. Its version is the int16 in front of the key.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}
     result = {}
     for name, (text, topic) in sorted(texts.items()):
-        found = facts(text)
-        if not found:
+        definition = facts(text)
+        if not definition:
             continue
         if topic and name.endswith("Key"):
             about = {"topic": topic, "value": f"{name.removesuffix('Key')}Value"}
-            found = {**about, **found}
-        result[name] = found
+            definition = {**about, **definition}
+        result[name] = definition
     return result
 
 
 def _data_of(folder: Path, jar: str) -> dict[str, str]:
-    """Name to text of the definitions in a jar that are neither a header nor an API's."""
+    """Return the text, by name, of the definitions in a jar that are neither headers nor messages of an API."""
     [path] = folder.glob(f"{jar}-[0-9]*.jar")
     with zipfile.ZipFile(path) as archive:
         texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}
@@ -139,8 +140,8 @@ def _data_of(folder: Path, jar: str) -> dict[str, str]:
 
 
 def merged(older: dict[str, Json], newer: dict[str, Json]) -> dict[str, Json]:
-    """The definitions of two releases as one set; an API that got a new name is kept under that one."""
-    renamed = {(one.get("apiKey"), one["type"]) for one in newer.values()}
+    """Merge the definitions of two releases into one set. A renamed API keeps its new name."""
+    renamed = {(definition.get("apiKey"), definition["type"]) for definition in newer.values()}
     result = dict(newer)
     for name, definition in older.items():
         if name in newer:
@@ -164,7 +165,7 @@ def _struct(source: Json) -> Json:
 
 
 def to_text(definition: Json) -> str:
-    """A definition as we keep it: one line per field, so that a change is one line of a diff."""
+    """Return a definition as stored in ``schemas/``: one line per field, so that a change is one line of a diff."""
     return _format(definition, 0) + "\n"
 
 
@@ -183,7 +184,7 @@ def _format(source: Json, depth: int) -> str:
 
 
 def read_errors(jar: Path) -> list[Json]:
-    """Number, name and retriability of every error code, asked of Kafka's ``Errors`` in a Java process."""
+    """Return number, name and retriability of every error code, read from Kafka's ``Errors`` in a Java process."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "ListErrors.java"
         program.write_text(ERRORS_PROGRAM)
@@ -195,7 +196,7 @@ def read_errors(jar: Path) -> list[Json]:
 
 
 def refresh(older: Path, newer: Path, schemas: Path = SCHEMAS) -> None:
-    """Write ``schemas/messages/*.json`` and ``schemas/errors.json`` anew."""
+    """Rewrite ``schemas/messages``, ``schemas/data`` and ``schemas/errors.json`` from the jars of two releases."""
     (schemas / "messages").mkdir(parents=True, exist_ok=True)
     for name, definition in merged(served(older), served(newer)).items():
         (schemas / "messages" / f"{name}.json").write_text(to_text(definition))

@@ -1,7 +1,7 @@
-"""Message definitions, read from JSON and checked.
+"""Message definitions, parsed from JSON and checked.
 
 Every rule that Kafka's own generator enforces (``MessageSpec``, ``StructSpec``, ``FieldSpec``) is enforced here, so
-that what comes out can be written down without asking again. This module must never know how code looks.
+that the rest of the generator need not check anything. This module does not depend on the generated code.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SCALARS = {*INTEGERS, "bool", "float64", "uuid", "string", "bytes", "records"}
 KINDS = ("request", "response", "header", "data")
 NULLABLE_SCALARS = {"string", "bytes", "records"}
 
-# Where a definition's own words say less than ours: (message, field) to our name.
+# Fields with clearer names than in the definition: (message, field) to Python name.
 FIELD_NAMES = {("RequestHeader", "RequestApiKey"): "api_key", ("RequestHeader", "RequestApiVersion"): "api_version"}
 
 Json = dict[str, Any]
 
 
 class SpecError(ValueError):
-    """A definition that breaks a rule: the message names file, field and rule."""
+    """Raised for a definition that breaks a rule. The message names file, field and rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,17 @@ class Type:
 
     @property
     def is_struct(self) -> bool:
-        """Whether values (or items) are structs."""
+        """Return whether values (or items) are structs."""
         return self.name not in SCALARS
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct. ``default`` is a Python value; for arrays and structs None means null, else empty."""
+    """One field of a struct. ``default`` is a Python value: for arrays and structs None stands for null, any other value for empty.
+
+    ``name`` is the Python name, ``wire_name`` Kafka's. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
+    definition gives the field flexible versions of its own.
+    """
 
     name: str
     wire_name: str
@@ -62,7 +66,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct or the message itself: ``name`` as the definition has it, ``versions`` in which it occurs."""
+    """A struct or the message itself: ``name`` from the definition, ``versions`` in which it occurs."""
 
     name: str
     versions: VersionRange
@@ -71,9 +75,9 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole definition. ``structs`` holds every struct below, inner ones first, the message itself last.
+    """A whole definition. ``structs`` holds every nested struct, inner ones first, the message itself last.
 
-    The key of a coordinator's record has the ``topic`` of the record, and the name of its ``value``.
+    If the message is the key of a coordinator's record, ``topic`` and ``value`` name the record's topic and the definition of its value.
     """
 
     name: str
@@ -87,22 +91,22 @@ class Message:
 
 
 def snake_case(name: str) -> str:
-    """``ThrottleTimeMs`` to ``throttle_time_ms``; Python's own words get an underscore behind them."""
+    """Return ``throttle_time_ms`` for ``ThrottleTimeMs``. An underscore is appended to Python keywords."""
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name).lower()
     return name + "_" if keyword.iskeyword(name) else name
 
 
 def load(path: Path) -> Message:
-    """Read one definition. Raises SpecError."""
+    """Parse and check the definition in a file. Raises SpecError."""
     try:
         return parse(json.loads(path.read_text()))
-    except ValueError as error:  # JSON that is none, too
+    except ValueError as error:  # also for invalid JSON
         raise SpecError(f"{path.name}: {error}") from None
 
 
 def parse(source: Json) -> Message:
-    """Check one definition that was read from JSON. Raises SpecError."""
+    """Check a definition, given as parsed JSON, and return it as a `Message`. Raises SpecError."""
     check_form(source, "message", "")
     return _Parser(source).message()
 
@@ -144,22 +148,22 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
     "field": (FIELD_FORM, {"name", "type"}),
 }
-"""What a part of a definition may say and in which JSON type, and what it must say; a misspelt word is no rule."""
+"""For each part of a definition: the allowed keys with their JSON types, and the required keys. Other keys are errors."""
 
 
 def check_form(source: Any, form: str, where: str) -> None:
-    """Refuse words that no rule reads, and values of another JSON type, here and below. Raises SpecError."""
+    """Check the keys of a part of a definition and the JSON types of their values, recursively. Raises SpecError."""
     known, needed = FORMS[form]
     if not isinstance(source, dict):
-        raise SpecError(f"{where}: a {form} is a JSON object, not {source!r}")
+        raise SpecError(f"{where}: a {form} must be a JSON object (got {source!r})")
     where = f"{where}.{source.get('name', '(no name)')}".lstrip(".")
     for key in sorted(needed - source.keys()):
-        raise SpecError(f"{where}: {key} is missing")
+        raise SpecError(f"{where}: the key {key!r} is missing")
     for key, value in source.items():
         if key not in known:
-            raise SpecError(f"{where}: a {form} has no {key}")
+            raise SpecError(f"{where}: {key!r} is not a key of a {form}")
         if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] in (int, str)):
-            raise SpecError(f"{where}: {key} cannot be {value!r}")
+            raise SpecError(f"{where}: {value!r} is not a valid value of the key {key!r}")
     for struct in source.get("commonStructs", []):
         check_form(struct, "struct", where)
     for field in source.get("fields", []):
@@ -196,7 +200,7 @@ class _Parser:
         return Message(self.name, kind, key, versions, self.flexible, structs, topic, value)
 
     def struct(self, name: str, fields: list[Json], versions: VersionRange) -> None:
-        """Parse a struct's fields, the structs below them first, and remember it."""
+        """Parse a struct's fields, nested structs first, and add it to `structs`."""
         parsed = tuple(self.field(name, field, versions) for field in fields)
         self.check_names_and_tags(name, parsed)
         if name in self.structs:
@@ -229,7 +233,7 @@ class _Parser:
         return field
 
     def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
-        """Parse the struct of a field; a common one when it is met first."""
+        """Parse the struct of a field. A common struct is parsed when the first field uses it."""
         name = field.type.name
         if name in self.common:
             if "fields" in source:
@@ -253,7 +257,7 @@ class _Parser:
         return Type(name, is_array)
 
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
-        """The Python value of a default, which definitions write as text or as a number."""
+        """Return the Python value of a default, which definitions write as text or as a number."""
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):
                 self.fail(where, "a default of null needs every version to be nullable")
@@ -301,7 +305,7 @@ class _Parser:
         return value
 
     def check_field(self, where: str, field: Field, source: Json) -> None:
-        """The rules about one field's ranges."""
+        """Check the rules about one field's version ranges."""
         if not field.versions:
             self.fail(where, "a field must exist in some version")
         self.check_nullable(where, field)
@@ -359,5 +363,5 @@ class _Parser:
 
 
 def children(struct: Struct) -> Iterator[str]:
-    """The names of the structs that a struct has fields of."""
+    """Return the names of the structs that are types of a struct's fields."""
     return (field.type.name for field in struct.fields if field.type.is_struct)

@@ -1,6 +1,6 @@
 # Generated from schemas/messages/*.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""Which messages there are. Importing this imports none of them."""
+"""Index of the messages: API keys, versions and modules. Importing it imports no message."""
 
 
 from enum import IntEnum
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ApiKey(IntEnum):
-    """The numbers of the APIs."""
+    """API keys by name."""
 
     PRODUCE = 0
     FETCH = 1
@@ -90,7 +90,7 @@ class ApiKey(IntEnum):
 
 
 class ApiInfo(NamedTuple):
-    """An API: its versions, the first flexible one (None: there is none), the module with its messages."""
+    """An API: key, name, versions, first flexible version (None if there is none), and the module of its messages."""
 
     key: ApiKey
     name: str

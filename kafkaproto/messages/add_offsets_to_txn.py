@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddOffsetsToTxnRequest(Whole):
-    """API key 25, versions 0-4, flexible from version 3."""
+    """Request of API key 25: versions 0 to 4; flexible from version 3."""
 
     transactional_id: str = ""
     producer_id: int = 0
@@ -22,7 +22,7 @@ class AddOffsetsToTxnRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddOffsetsToTxnResponse(Whole):
-    """API key 25, versions 0-4, flexible from version 3."""
+    """Response of API key 25: versions 0 to 4; flexible from version 3."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

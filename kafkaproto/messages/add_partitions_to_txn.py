@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnTopic(Struct):
-    """An item of ``AddPartitionsToTxnTransaction.topics``, An item of ``AddPartitionsToTxnRequest.v3_and_below_topics``."""
+    """An item of ``AddPartitionsToTxnTransaction.topics`` or ``AddPartitionsToTxnRequest.v3_and_below_topics``."""
 
     name: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -33,7 +33,7 @@ class AddPartitionsToTxnTransaction(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnRequest(Whole):
-    """API key 24, versions 0-5, flexible from version 3."""
+    """Request of API key 24: versions 0 to 5; flexible from version 3."""
 
     transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)  # v4+
     v3_and_below_transactional_id: str = ""  # v0-3
@@ -54,7 +54,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnTopicResult(Struct):
-    """An item of ``AddPartitionsToTxnResult.topic_results``, An item of ``AddPartitionsToTxnResponse.results_by_topic_v3_and_below``."""
+    """An item of ``AddPartitionsToTxnResult.topic_results`` or ``AddPartitionsToTxnResponse.results_by_topic_v3_and_below``."""
 
     name: str = ""
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
@@ -72,7 +72,7 @@ class AddPartitionsToTxnResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnResponse(Whole):
-    """API key 24, versions 0-5, flexible from version 3."""
+    """Response of API key 24: versions 0 to 5; flexible from version 3."""
 
     throttle_time_ms: int = 0
     error_code: int = 0  # v4+, ignorable

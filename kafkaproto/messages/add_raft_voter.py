@@ -22,7 +22,7 @@ class Listener(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddRaftVoterRequest(Whole):
-    """API key 80, versions 0-1, flexible from version 0."""
+    """Request of API key 80: versions 0 to 1; all flexible."""
 
     cluster_id: str | None = ""
     timeout_ms: int = 0
@@ -35,7 +35,7 @@ class AddRaftVoterRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddRaftVoterResponse(Whole):
-    """API key 80, versions 0-1, flexible from version 0."""
+    """Response of API key 80: versions 0 to 1; all flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

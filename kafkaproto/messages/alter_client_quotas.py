@@ -49,7 +49,7 @@ class AlterClientQuotasRequestEntryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasRequest(Whole):
-    """API key 49, versions 0-1, flexible from version 1."""
+    """Request of API key 49: versions 0 to 1; flexible from version 1."""
 
     entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
     validate_only: bool = False
@@ -77,7 +77,7 @@ class AlterClientQuotasResponseEntryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasResponse(Whole):
-    """API key 49, versions 0-1, flexible from version 1."""
+    """Response of API key 49: versions 0 to 1; flexible from version 1."""
 
     throttle_time_ms: int = 0
     entries: list[AlterClientQuotasResponseEntryData] = field(default_factory=list)

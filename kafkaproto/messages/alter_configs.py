@@ -31,7 +31,7 @@ class AlterConfigsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsRequest(Whole):
-    """API key 33, versions 0-2, flexible from version 2."""
+    """Request of API key 33: versions 0 to 2; flexible from version 2."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: bool = False
@@ -51,7 +51,7 @@ class AlterConfigsResourceResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsResponse(Whole):
-    """API key 33, versions 0-2, flexible from version 2."""
+    """Response of API key 33: versions 0 to 2; flexible from version 2."""
 
     throttle_time_ms: int = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

@@ -30,7 +30,7 @@ class ReassignableTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterPartitionReassignmentsRequest(Whole):
-    """API key 45, versions 0-1, flexible from version 0."""
+    """Request of API key 45: versions 0 to 1; all flexible."""
 
     timeout_ms: int = 60000
     allow_replication_factor_change: bool = True  # v1+
@@ -59,7 +59,7 @@ class ReassignableTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterPartitionReassignmentsResponse(Whole):
-    """API key 45, versions 0-1, flexible from version 0."""
+    """Response of API key 45: versions 0 to 1; all flexible."""
 
     throttle_time_ms: int = 0
     allow_replication_factor_change: bool = True  # v1+, ignorable

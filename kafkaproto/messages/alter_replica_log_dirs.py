@@ -30,7 +30,7 @@ class AlterReplicaLogDir(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirsRequest(Whole):
-    """API key 34, versions 0-2, flexible from version 2."""
+    """Request of API key 34: versions 0 to 2; flexible from version 2."""
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -56,7 +56,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirsResponse(Whole):
-    """API key 34, versions 0-2, flexible from version 2."""
+    """Response of API key 34: versions 0 to 2; flexible from version 2."""
 
     throttle_time_ms: int = 0
     results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)

@@ -30,7 +30,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsRequest(Whole):
-    """API key 91, versions 0, flexible from version 0."""
+    """Request of API key 91: version 0; flexible."""
 
     group_id: str = ""
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
@@ -59,7 +59,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsResponse(Whole):
-    """API key 91, versions 0, flexible from version 0."""
+    """Response of API key 91: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -33,7 +33,7 @@ class ScramCredentialUpsertion(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterUserScramCredentialsRequest(Whole):
-    """API key 51, versions 0, flexible from version 0."""
+    """Request of API key 51: version 0; flexible."""
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
@@ -52,7 +52,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterUserScramCredentialsResponse(Whole):
-    """API key 51, versions 0, flexible from version 0."""
+    """Response of API key 51: version 0; flexible."""
 
     throttle_time_ms: int = 0
     results: list[AlterUserScramCredentialsResult] = field(default_factory=list)

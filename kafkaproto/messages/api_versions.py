@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ApiVersionsRequest(Whole):
-    """API key 18, versions 0-4, flexible from version 3."""
+    """Request of API key 18: versions 0 to 4; flexible from version 3."""
 
     client_software_name: str = ""  # v3+, ignorable
     client_software_version: str = ""  # v3+, ignorable
@@ -51,7 +51,7 @@ class FinalizedFeatureKey(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ApiVersionsResponse(Whole):
-    """API key 18, versions 0-4, flexible from version 3."""
+    """Response of API key 18: versions 0 to 4; flexible from version 3."""
 
     error_code: int = 0
     api_keys: list[ApiVersion] = field(default_factory=list)

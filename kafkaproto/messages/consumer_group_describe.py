@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupDescribeRequest(Whole):
-    """API key 69, versions 0-1, flexible from version 0."""
+    """Request of API key 69: versions 0 to 1; all flexible."""
 
     group_ids: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False
@@ -31,7 +31,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """``Member.assignment``, ``Member.target_assignment``."""
+    """The value of ``Member.assignment`` or ``Member.target_assignment``."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -73,7 +73,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupDescribeResponse(Whole):
-    """API key 69, versions 0-1, flexible from version 0."""
+    """Response of API key 69: versions 0 to 1; all flexible."""
 
     throttle_time_ms: int = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -21,7 +21,7 @@ class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeatRequest(Whole):
-    """API key 68, versions 0-1, flexible from version 0."""
+    """Request of API key 68: versions 0 to 1; all flexible."""
 
     group_id: str = ""
     member_id: str = ""
@@ -47,7 +47,7 @@ class ConsumerGroupHeartbeatResponseTopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """``ConsumerGroupHeartbeatResponse.assignment``."""
+    """The value of ``ConsumerGroupHeartbeatResponse.assignment``."""
 
     topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -55,7 +55,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeatResponse(Whole):
-    """API key 68, versions 0-1, flexible from version 0."""
+    """Response of API key 68: versions 0 to 1; all flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -26,7 +26,7 @@ class AclCreation(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateAclsRequest(Whole):
-    """API key 30, versions 0-3, flexible from version 2."""
+    """Request of API key 30: versions 0 to 3; flexible from version 2."""
 
     creations: list[AclCreation] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -43,7 +43,7 @@ class AclCreationResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateAclsResponse(Whole):
-    """API key 30, versions 0-3, flexible from version 2."""
+    """Response of API key 30: versions 0 to 3; flexible from version 2."""
 
     throttle_time_ms: int = 0
     results: list[AclCreationResult] = field(default_factory=list)

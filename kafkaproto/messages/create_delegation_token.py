@@ -21,7 +21,7 @@ class CreatableRenewers(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateDelegationTokenRequest(Whole):
-    """API key 38, versions 0-3, flexible from version 2."""
+    """Request of API key 38: versions 0 to 3; flexible from version 2."""
 
     owner_principal_type: str | None = ""  # v3+
     owner_principal_name: str | None = ""  # v3+
@@ -32,7 +32,7 @@ class CreateDelegationTokenRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateDelegationTokenResponse(Whole):
-    """API key 38, versions 0-3, flexible from version 2."""
+    """Response of API key 38: versions 0 to 3; flexible from version 2."""
 
     error_code: int = 0
     principal_type: str = ""

@@ -30,7 +30,7 @@ class CreatePartitionsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsRequest(Whole):
-    """API key 37, versions 0-3, flexible from version 2."""
+    """Request of API key 37: versions 0 to 3; flexible from version 2."""
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     timeout_ms: int = 0
@@ -50,7 +50,7 @@ class CreatePartitionsTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsResponse(Whole):
-    """API key 37, versions 0-3, flexible from version 2."""
+    """Response of API key 37: versions 0 to 3; flexible from version 2."""
 
     throttle_time_ms: int = 0
     results: list[CreatePartitionsTopicResult] = field(default_factory=list)

@@ -52,7 +52,7 @@ class CreatableTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateTopicsRequest(Whole):
-    """API key 19, versions 0-7, flexible from version 5."""
+    """Request of API key 19: versions 0 to 7; flexible from version 5."""
 
     topics: list[CreatableTopic] = field(default_factory=list)
     timeout_ms: int = 60000
@@ -89,7 +89,7 @@ class CreatableTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateTopicsResponse(Whole):
-    """API key 19, versions 0-7, flexible from version 5."""
+    """Response of API key 19: versions 0 to 7; flexible from version 5."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[CreatableTopicResult] = field(default_factory=list)

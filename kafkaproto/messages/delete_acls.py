@@ -26,7 +26,7 @@ class DeleteAclsFilter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsRequest(Whole):
-    """API key 31, versions 0-3, flexible from version 2."""
+    """Request of API key 31: versions 0 to 3; flexible from version 2."""
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -60,7 +60,7 @@ class DeleteAclsFilterResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsResponse(Whole):
-    """API key 31, versions 0-3, flexible from version 2."""
+    """Response of API key 31: versions 0 to 3; flexible from version 2."""
 
     throttle_time_ms: int = 0
     filter_results: list[DeleteAclsFilterResult] = field(default_factory=list)

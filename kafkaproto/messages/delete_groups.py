@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteGroupsRequest(Whole):
-    """API key 42, versions 0-2, flexible from version 2."""
+    """Request of API key 42: versions 0 to 2; flexible from version 2."""
 
     groups_names: list[str] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -29,7 +29,7 @@ class DeletableGroupResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteGroupsResponse(Whole):
-    """API key 42, versions 0-2, flexible from version 2."""
+    """Response of API key 42: versions 0 to 2; flexible from version 2."""
 
     throttle_time_ms: int = 0
     results: list[DeletableGroupResult] = field(default_factory=list)

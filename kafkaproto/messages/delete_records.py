@@ -30,7 +30,7 @@ class DeleteRecordsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsRequest(Whole):
-    """API key 21, versions 0-2, flexible from version 2."""
+    """Request of API key 21: versions 0 to 2; flexible from version 2."""
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     timeout_ms: int = 0
@@ -58,7 +58,7 @@ class DeleteRecordsTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsResponse(Whole):
-    """API key 21, versions 0-2, flexible from version 2."""
+    """Response of API key 21: versions 0 to 2; flexible from version 2."""
 
     throttle_time_ms: int = 0
     topics: list[DeleteRecordsTopicResult] = field(default_factory=list)

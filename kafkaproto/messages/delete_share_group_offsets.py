@@ -20,7 +20,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsetsRequest(Whole):
-    """API key 92, versions 0, flexible from version 0."""
+    """Request of API key 92: version 0; flexible."""
 
     group_id: str = ""
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
@@ -40,7 +40,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsetsResponse(Whole):
-    """API key 92, versions 0, flexible from version 0."""
+    """Response of API key 92: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

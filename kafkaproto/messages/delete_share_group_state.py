@@ -29,7 +29,7 @@ class DeleteStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupStateRequest(Whole):
-    """API key 86, versions 0, flexible from version 0."""
+    """Request of API key 86: version 0; flexible."""
 
     group_id: str = ""
     topics: list[DeleteStateData] = field(default_factory=list)
@@ -57,7 +57,7 @@ class DeleteStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupStateResponse(Whole):
-    """API key 86, versions 0, flexible from version 0."""
+    """Response of API key 86: version 0; flexible."""
 
     results: list[DeleteStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -21,7 +21,7 @@ class DeleteTopicState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopicsRequest(Whole):
-    """API key 20, versions 0-6, flexible from version 4."""
+    """Request of API key 20: versions 0 to 6; flexible from version 4."""
 
     topics: list[DeleteTopicState] = field(default_factory=list)  # v6+
     topic_names: list[str] = field(default_factory=list)  # v0-5, ignorable
@@ -42,7 +42,7 @@ class DeletableTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopicsResponse(Whole):
-    """API key 20, versions 0-6, flexible from version 4."""
+    """Response of API key 20: versions 0 to 6; flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     responses: list[DeletableTopicResult] = field(default_factory=list)

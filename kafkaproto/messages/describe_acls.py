@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeAclsRequest(Whole):
-    """API key 29, versions 0-3, flexible from version 2."""
+    """Request of API key 29: versions 0 to 3; flexible from version 2."""
 
     resource_type_filter: int = 0
     resource_name_filter: str | None = ""
@@ -48,7 +48,7 @@ class DescribeAclsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeAclsResponse(Whole):
-    """API key 29, versions 0-3, flexible from version 2."""
+    """Response of API key 29: versions 0 to 3; flexible from version 2."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

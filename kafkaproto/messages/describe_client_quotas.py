@@ -32,7 +32,7 @@ class ComponentData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClientQuotasRequest(Whole):
-    """API key 48, versions 0-1, flexible from version 1."""
+    """Request of API key 48: versions 0 to 1; flexible from version 1."""
 
     components: list[ComponentData] = field(default_factory=list)
     strict: bool = False
@@ -68,7 +68,7 @@ class EntryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClientQuotasResponse(Whole):
-    """API key 48, versions 0-1, flexible from version 1."""
+    """Response of API key 48: versions 0 to 1; flexible from version 1."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterRequest(Whole):
-    """API key 60, versions 0-2, flexible from version 0."""
+    """Request of API key 60: versions 0 to 2; all flexible."""
 
     include_cluster_authorized_operations: bool = False
     endpoint_type: int = 1  # v1+
@@ -34,7 +34,7 @@ class DescribeClusterBroker(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterResponse(Whole):
-    """API key 60, versions 0-2, flexible from version 0."""
+    """Response of API key 60: versions 0 to 2; all flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -22,7 +22,7 @@ class DescribeConfigsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsRequest(Whole):
-    """API key 32, versions 0-4, flexible from version 4."""
+    """Request of API key 32: versions 0 to 4; flexible from version 4."""
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     include_synonyms: bool = False  # v1+
@@ -70,7 +70,7 @@ class DescribeConfigsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsResponse(Whole):
-    """API key 32, versions 0-4, flexible from version 4."""
+    """Response of API key 32: versions 0 to 4; flexible from version 4."""
 
     throttle_time_ms: int = 0
     results: list[DescribeConfigsResult] = field(default_factory=list)

@@ -21,7 +21,7 @@ class DescribeDelegationTokenOwner(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeDelegationTokenRequest(Whole):
-    """API key 41, versions 0-3, flexible from version 2."""
+    """Request of API key 41: versions 0 to 3; flexible from version 2."""
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -55,7 +55,7 @@ class DescribedDelegationToken(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeDelegationTokenResponse(Whole):
-    """API key 41, versions 0-3, flexible from version 2."""
+    """Response of API key 41: versions 0 to 3; flexible from version 2."""
 
     error_code: int = 0
     tokens: list[DescribedDelegationToken] = field(default_factory=list)

@@ -22,7 +22,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeGroupsRequest(Whole):
-    """API key 15, versions 0-6, flexible from version 5."""
+    """Request of API key 15: versions 0 to 6; flexible from version 5."""
 
     groups: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False  # v3+
@@ -59,7 +59,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeGroupsResponse(Whole):
-    """API key 15, versions 0-6, flexible from version 5."""
+    """Response of API key 15: versions 0 to 6; flexible from version 5."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     groups: list[DescribedGroup] = field(default_factory=list)

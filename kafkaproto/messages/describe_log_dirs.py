@@ -21,7 +21,7 @@ class DescribableLogDirTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsRequest(Whole):
-    """API key 35, versions 0-4, flexible from version 2."""
+    """Request of API key 35: versions 0 to 4; flexible from version 2."""
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -61,7 +61,7 @@ class DescribeLogDirsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsResponse(Whole):
-    """API key 35, versions 0-4, flexible from version 2."""
+    """Response of API key 35: versions 0 to 4; flexible from version 2."""
 
     throttle_time_ms: int = 0
     error_code: int = 0  # v3+, ignorable

@@ -21,7 +21,7 @@ class TopicRequest(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeProducersRequest(Whole):
-    """API key 61, versions 0, flexible from version 0."""
+    """Request of API key 61: version 0; flexible."""
 
     topics: list[TopicRequest] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -62,7 +62,7 @@ class TopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeProducersResponse(Whole):
-    """API key 61, versions 0, flexible from version 0."""
+    """Response of API key 61: version 0; flexible."""
 
     throttle_time_ms: int = 0
     topics: list[TopicResponse] = field(default_factory=list)

@@ -29,7 +29,7 @@ class DescribeQuorumRequestTopicData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumRequest(Whole):
-    """API key 55, versions 0-2, flexible from version 0."""
+    """Request of API key 55: versions 0 to 2; all flexible."""
 
     topics: list[DescribeQuorumRequestTopicData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -37,7 +37,7 @@ class DescribeQuorumRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReplicaState(Struct):
-    """An item of ``DescribeQuorumResponsePartitionData.current_voters``, An item of ``DescribeQuorumResponsePartitionData.observers``."""
+    """An item of ``DescribeQuorumResponsePartitionData.current_voters`` or ``DescribeQuorumResponsePartitionData.observers``."""
 
     replica_id: int = 0
     replica_directory_id: bytes = bytes(16)  # v2+
@@ -92,7 +92,7 @@ class Node(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumResponse(Whole):
-    """API key 55, versions 0-2, flexible from version 0."""
+    """Response of API key 55: versions 0 to 2; all flexible."""
 
     error_code: int = 0
     error_message: str | None = ""  # v2+, ignorable

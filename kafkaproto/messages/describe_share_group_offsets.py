@@ -30,7 +30,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsRequest(Whole):
-    """API key 90, versions 0-1, flexible from version 0."""
+    """Request of API key 90: versions 0 to 1; all flexible."""
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -72,7 +72,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsResponse(Whole):
-    """API key 90, versions 0-1, flexible from version 0."""
+    """Response of API key 90: versions 0 to 1; all flexible."""
 
     throttle_time_ms: int = 0
     groups: list[DescribeShareGroupOffsetsResponseGroup] = field(default_factory=list)

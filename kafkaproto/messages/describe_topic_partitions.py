@@ -20,7 +20,7 @@ class TopicRequest(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsRequestCursor(Struct):
-    """``DescribeTopicPartitionsRequest.cursor``."""
+    """The value of ``DescribeTopicPartitionsRequest.cursor``."""
 
     topic_name: str = ""
     partition_index: int = 0
@@ -29,7 +29,7 @@ class DescribeTopicPartitionsRequestCursor(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsRequest(Whole):
-    """API key 75, versions 0, flexible from version 0."""
+    """Request of API key 75: version 0; flexible."""
 
     topics: list[TopicRequest] = field(default_factory=list)
     response_partition_limit: int = 2000
@@ -68,7 +68,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsResponseCursor(Struct):
-    """``DescribeTopicPartitionsResponse.next_cursor``."""
+    """The value of ``DescribeTopicPartitionsResponse.next_cursor``."""
 
     topic_name: str = ""
     partition_index: int = 0
@@ -77,7 +77,7 @@ class DescribeTopicPartitionsResponseCursor(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsResponse(Whole):
-    """API key 75, versions 0, flexible from version 0."""
+    """Response of API key 75: version 0; flexible."""
 
     throttle_time_ms: int = 0  # ignorable
     topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTransactionsRequest(Whole):
-    """API key 65, versions 0, flexible from version 0."""
+    """Request of API key 65: version 0; flexible."""
 
     transactional_ids: list[str] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -44,7 +44,7 @@ class TransactionState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTransactionsResponse(Whole):
-    """API key 65, versions 0, flexible from version 0."""
+    """Response of API key 65: version 0; flexible."""
 
     throttle_time_ms: int = 0
     transaction_states: list[TransactionState] = field(default_factory=list)

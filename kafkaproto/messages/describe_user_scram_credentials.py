@@ -20,7 +20,7 @@ class UserName(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeUserScramCredentialsRequest(Whole):
-    """API key 50, versions 0, flexible from version 0."""
+    """Request of API key 50: version 0; flexible."""
 
     users: list[UserName] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -48,7 +48,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeUserScramCredentialsResponse(Whole):
-    """API key 50, versions 0, flexible from version 0."""
+    """Response of API key 50: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

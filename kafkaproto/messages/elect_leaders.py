@@ -21,7 +21,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ElectLeadersRequest(Whole):
-    """API key 43, versions 0-2, flexible from version 2."""
+    """Request of API key 43: versions 0 to 2; flexible from version 2."""
 
     election_type: int = 0  # v1+
     topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
@@ -50,7 +50,7 @@ class ReplicaElectionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ElectLeadersResponse(Whole):
-    """API key 43, versions 0-2, flexible from version 2."""
+    """Response of API key 43: versions 0 to 2; flexible from version 2."""
 
     throttle_time_ms: int = 0
     error_code: int = 0  # v1+

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ExpireDelegationTokenRequest(Whole):
-    """API key 40, versions 0-2, flexible from version 2."""
+    """Request of API key 40: versions 0 to 2; flexible from version 2."""
 
     hmac: bytes = b""
     expiry_time_period_ms: int = 0
@@ -20,7 +20,7 @@ class ExpireDelegationTokenRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ExpireDelegationTokenResponse(Whole):
-    """API key 40, versions 0-2, flexible from version 2."""
+    """Response of API key 40: versions 0 to 2; flexible from version 2."""
 
     error_code: int = 0
     expiry_timestamp_ms: int = 0

@@ -24,7 +24,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReplicaState(Struct):
-    """``FetchRequest.replica_state``."""
+    """The value of ``FetchRequest.replica_state``."""
 
     replica_id: int = -1  # v15+
     replica_epoch: int = -1  # v15+
@@ -68,7 +68,7 @@ class ForgottenTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchRequest(Whole):
-    """API key 1, versions 0-18, flexible from version 12."""
+    """Request of API key 1: versions 0 to 18; flexible from version 12."""
 
     cluster_id: str | None = None  # v12+, tag 0, ignorable
     replica_id: int = -1  # v0-14
@@ -87,7 +87,7 @@ class FetchRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EpochEndOffset(Struct):
-    """``PartitionData.diverging_epoch``."""
+    """The value of ``PartitionData.diverging_epoch``."""
 
     epoch: int = -1  # v12+
     end_offset: int = -1  # v12+
@@ -96,7 +96,7 @@ class EpochEndOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """``PartitionData.current_leader``."""
+    """The value of ``PartitionData.current_leader``."""
 
     leader_id: int = -1  # v12+
     leader_epoch: int = -1  # v12+
@@ -105,7 +105,7 @@ class LeaderIdAndEpoch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotId(Struct):
-    """``PartitionData.snapshot_id``."""
+    """The value of ``PartitionData.snapshot_id``."""
 
     end_offset: int = -1
     epoch: int = -1
@@ -162,7 +162,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchResponse(Whole):
-    """API key 1, versions 0-18, flexible from version 12."""
+    """Response of API key 1: versions 0 to 18; flexible from version 12."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0  # v7+, ignorable

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class FindCoordinatorRequest(Whole):
-    """API key 10, versions 0-6, flexible from version 3."""
+    """Request of API key 10: versions 0 to 6; flexible from version 3."""
 
     key: str = ""  # v0-3
     key_type: int = 0  # v1+
@@ -35,7 +35,7 @@ class Coordinator(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FindCoordinatorResponse(Whole):
-    """API key 10, versions 0-6, flexible from version 3."""
+    """Response of API key 10: versions 0 to 6; flexible from version 3."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0  # v0-3

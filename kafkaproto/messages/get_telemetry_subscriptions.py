@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class GetTelemetrySubscriptionsRequest(Whole):
-    """API key 71, versions 0, flexible from version 0."""
+    """Request of API key 71: version 0; flexible."""
 
     client_instance_id: bytes = bytes(16)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class GetTelemetrySubscriptionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class GetTelemetrySubscriptionsResponse(Whole):
-    """API key 71, versions 0, flexible from version 0."""
+    """Response of API key 71: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

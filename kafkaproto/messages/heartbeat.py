@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class HeartbeatRequest(Whole):
-    """API key 12, versions 0-4, flexible from version 4."""
+    """Request of API key 12: versions 0 to 4; flexible from version 4."""
 
     group_id: str = ""
     generation_id: int = 0
@@ -22,7 +22,7 @@ class HeartbeatRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class HeartbeatResponse(Whole):
-    """API key 12, versions 0-4, flexible from version 4."""
+    """Response of API key 12: versions 0 to 4; flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

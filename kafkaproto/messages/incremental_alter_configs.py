@@ -32,7 +32,7 @@ class AlterConfigsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IncrementalAlterConfigsRequest(Whole):
-    """API key 44, versions 0-1, flexible from version 1."""
+    """Request of API key 44: versions 0 to 1; flexible from version 1."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: bool = False
@@ -52,7 +52,7 @@ class AlterConfigsResourceResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IncrementalAlterConfigsResponse(Whole):
-    """API key 44, versions 0-1, flexible from version 1."""
+    """Response of API key 44: versions 0 to 1; flexible from version 1."""
 
     throttle_time_ms: int = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitProducerIdRequest(Whole):
-    """API key 22, versions 0-5, flexible from version 2."""
+    """Request of API key 22: versions 0 to 5; flexible from version 2."""
 
     transactional_id: str | None = ""
     transaction_timeout_ms: int = 0
@@ -22,7 +22,7 @@ class InitProducerIdRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitProducerIdResponse(Whole):
-    """API key 22, versions 0-5, flexible from version 2."""
+    """Response of API key 22: versions 0 to 5; flexible from version 2."""
 
     throttle_time_ms: int = 0  # ignorable
     error_code: int = 0

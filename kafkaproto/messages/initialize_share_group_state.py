@@ -31,7 +31,7 @@ class InitializeStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitializeShareGroupStateRequest(Whole):
-    """API key 83, versions 0, flexible from version 0."""
+    """Request of API key 83: version 0; flexible."""
 
     group_id: str = ""
     topics: list[InitializeStateData] = field(default_factory=list)
@@ -59,7 +59,7 @@ class InitializeStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitializeShareGroupStateResponse(Whole):
-    """API key 83, versions 0, flexible from version 0."""
+    """Response of API key 83: version 0; flexible."""
 
     results: list[InitializeStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

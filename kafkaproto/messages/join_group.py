@@ -31,7 +31,7 @@ class JoinGroupRequestProtocol(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class JoinGroupRequest(Whole):
-    """API key 11, versions 0-9, flexible from version 6."""
+    """Request of API key 11: versions 0 to 9; flexible from version 6."""
 
     group_id: str = ""
     session_timeout_ms: int = 0
@@ -56,7 +56,7 @@ class JoinGroupResponseMember(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class JoinGroupResponse(Whole):
-    """API key 11, versions 0-9, flexible from version 6."""
+    """Response of API key 11: versions 0 to 9; flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     error_code: int = 0

@@ -22,7 +22,7 @@ class MemberIdentity(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaveGroupRequest(Whole):
-    """API key 13, versions 0-5, flexible from version 4."""
+    """Request of API key 13: versions 0 to 5; flexible from version 4."""
 
     group_id: str = ""
     member_id: str = ""  # v0-2
@@ -42,7 +42,7 @@ class MemberResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaveGroupResponse(Whole):
-    """API key 13, versions 0-5, flexible from version 4."""
+    """Response of API key 13: versions 0 to 5; flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

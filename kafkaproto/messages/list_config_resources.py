@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListConfigResourcesRequest(Whole):
-    """API key 74, versions 0-1, flexible from version 0."""
+    """Request of API key 74: versions 0 to 1; all flexible."""
 
     resource_types: list[int] = field(default_factory=list)  # v1+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -29,7 +29,7 @@ class ConfigResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListConfigResourcesResponse(Whole):
-    """API key 74, versions 0-1, flexible from version 0."""
+    """Response of API key 74: versions 0 to 1; all flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListGroupsRequest(Whole):
-    """API key 16, versions 0-5, flexible from version 3."""
+    """Request of API key 16: versions 0 to 5; flexible from version 3."""
 
     states_filter: list[str] = field(default_factory=list)  # v4+
     types_filter: list[str] = field(default_factory=list)  # v5+
@@ -32,7 +32,7 @@ class ListedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListGroupsResponse(Whole):
-    """API key 16, versions 0-5, flexible from version 3."""
+    """Response of API key 16: versions 0 to 5; flexible from version 3."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

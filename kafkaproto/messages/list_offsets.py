@@ -32,7 +32,7 @@ class ListOffsetsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsRequest(Whole):
-    """API key 2, versions 0-11, flexible from version 6."""
+    """Request of API key 2: versions 0 to 11; flexible from version 6."""
 
     replica_id: int = 0
     isolation_level: int = 0  # v2+
@@ -65,7 +65,7 @@ class ListOffsetsTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsResponse(Whole):
-    """API key 2, versions 0-11, flexible from version 6."""
+    """Response of API key 2: versions 0 to 11; flexible from version 6."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[ListOffsetsTopicResponse] = field(default_factory=list)

@@ -21,7 +21,7 @@ class ListPartitionReassignmentsTopics(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListPartitionReassignmentsRequest(Whole):
-    """API key 46, versions 0, flexible from version 0."""
+    """Request of API key 46: version 0; flexible."""
 
     timeout_ms: int = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
@@ -50,7 +50,7 @@ class OngoingTopicReassignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListPartitionReassignmentsResponse(Whole):
-    """API key 46, versions 0, flexible from version 0."""
+    """Response of API key 46: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

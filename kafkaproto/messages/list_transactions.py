@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListTransactionsRequest(Whole):
-    """API key 66, versions 0-2, flexible from version 0."""
+    """Request of API key 66: versions 0 to 2; all flexible."""
 
     state_filters: list[str] = field(default_factory=list)
     producer_id_filters: list[int] = field(default_factory=list)
@@ -33,7 +33,7 @@ class TransactionState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListTransactionsResponse(Whole):
-    """API key 66, versions 0-2, flexible from version 0."""
+    """Response of API key 66: versions 0 to 2; all flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

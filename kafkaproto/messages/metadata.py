@@ -21,7 +21,7 @@ class MetadataRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataRequest(Whole):
-    """API key 3, versions 0-13, flexible from version 9."""
+    """Request of API key 3: versions 0 to 13; flexible from version 9."""
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
     allow_auto_topic_creation: bool = True  # v4+
@@ -70,7 +70,7 @@ class MetadataResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataResponse(Whole):
-    """API key 3, versions 0-13, flexible from version 9."""
+    """Response of API key 3: versions 0 to 13; flexible from version 9."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     brokers: list[MetadataResponseBroker] = field(default_factory=list)

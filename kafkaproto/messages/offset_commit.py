@@ -43,7 +43,7 @@ class OffsetCommitRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitRequest(Whole):
-    """API key 8, versions 0-10, flexible from version 8."""
+    """Request of API key 8: versions 0 to 10; flexible from version 8."""
 
     group_id: str = ""
     generation_id_or_member_epoch: int = -1  # v1+, ignorable
@@ -75,7 +75,7 @@ class OffsetCommitResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitResponse(Whole):
-    """API key 8, versions 0-10, flexible from version 8."""
+    """Response of API key 8: versions 0 to 10; flexible from version 8."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     topics: list[OffsetCommitResponseTopic] = field(default_factory=list)

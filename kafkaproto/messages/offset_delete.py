@@ -26,7 +26,7 @@ class OffsetDeleteRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteRequest(Whole):
-    """API key 47, versions 0, never flexible."""
+    """Request of API key 47: version 0; not flexible."""
 
     group_id: str = ""
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
@@ -50,7 +50,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteResponse(Whole):
-    """API key 47, versions 0, never flexible."""
+    """Response of API key 47: version 0; not flexible."""
 
     error_code: int = 0
     throttle_time_ms: int = 0  # ignorable

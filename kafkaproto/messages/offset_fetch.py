@@ -52,7 +52,7 @@ class OffsetFetchRequestGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchRequest(Whole):
-    """API key 9, versions 0-10, flexible from version 6."""
+    """Request of API key 9: versions 0 to 10; flexible from version 6."""
 
     group_id: str = ""  # v0-7
     topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list)  # v0-7
@@ -116,7 +116,7 @@ class OffsetFetchResponseGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponse(Whole):
-    """API key 9, versions 0-10, flexible from version 6."""
+    """Response of API key 9: versions 0 to 10; flexible from version 6."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     topics: list[OffsetFetchResponseTopic] = field(default_factory=list)  # v0-7

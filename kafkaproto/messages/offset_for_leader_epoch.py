@@ -31,7 +31,7 @@ class OffsetForLeaderTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderEpochRequest(Whole):
-    """API key 23, versions 0-4, flexible from version 4."""
+    """Request of API key 23: versions 0 to 4; flexible from version 4."""
 
     replica_id: int = -2  # v3+, ignorable
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
@@ -60,7 +60,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderEpochResponse(Whole):
-    """API key 23, versions 0-4, flexible from version 4."""
+    """Response of API key 23: versions 0 to 4; flexible from version 4."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)

@@ -43,7 +43,7 @@ class TopicProduceData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProduceRequest(Whole):
-    """API key 0, versions 0-13, flexible from version 9."""
+    """Request of API key 0: versions 0 to 13; flexible from version 9."""
 
     transactional_id: str | None = None  # v3+
     acks: int = 0
@@ -63,7 +63,7 @@ class BatchIndexAndErrorMessage(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """``PartitionProduceResponse.current_leader``."""
+    """The value of ``PartitionProduceResponse.current_leader``."""
 
     leader_id: int = -1  # v10+
     leader_epoch: int = -1  # v10+
@@ -108,7 +108,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProduceResponse(Whole):
-    """API key 0, versions 0-13, flexible from version 9."""
+    """Response of API key 0: versions 0 to 13; flexible from version 9."""
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PushTelemetryRequest(Whole):
-    """API key 72, versions 0, flexible from version 0."""
+    """Request of API key 72: version 0; flexible."""
 
     client_instance_id: bytes = bytes(16)
     subscription_id: int = 0
@@ -23,7 +23,7 @@ class PushTelemetryRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PushTelemetryResponse(Whole):
-    """API key 72, versions 0, flexible from version 0."""
+    """Response of API key 72: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -30,7 +30,7 @@ class ReadStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateRequest(Whole):
-    """API key 84, versions 0, flexible from version 0."""
+    """Request of API key 84: version 0; flexible."""
 
     group_id: str = ""
     topics: list[ReadStateData] = field(default_factory=list)
@@ -72,7 +72,7 @@ class ReadStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateResponse(Whole):
-    """API key 84, versions 0, flexible from version 0."""
+    """Response of API key 84: version 0; flexible."""
 
     results: list[ReadStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

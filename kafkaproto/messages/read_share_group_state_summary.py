@@ -30,7 +30,7 @@ class ReadStateSummaryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateSummaryRequest(Whole):
-    """API key 87, versions 0-1, flexible from version 0."""
+    """Request of API key 87: versions 0 to 1; all flexible."""
 
     group_id: str = ""
     topics: list[ReadStateSummaryData] = field(default_factory=list)
@@ -62,7 +62,7 @@ class ReadStateSummaryResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateSummaryResponse(Whole):
-    """API key 87, versions 0-1, flexible from version 0."""
+    """Response of API key 87: versions 0 to 1; all flexible."""
 
     results: list[ReadStateSummaryResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class RemoveRaftVoterRequest(Whole):
-    """API key 81, versions 0, flexible from version 0."""
+    """Request of API key 81: version 0; flexible."""
 
     cluster_id: str | None = ""
     voter_id: int = 0
@@ -21,7 +21,7 @@ class RemoveRaftVoterRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RemoveRaftVoterResponse(Whole):
-    """API key 81, versions 0, flexible from version 0."""
+    """Response of API key 81: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

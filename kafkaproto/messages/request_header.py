@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class RequestHeader(Whole):
-    """versions 0-2, flexible from version 2."""
+    """Request header: versions 0 to 2; flexible from version 2."""
 
     api_key: int = 0
     api_version: int = 0

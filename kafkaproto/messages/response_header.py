@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ResponseHeader(Whole):
-    """versions 0-1, flexible from version 1."""
+    """Response header: versions 0 to 1; flexible from version 1."""
 
     correlation_id: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslAuthenticateRequest(Whole):
-    """API key 36, versions 0-2, flexible from version 2."""
+    """Request of API key 36: versions 0 to 2; flexible from version 2."""
 
     auth_bytes: bytes = b""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -19,7 +19,7 @@ class SaslAuthenticateRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslAuthenticateResponse(Whole):
-    """API key 36, versions 0-2, flexible from version 2."""
+    """Response of API key 36: versions 0 to 2; flexible from version 2."""
 
     error_code: int = 0
     error_message: str | None = ""

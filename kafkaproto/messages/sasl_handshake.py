@@ -11,14 +11,14 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslHandshakeRequest(Whole):
-    """API key 17, versions 0-1, never flexible."""
+    """Request of API key 17: versions 0 to 1; not flexible."""
 
     mechanism: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslHandshakeResponse(Whole):
-    """API key 17, versions 0-1, never flexible."""
+    """Response of API key 17: versions 0 to 1; not flexible."""
 
     error_code: int = 0
     mechanisms: list[str] = field(default_factory=list)

@@ -40,7 +40,7 @@ class AcknowledgeTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledgeRequest(Whole):
-    """API key 79, versions 1-2, flexible from version 0."""
+    """Request of API key 79: versions 1 to 2; all flexible."""
 
     group_id: str | None = None  # v0+
     member_id: str | None = ""  # v0+
@@ -52,7 +52,7 @@ class ShareAcknowledgeRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """``PartitionData.current_leader``."""
+    """The value of ``PartitionData.current_leader``."""
 
     leader_id: int = 0  # v0+
     leader_epoch: int = 0  # v0+
@@ -92,7 +92,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledgeResponse(Whole):
-    """API key 79, versions 1-2, flexible from version 0."""
+    """Response of API key 79: versions 1 to 2; all flexible."""
 
     throttle_time_ms: int = 0  # v0+
     error_code: int = 0  # v0+

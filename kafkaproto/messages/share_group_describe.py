@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupDescribeRequest(Whole):
-    """API key 77, versions 1, flexible from version 0."""
+    """Request of API key 77: version 1; flexible."""
 
     group_ids: list[str] = field(default_factory=list)  # v0+
     include_authorized_operations: bool = False  # v0+
@@ -31,7 +31,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """``Member.assignment``."""
+    """The value of ``Member.assignment``."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)  # v0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -69,7 +69,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupDescribeResponse(Whole):
-    """API key 77, versions 1, flexible from version 0."""
+    """Response of API key 77: version 1; flexible."""
 
     throttle_time_ms: int = 0  # v0+
     groups: list[DescribedGroup] = field(default_factory=list)  # v0+

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupHeartbeatRequest(Whole):
-    """API key 76, versions 1, flexible from version 0."""
+    """Request of API key 76: version 1; flexible."""
 
     group_id: str = ""  # v0+
     member_id: str = ""  # v0+
@@ -33,7 +33,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """``ShareGroupHeartbeatResponse.assignment``."""
+    """The value of ``ShareGroupHeartbeatResponse.assignment``."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)  # v0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -41,7 +41,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupHeartbeatResponse(Whole):
-    """API key 76, versions 1, flexible from version 0."""
+    """Response of API key 76: version 1; flexible."""
 
     throttle_time_ms: int = 0  # v0+
     error_code: int = 0  # v0+

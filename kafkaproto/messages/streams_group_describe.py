@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupDescribeRequest(Whole):
-    """API key 89, versions 0, flexible from version 0."""
+    """Request of API key 89: version 0; flexible."""
 
     group_ids: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False
@@ -21,7 +21,7 @@ class StreamsGroupDescribeRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class KeyValue(Struct):
-    """An item of ``TopicInfo.topic_configs``, An item of ``Member.client_tags``."""
+    """An item of ``TopicInfo.topic_configs`` or ``Member.client_tags``."""
 
     key: str = ""
     value: str = ""
@@ -30,7 +30,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``Subtopology.state_changelog_topics``, An item of ``Subtopology.repartition_source_topics``."""
+    """An item of ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
 
     name: str = ""
     partitions: int = 0
@@ -53,7 +53,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Topology(Struct):
-    """``DescribedGroup.topology``."""
+    """The value of ``DescribedGroup.topology``."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] | None = None
@@ -62,7 +62,7 @@ class Topology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Endpoint(Struct):
-    """``Member.user_endpoint``."""
+    """The value of ``Member.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -71,7 +71,7 @@ class Endpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskOffset(Struct):
-    """An item of ``Member.task_offsets``, An item of ``Member.task_end_offsets``."""
+    """An item of ``Member.task_offsets`` or ``Member.task_end_offsets``."""
 
     subtopology_id: str = ""
     partition: int = 0
@@ -81,7 +81,7 @@ class TaskOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskIds(Struct):
-    """An item of ``Assignment.active_tasks``, An item of ``Assignment.standby_tasks``, An item of ``Assignment.warmup_tasks``."""
+    """An item of ``Assignment.active_tasks``, ``Assignment.standby_tasks`` or ``Assignment.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -90,7 +90,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """``Member.assignment``, ``Member.target_assignment``."""
+    """The value of ``Member.assignment`` or ``Member.target_assignment``."""
 
     active_tasks: list[TaskIds] = field(default_factory=list)
     standby_tasks: list[TaskIds] = field(default_factory=list)
@@ -138,7 +138,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupDescribeResponse(Whole):
-    """API key 89, versions 0, flexible from version 0."""
+    """Response of API key 89: version 0; flexible."""
 
     throttle_time_ms: int = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class KeyValue(Struct):
-    """An item of ``TopicInfo.topic_configs``, An item of ``StreamsGroupHeartbeatRequest.client_tags``."""
+    """An item of ``TopicInfo.topic_configs`` or ``StreamsGroupHeartbeatRequest.client_tags``."""
 
     key: str = ""
     value: str = ""
@@ -21,7 +21,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``Subtopology.state_changelog_topics``, An item of ``Subtopology.repartition_source_topics``."""
+    """An item of ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
 
     name: str = ""
     partitions: int = 0
@@ -56,7 +56,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Topology(Struct):
-    """``StreamsGroupHeartbeatRequest.topology``."""
+    """The value of ``StreamsGroupHeartbeatRequest.topology``."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Topology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatRequestTaskIds(Struct):
-    """An item of ``StreamsGroupHeartbeatRequest.active_tasks``, An item of ``StreamsGroupHeartbeatRequest.standby_tasks``, An item of ``StreamsGroupHeartbeatRequest.warmup_tasks``."""
+    """An item of ``StreamsGroupHeartbeatRequest.active_tasks``, ``StreamsGroupHeartbeatRequest.standby_tasks`` or ``StreamsGroupHeartbeatRequest.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -74,7 +74,7 @@ class StreamsGroupHeartbeatRequestTaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatRequestEndpoint(Struct):
-    """``StreamsGroupHeartbeatRequest.user_endpoint``."""
+    """The value of ``StreamsGroupHeartbeatRequest.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -83,7 +83,7 @@ class StreamsGroupHeartbeatRequestEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskOffset(Struct):
-    """An item of ``StreamsGroupHeartbeatRequest.task_offsets``, An item of ``StreamsGroupHeartbeatRequest.task_end_offsets``."""
+    """An item of ``StreamsGroupHeartbeatRequest.task_offsets`` or ``StreamsGroupHeartbeatRequest.task_end_offsets``."""
 
     subtopology_id: str = ""
     partition: int = 0
@@ -93,7 +93,7 @@ class TaskOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatRequest(Whole):
-    """API key 88, versions 0, flexible from version 0."""
+    """Request of API key 88: version 0; flexible."""
 
     group_id: str = ""
     member_id: str = ""
@@ -126,7 +126,7 @@ class Status(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatResponseTaskIds(Struct):
-    """An item of ``StreamsGroupHeartbeatResponse.active_tasks``, An item of ``StreamsGroupHeartbeatResponse.standby_tasks``, An item of ``StreamsGroupHeartbeatResponse.warmup_tasks``."""
+    """An item of ``StreamsGroupHeartbeatResponse.active_tasks``, ``StreamsGroupHeartbeatResponse.standby_tasks`` or ``StreamsGroupHeartbeatResponse.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -135,7 +135,7 @@ class StreamsGroupHeartbeatResponseTaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatResponseEndpoint(Struct):
-    """``EndpointToPartitions.user_endpoint``."""
+    """The value of ``EndpointToPartitions.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -144,7 +144,7 @@ class StreamsGroupHeartbeatResponseEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartition(Struct):
-    """An item of ``EndpointToPartitions.active_partitions``, An item of ``EndpointToPartitions.standby_partitions``."""
+    """An item of ``EndpointToPartitions.active_partitions`` or ``EndpointToPartitions.standby_partitions``."""
 
     topic: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -163,7 +163,7 @@ class EndpointToPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatResponse(Whole):
-    """API key 88, versions 0, flexible from version 0."""
+    """Response of API key 88: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -30,7 +30,7 @@ class SyncGroupRequestAssignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SyncGroupRequest(Whole):
-    """API key 14, versions 0-5, flexible from version 4."""
+    """Request of API key 14: versions 0 to 5; flexible from version 4."""
 
     group_id: str = ""
     generation_id: int = 0
@@ -44,7 +44,7 @@ class SyncGroupRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SyncGroupResponse(Whole):
-    """API key 14, versions 0-5, flexible from version 4."""
+    """Response of API key 14: versions 0 to 5; flexible from version 4."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

@@ -32,7 +32,7 @@ class TxnOffsetCommitRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitRequest(Whole):
-    """API key 28, versions 0-5, flexible from version 3."""
+    """Request of API key 28: versions 0 to 5; flexible from version 3."""
 
     transactional_id: str = ""
     group_id: str = ""
@@ -65,7 +65,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitResponse(Whole):
-    """API key 28, versions 0-5, flexible from version 3."""
+    """Response of API key 28: versions 0 to 5; flexible from version 3."""
 
     throttle_time_ms: int = 0
     topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)

@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class UnregisterBrokerRequest(Whole):
-    """API key 64, versions 0, flexible from version 0."""
+    """Request of API key 64: version 0; flexible."""
 
     broker_id: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -19,7 +19,7 @@ class UnregisterBrokerRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UnregisterBrokerResponse(Whole):
-    """API key 64, versions 0, flexible from version 0."""
+    """Response of API key 64: version 0; flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -23,7 +23,7 @@ class FeatureUpdateKey(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UpdateFeaturesRequest(Whole):
-    """API key 57, versions 0-2, flexible from version 0."""
+    """Request of API key 57: versions 0 to 2; all flexible."""
 
     timeout_ms: int = 60000
     feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
@@ -43,7 +43,7 @@ class UpdatableFeatureResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UpdateFeaturesResponse(Whole):
-    """API key 57, versions 0-2, flexible from version 0."""
+    """Response of API key 57: versions 0 to 2; all flexible."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -45,7 +45,7 @@ class WriteStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteShareGroupStateRequest(Whole):
-    """API key 85, versions 0-1, flexible from version 0."""
+    """Request of API key 85: versions 0 to 1; all flexible."""
 
     group_id: str = ""
     topics: list[WriteStateData] = field(default_factory=list)
@@ -73,7 +73,7 @@ class WriteStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteShareGroupStateResponse(Whole):
-    """API key 85, versions 0-1, flexible from version 0."""
+    """Response of API key 85: versions 0 to 1; all flexible."""
 
     results: list[WriteStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -34,7 +34,7 @@ class WritableTxnMarker(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteTxnMarkersRequest(Whole):
-    """API key 27, versions 0-2, flexible from version 1."""
+    """Request of API key 27: versions 0 to 2; flexible from version 1."""
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -69,7 +69,7 @@ class WritableTxnMarkerResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteTxnMarkersResponse(Whole):
-    """API key 27, versions 0-2, flexible from version 1."""
+    """Response of API key 27: versions 0 to 2; flexible from version 1."""
 
     markers: list[WritableTxnMarkerResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,8 +1,8 @@
-"""Record batches of magic 2 (KIP-98), looked at and patched where they lie.
+"""Record batches of magic 2 (KIP-98): decode headers and records, patch headers in place, build batches.
 
-A broker touches the 61 bytes of the header and the checksum; `records` looks inside for those who must. Nothing is
-copied unless records are asked for. This module must never know partitions, topics or clocks.
-Twin: ``org.apache.kafka.common.record.DefaultRecordBatch``.
+A broker uses only the 61 bytes of the header and the checksum; `records` decodes the content. Nothing is
+copied unless records are decoded. This module does not depend on partitions, topics or clocks.
+Kafka class: ``org.apache.kafka.common.record.DefaultRecordBatch``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LENGTH_AT = 8
 _EPOCH_AT = 12
 _CRC_AT = 17
 _ATTRIBUTES_AT = 21
-"""Where the checksum begins to count, so that offset and epoch can be patched without it."""
+"""Index of the attributes in a batch. The checksum covers the bytes from here on, but not base offset and leader epoch before them."""
 _MAX_TIMESTAMP_AT = 35
 
 _INT64 = struct.Struct(">q")
@@ -69,7 +69,7 @@ _INT16 = struct.Struct(">h")
 
 
 class BatchHeader(NamedTuple):
-    """The header of a batch, field by field as it lies there. Timestamps are in ms, -1 for none."""
+    """The header of a batch, field by field in wire order. Timestamps are in ms, -1 for none."""
 
     base_offset: int
     batch_length: int
@@ -87,52 +87,52 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the whole batch."""
+        """Return the size of the whole batch in bytes."""
         return self.batch_length + PREFIX_BYTES
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last record, or of the last that was there before compaction."""
+        """Return the offset of the last record that the batch had when it was appended; compaction may have removed this record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
-        """The offset behind the batch."""
+        """Return the offset after `last_offset`."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def compression(self) -> int:
-        """The compression kind as it lies there, which need not be one that exists."""
+        """Return the compression kind as encoded, which may be unknown."""
         return self.attributes & COMPRESSION_MASK
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether ``max_timestamp``, set by the broker, is the time of all records."""
+        """Return whether ``max_timestamp`` was set by the broker and is the time of all records."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the batch is part of a transaction."""
+        """Return whether the batch is part of a transaction."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds a marker and no records of clients."""
+        """Return whether the batch holds a control record instead of client records."""
         return bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """From when on a marker or tombstone in here may be dropped; None if no cleaner has said (KIP-534)."""
+        """Return the time from which markers and tombstones in the batch may be deleted, or None if no cleaner has set it (KIP-534)."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
     @property
     def has_producer_id(self) -> bool:
-        """Whether an idempotent producer sent it."""
+        """Return whether an idempotent producer sent the batch."""
         return self.producer_id > NO_PRODUCER
 
 
 class Sized(Protocol):
-    """A header that knows the bytes of what it is in front of."""
+    """Protocol of a header from which the size in bytes of its batch or message is known."""
 
     @property
     def size(self) -> int: ...
@@ -142,7 +142,7 @@ H = TypeVar("H", bound=Sized)
 
 
 class Batch(NamedTuple):
-    """A batch in a buffer: where it starts, its header, its bytes (a view of the buffer)."""
+    """A batch in a buffer: its start position, its header and its bytes (a view of the buffer)."""
 
     position: int
     header: BatchHeader
@@ -150,34 +150,38 @@ class Batch(NamedTuple):
 
 
 def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
-    """The header at ``pos``.
+    """Return the header at ``pos``.
 
-    DecodeError if it is not all there, is not of magic 2, or announces a batch smaller than itself. Whether the whole
-    batch is there is not looked at.
+    Raises DecodeError if the header is incomplete, is not of magic 2, or announces a batch smaller than a header. Whether the whole
+    batch is in the buffer is not checked.
     """
     if len(buffer) - pos < HEADER_BYTES:
-        raise DecodeError("RecordBatch", pos, f"a header has {HEADER_BYTES} bytes, {len(buffer) - pos} are left")
+        raise DecodeError(
+            "RecordBatch", pos, f"the header takes {HEADER_BYTES} bytes, but only {len(buffer) - pos} are left"
+        )
     header = tuple.__new__(
         BatchHeader, _HEADER.unpack_from(buffer, pos)
-    )  # as `_make` does, for every batch that is appended
+    )  # faster than `_make`; this runs for every appended batch
     if header.magic != MAGIC:
-        raise DecodeError("RecordBatch.magic", pos + _MAGIC_AT, f"is {header.magic}, only {MAGIC} is known here")
+        raise DecodeError("RecordBatch.magic", pos + _MAGIC_AT, f"the magic must be {MAGIC} here (got {header.magic})")
     if header.batch_length < HEADER_BYTES - PREFIX_BYTES:
-        raise DecodeError("RecordBatch.batch_length", pos + _LENGTH_AT, f"{header.batch_length} is below the header's")
+        raise DecodeError(
+            "RecordBatch.batch_length", pos + _LENGTH_AT, f"{header.batch_length} bytes are too few for a header"
+        )
     return header
 
 
 def batches(buffer: Buffer) -> Iterator[Batch]:
-    """The batches of a buffer, one after the other. DecodeError, when it is reached, for one that is not all there."""
+    """Yield the batches of a buffer in order. Raises DecodeError on reaching an incomplete one."""
     return map(Batch._make, whole(buffer, read_header, BATCHES))
 
 
 def whole(
     buffer: Buffer, read: Callable[[Buffer, int], H], kinds: Mapping[int, int]
 ) -> Iterator[tuple[int, H, memoryview]]:
-    """Yield position, header and bytes of each batch of a buffer. DecodeError, when it is reached, for one that is not all there.
+    """Yield (position in the buffer, header, bytes as a view) of each batch. Raises DecodeError on reaching an incomplete batch.
 
-    read: reads a header and raises DecodeError for one that cannot be. kinds: of `kafkaproto.records.headers`.
+    read: decodes a header and raises DecodeError for an invalid one. kinds: `BATCHES` or `ENTRIES` of `kafkaproto.records.headers`.
     """
     view = memoryview(buffer)
     end = 0
@@ -185,22 +189,25 @@ def whole(
         end = pos + size
         yield pos, read(view, pos), view[pos:end]
     if end < len(view):
-        reason = f"announces {read(view, end).size} bytes, {len(view) - end} are left"
+        reason = f"the batch takes {read(view, end).size} bytes, but only {len(view) - end} are left"
         raise DecodeError("RecordBatch.batch_length", end + _LENGTH_AT, reason)
 
 
 def complete_bytes(buffer: Buffer) -> int:
-    """How many bytes at the start are whole batches; an answer to a fetch may end in the middle of one."""
+    """Return the size in bytes of the whole batches at the start of a buffer. An incomplete batch may follow, as in a fetch response.
+
+    Raises DecodeError if the bytes after the whole batches are not the beginning of a batch.
+    """
     end = 0
     for pos, size, _, _ in walk_headers(in_memory(buffer), 0, len(buffer)):
         end = pos + size
     if len(buffer) - end >= HEADER_BYTES:
-        read_header(buffer, end)  # raises DecodeError for what is no batch, and not only cut off
+        read_header(buffer, end)  # raises DecodeError for an invalid header, as opposed to an incomplete batch
     return end
 
 
 def check_crc(batch: Buffer) -> bool:
-    """Whether the checksum of a batch, given from its first to its last byte, is right."""
+    """Return whether the checksum of a batch is correct. batch: exactly the bytes of one batch."""
     view = memoryview(batch)
     if len(view) < HEADER_BYTES:
         return False
@@ -209,13 +216,13 @@ def check_crc(batch: Buffer) -> bool:
 
 
 def patch_offset_and_epoch(buffer: bytearray | memoryview, pos: int, base_offset: int, leader_epoch: int) -> None:
-    """Give the batch at ``pos`` its place in the log; the checksum does not count these fields."""
+    """Set base offset and leader epoch of the batch at ``pos``. The checksum does not cover these fields."""
     _INT64.pack_into(buffer, pos, base_offset)
     _INT32.pack_into(buffer, pos + _EPOCH_AT, leader_epoch)
 
 
 def patch_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
-    """Make ``now_ms`` the time of all records of a batch (``message.timestamp.type=LogAppendTime``), checksum too."""
+    """Set ``now_ms`` as the time of all records of one batch (``message.timestamp.type=LogAppendTime``), and update the checksum."""
     (attributes,) = _INT16.unpack_from(batch, _ATTRIBUTES_AT)
     _INT16.pack_into(batch, _ATTRIBUTES_AT, attributes | LOG_APPEND_TIME)
     _INT64.pack_into(batch, _MAX_TIMESTAMP_AT, now_ms)
@@ -223,10 +230,10 @@ def patch_log_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
 
 
 def records(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
-    """The records of one batch, given from its first to its last byte, read as they are asked for.
+    """Return the records of one batch, decoded lazily. batch: exactly the bytes of one batch.
 
-    DecodeError for damaged records or more than ``limit_bytes`` of them. The checksum is not looked at. Offsets in
-    errors count from the first record, decompressed.
+    Raises DecodeError for damaged records, or for more than ``limit_bytes`` bytes of decompressed records. The checksum is not
+    verified. Byte offsets in errors count from the start of the decompressed records.
     """
     return chain.from_iterable(_record_pieces(batch, limit_bytes))
 
@@ -235,7 +242,7 @@ def _record_pieces(batch: Buffer, limit_bytes: int) -> Iterator[Iterable[Record]
     header, b = payload(batch, limit_bytes)
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.is_log_append_time else None
-    make = tuple.__new__  # what Record(...) comes to, without its line of Python
+    make = tuple.__new__  # like Record(...), without a Python call
     for part in walk(b, header.record_count):
         if isinstance(part, Stretch):
             yield _stretched(b, part, header)
@@ -252,16 +259,19 @@ def _record_pieces(batch: Buffer, limit_bytes: int) -> Iterator[Iterable[Record]
 
 
 def payload(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[BatchHeader, bytes]:
-    """The header of one batch and its records, decompressed. DecodeError for what `read_header` and codecs refuse."""
+    """Return the header of one batch and its decompressed records.
+
+    Raises DecodeError if the header is invalid, the batch is incomplete, or the records are damaged or larger than ``limit_bytes``.
+    """
     header = read_header(batch)
     if header.size > len(batch):
-        reason = f"announces {header.size} bytes, {len(batch)} are there"
+        reason = f"the batch takes {header.size} bytes, but only {len(batch)} are left"
         raise DecodeError("RecordBatch.batch_length", _LENGTH_AT, reason)
     return header, decompress(header.compression, memoryview(batch)[HEADER_BYTES : header.size], limit_bytes)
 
 
 def _stretched(b: bytes, stretch: Stretch, header: BatchHeader) -> Iterator[Record]:
-    """Records of one shape, made column by column without a line of Python between two records."""
+    """Return the records of a `Stretch` (consecutive records of the same shape). b: the decompressed records of the batch."""
     timestamps: Iterable[int]
     if header.is_log_append_time:
         timestamps = repeat(header.max_timestamp)
@@ -293,18 +303,19 @@ def build_batch(
     offset_deltas: Sequence[int] | None = None,
     last_offset_delta: int | None = None,
 ) -> bytes:
-    """A batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` says others.
+    """Return a batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` is given.
 
-    ``last_offset_delta`` is that of the last record, or of one that was behind it before a cleaner took it out.
+    ``offset_deltas`` are the offsets minus ``base_offset``. ``last_offset_delta`` is that of the last record, or of a later record that a
+    cleaner removed; None for that of the last record.
 
     ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`).
-    ``max_timestamp``, in ms, is the append time of a batch that has one; else it is the records' largest. With
-    ``delete_horizon_ms`` (KIP-534) that is the base timestamp and its bit is set. Raises EncodeError for no records at
-    all, which no producer sends, and for values that do not fit.
+    ``max_timestamp``, in ms, is the append time if the batch has one; by default it is the records' largest timestamp.
+    ``delete_horizon_ms`` (KIP-534) becomes the base timestamp and sets its bit. Raises EncodeError if there are no records,
+    because producers send no empty batch, and for values that do not fit.
     """
     listed = list(new_records)
     if not listed:
-        raise EncodeError("RecordBatch.records", "a batch has at least one record")
+        raise EncodeError("RecordBatch.records", "a batch must have at least one record")
     deltas = range(len(listed)) if offset_deltas is None else offset_deltas
     try:
         base_timestamp = listed[0].timestamp
@@ -335,9 +346,9 @@ def build_batch(
 
 
 def build_empty_batch(header: BatchHeader) -> bytes:
-    """The batch of this header without any record: what a cleaner keeps of a producer's last one, for its sequence.
+    """Return the batch of this header without records. A cleaner keeps it to preserve a producer's last sequence.
 
-    It has no base timestamp, compression or delete horizon. (``DefaultRecordBatch.writeEmptyHeader``) Raises
+    It has no base timestamp, compression or delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises
     EncodeError for a header whose numbers do not fit.
     """
     empty = header._replace(

@@ -1,6 +1,6 @@
-"""CRC-32C, which every record batch carries. Always called as `checksum.crc32c(...)`.
+"""CRC-32C, the checksum of record batches. Always call it as `checksum.crc32c(...)`.
 
-The package that computes it is imported at the first checksum: its import costs a broker a tenth of its start.
+The package that computes it is imported when the first checksum is computed, because the import would take a tenth of a broker's start time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The records of a batch of magic 2 as columns: for those who look at many records and at few of their bytes.
+"""The records of a batch of magic 2 as columns, for code that processes many records and few of their bytes.
 
-With numpy installed it is used, imported at the first call; without, the same comes from `walk`. This module must never
-know what columns are used for.
+numpy is used if it is installed, and imported at the first call; without numpy, `walk` computes the same columns. This module does not
+depend on the use of the columns.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kafkaproto.records.walk import NULL, Stretch, walk
 __all__ = ["Columns", "HeaderColumns", "columns", "header_columns", "keys"]
 
 _FEW = 32
-"""Fewer records than that are read before numpy has begun."""
+"""Number of records below which decoding without numpy is faster."""
 
 
 class Columns(NamedTuple):
-    """One entry a record in each array. Starts and ends are places in ``payload``, the decompressed records; -1 for null.
+    """Arrays with one entry per record. Starts and ends (exclusive) are indexes into ``payload``, the decompressed records; -1 for null.
 
-    ``timestamps`` are in ms. Headers are not told (`header_columns`).
+    ``timestamps`` are in ms. Headers are separate (`header_columns`).
     """
 
     payload: memoryview
@@ -41,9 +41,9 @@ class Columns(NamedTuple):
 
 
 def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
-    """The columns of one batch, given from its first to its last byte.
+    """Return the columns of one batch. batch: exactly the bytes of one batch.
 
-    DecodeError for damaged records or more than ``limit_bytes`` of them. The checksum is not looked at.
+    Raises DecodeError for damaged records or more than ``limit_bytes`` of them. The checksum is not verified.
     """
     header, b = payload(batch, limit_bytes)
     append_time = header.max_timestamp if header.is_log_append_time else None
@@ -55,7 +55,7 @@ def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
 
 
 class HeaderColumns(NamedTuple):
-    """The headers of many records, one after the other: how many each record has, and all their names and values."""
+    """The headers of many records: the number of headers of each record, and all names and values in order."""
 
     counts: array[int]
     names: list[str]
@@ -63,32 +63,38 @@ class HeaderColumns(NamedTuple):
 
 
 def header_columns(payload: bytes, count: int) -> HeaderColumns:
-    """The headers of the ``count`` records that a batch's decompressed bytes are. DecodeError for damage."""
-    made = HeaderColumns(array("q"), [], [])
+    """Return the headers of all records of a batch. payload: the decompressed records. count: the number of records.
+
+    Raises DecodeError for damaged records.
+    """
+    header_table = HeaderColumns(array("q"), [], [])
     for part in walk(payload, count):
         if isinstance(part, Stretch):
-            made.counts.frombytes(bytes(made.counts.itemsize * part.count))
+            header_table.counts.frombytes(bytes(header_table.counts.itemsize * part.count))
             continue
         headers = part[6]
-        made.counts.append(len(headers))
+        header_table.counts.append(len(headers))
         for name, value in headers:
-            made.names.append(name)
-            made.values.append(value)
-    return made
+            header_table.names.append(name)
+            header_table.values.append(value)
+    return header_table
 
 
 def keys(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[bytes | None]:
-    """The keys of one batch, given from its first to its last byte. DecodeError as for `columns`."""
+    """Return the key of each record of one batch. batch: exactly the bytes of one batch.
+
+    Raises DecodeError for damaged records or more than ``limit_bytes`` of them.
+    """
     header, b = payload(batch, limit_bytes)
     if not _begins_evenly(b) and (gather := _gather()):
-        found = gather.keys(b, header.record_count)
-        if found is not None:
-            return cast("list[bytes | None]", found)
+        gathered = gather.keys(b, header.record_count)
+        if gathered is not None:
+            return cast("list[bytes | None]", gathered)
     return walked_keys(b, header)
 
 
 def _begins_evenly(b: bytes) -> bool:
-    """Whether the first records seem to be of one size: then slices are faster than numpy at getting a column of bytes."""
+    """Return whether the first three records seem to have the same size, so that `walk` is faster than numpy."""
     try:
         size, width = read_varint(b, 0)
         stride = size + width
@@ -99,7 +105,7 @@ def _begins_evenly(b: bytes) -> bool:
 
 @cache
 def _gather() -> ModuleType | None:
-    """The module that does it with numpy, if numpy is here."""
+    """Return the module that computes columns with numpy, or None if numpy is not installed."""
     try:
         import numpy  # noqa: F401
     except ImportError:
@@ -108,10 +114,10 @@ def _gather() -> ModuleType | None:
 
 
 def walked_columns(b: bytes, header: BatchHeader) -> Columns:
-    """The same without numpy, from the decompressed records."""
+    """Return the columns of the decompressed records in ``b``, without numpy. Raises DecodeError for damaged records."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
-    made = Columns(memoryview(b), *(array("q") for _ in range(6)))
-    _, offsets, timestamps, key_starts, key_ends, value_starts, value_ends = made
+    table = Columns(memoryview(b), *(array("q") for _ in range(6)))
+    _, offsets, timestamps, key_starts, key_ends, value_starts, value_ends = table
     try:
         for part in walk(b, header.record_count):
             if isinstance(part, Stretch):
@@ -133,8 +139,8 @@ def walked_columns(b: bytes, header: BatchHeader) -> Columns:
     except OverflowError:
         raise DecodeError("RecordBatch.records", 0, "an offset or a timestamp has more than 64 bits") from None
     if header.is_log_append_time:
-        return made._replace(timestamps=array("q", [header.max_timestamp]) * len(offsets))
-    return made
+        return table._replace(timestamps=array("q", [header.max_timestamp]) * len(offsets))
+    return table
 
 
 def _places(stretch: Stretch, at: int, size: int) -> Sequence[int]:
@@ -146,11 +152,11 @@ def _places(stretch: Stretch, at: int, size: int) -> Sequence[int]:
 
 
 def walked_keys(b: bytes, header: BatchHeader) -> list[bytes | None]:
-    """The same without numpy, from the decompressed records."""
-    found: list[bytes | None] = []
+    """Return the key of each decompressed record in ``b``, without numpy. Raises DecodeError for damaged records."""
+    record_keys: list[bytes | None] = []
     for part in walk(b, header.record_count):
         if isinstance(part, Stretch):
-            found.extend(part.keys(b))
+            record_keys.extend(part.keys(b))
         else:
-            found.append(None if part[2] < 0 else b[part[2] : part[3]])
-    return found
+            record_keys.append(None if part[2] < 0 else b[part[2] : part[3]])
+    return record_keys

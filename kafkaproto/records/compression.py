@@ -1,7 +1,7 @@
 """The compression kinds of record batches, in the framings that Kafka's Java client writes.
 
-Decompressing stops at a limit, because a few kilobytes on the wire may stand for gigabytes. This module must never
-know records.
+Decompressing stops at a limit, because a few kilobytes on the wire can expand to gigabytes. This module does not
+depend on the format of records.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from kafkaproto.errors import DecodeError
 Buffer = bytes | bytearray | memoryview
 
 DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
-"""More than any batch of a broker with sensible settings unpacks to."""
+"""The default limit on decompressed bytes: more than any batch of a broker with sensible settings."""
 
-GZIP_WINDOW = 31  # zlib's way to say: gzip header, largest window
+GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window
 GZIP_FIRST_PIECE_BYTES = 16 * 1024
 
-# snappy-java's stream: a magic, two version numbers, then blocks behind their lengths.
+# snappy-java's stream: a magic, two version numbers, then blocks, each preceded by its length.
 SNAPPY_MAGIC = b"\x82SNAPPY\x00"
 SNAPPY_HEADER = SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
 SNAPPY_BLOCK_BYTES = 32 * 1024
 LZ4_HEADER = bytes.fromhex("04224d18604082")
-"""Of a frame of independent blocks of 64 KiB at most, without checksums."""
+"""Header of an lz4 frame of independent blocks of at most 64 KiB, without checksums."""
 
 
 class Compression(IntEnum):
-    """What the lowest three bits of a batch's attributes say."""
+    """The compression kind of a batch: the lowest three bits of its attributes."""
 
     NONE = 0
     GZIP = 1
@@ -41,7 +41,7 @@ class Compression(IntEnum):
 
 
 def compress(kind: Compression, data: bytes) -> bytes:
-    """The compressed form of the records of a batch."""
+    """Return the compressed records of a batch."""
     match kind:
         case Compression.NONE:
             return data
@@ -59,7 +59,10 @@ def compress(kind: Compression, data: bytes) -> bytes:
 
 
 def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """The records of a batch as they were; DecodeError if they are damaged, unknown or larger than the limit."""
+    """Return the decompressed records of a batch.
+
+    Raises DecodeError if the kind is unknown, or if the data is damaged or larger than the limit, which does not apply to uncompressed data.
+    """
     match kind:
         case Compression.NONE:
             return bytes(data)
@@ -75,20 +78,22 @@ def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) 
             import cramjam
 
             return _decompress_into(cramjam.zstd.decompress_into, bytes(data), limit_bytes, "zstd")
-    raise DecodeError("RecordBatch.attributes", 0, f"unknown compression kind {kind}")
+    raise DecodeError(
+        "RecordBatch.attributes", 0, f"unknown compression type {kind}; known types are 0 (none) to 4 (zstd)"
+    )
 
 
 def _compress_lz4(data: bytes) -> bytes:
     import cramjam
 
-    # Kafka's reader refuses frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
+    # Kafka's reader rejects frames whose blocks depend on each other (KafkaLZ4BlockInputStream)
     packer = cramjam.lz4.Compressor(level=1, content_checksum=False, block_linked=False)
     packer.compress(data)
     return _without_block_checksums(bytes(packer.finish()))
 
 
 def _without_block_checksums(frame: bytes) -> bytes:
-    """The frame as Kafka writes it. cramjam adds four bytes to each block, which nobody asks for, and cannot be told not to."""
+    """Return an lz4 frame without block checksums, as Kafka writes it. cramjam always adds them, four bytes for each block."""
     out = bytearray(LZ4_HEADER)
     at = len(LZ4_HEADER)
     while size := int.from_bytes(frame[at : at + 4], "little") & 0x7FFFFFFF:
@@ -113,7 +118,7 @@ def _decompress_snappy(data: bytes, limit_bytes: int) -> bytes:
     out = bytearray()
     pos = 0
     while pos < len(data):
-        if data.startswith(SNAPPY_MAGIC, pos):  # Java's reader goes on with a second stream, too
+        if data.startswith(SNAPPY_MAGIC, pos):  # Java's reader accepts concatenated streams, too
             if len(data) - pos < len(SNAPPY_HEADER):
                 raise _damaged("snappy", "the header is cut off")
             pos += len(SNAPPY_HEADER)
@@ -123,7 +128,7 @@ def _decompress_snappy(data: bytes, limit_bytes: int) -> bytes:
         (size,) = struct.unpack_from(">i", data, pos)
         pos += 4
         if not 0 <= size <= len(data) - pos:
-            raise _damaged("snappy", f"a block of {size} bytes, {len(data) - pos} are left")
+            raise _damaged("snappy", f"a block announces {size} bytes, but only {len(data) - pos} are left")
         out += _snappy_block(data[pos : pos + size], limit_bytes - len(out))
         pos += size
     return bytes(out)
@@ -141,9 +146,10 @@ def _snappy_block(block: bytes, limit_bytes: int) -> bytes:
 
 
 def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
-    """All members, one after the other, as Java's reader does.
+    """Decompress all gzip members in order, as Java's reader does.
 
-    What a member leaves is copied, so it is given pieces that double: many small members would take quadratic time.
+    Each `decompressobj` copies the input after its member, so it receives pieces that double in size: with the whole input, many small members
+    would take quadratic time.
     """
     out = bytearray()
     pos = 0
@@ -166,9 +172,9 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
 
 
 def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_bytes: int, name: str) -> bytes:
-    """Unpack into memory of our size, so that the other side cannot choose how large it gets.
+    """Decompress `data` with `unpack` into a memory mapping of fixed size, so that damaged data cannot take more memory.
 
-    The pages of a fresh mapping exist when they are written to, so the limit costs nothing.
+    The kernel allocates the pages of a fresh mapping when they are first written, so the size of the limit costs nothing.
     """
     import cramjam
 
@@ -176,12 +182,12 @@ def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_by
         try:
             return buffer[: unpack(data, buffer)]
         except cramjam.DecompressionError as error:
-            reason = f"{error} (damaged, or more than the limit of {limit_bytes} bytes)"
+            reason = f"{error}; or it has more than the limit of {limit_bytes} bytes"
     raise _damaged(name, reason)
 
 
 def _too_large(name: str) -> DecodeError:
-    return DecodeError("RecordBatch.records", 0, f"the {name} data unpacks to more than the limit")
+    return DecodeError("RecordBatch.records", 0, f"the {name} data decompresses to more than the limit")
 
 
 def _damaged(name: str, reason: object) -> DecodeError:

@@ -1,7 +1,7 @@
-"""Control batches: records that brokers write for consumers and for themselves, above all the end of a transaction (KIP-98).
+"""Control batches: records that brokers write, above all the markers that end transactions (KIP-98).
 
-The key of a control record is a version and a type; the value depends on the type. This module must never know
-transactions. Twins: ``ControlRecordType``, ``EndTransactionMarker``, ``MemoryRecords.withEndTransactionMarker``.
+The key of a control record is a version and a type; the value depends on the type. This module does not depend on
+transactions. Kafka classes: ``ControlRecordType``, ``EndTransactionMarker``, ``MemoryRecords.withEndTransactionMarker``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CURRENT_VERSION = 0
 
 
 class ControlRecordType(IntEnum):
-    """What a control record says. UNKNOWN stands for every type that is not here; a consumer passes over those."""
+    """The type of a control record. UNKNOWN stands for every unlisted type; consumers skip such records."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -40,36 +40,42 @@ class ControlRecordType(IntEnum):
 
 
 class EndOfTransaction(NamedTuple):
-    """How a transaction ended, and the epoch of the coordinator that said so."""
+    """Whether a transaction committed, and the epoch of the coordinator that wrote the marker."""
 
     committed: bool
     coordinator_epoch: int
 
 
 def control_type(key: bytes | None) -> ControlRecordType:
-    """The type that the key of a control record tells. DecodeError if it is too short or its version is negative.
+    """Return the type in the key of a control record. Raises DecodeError if the key is too short or its version is negative.
 
-    Newer versions are read like the known one, as in Kafka.
+    Newer versions are decoded like version 0, as in Kafka.
     """
     if key is None or len(key) < _KEY.size:
-        raise DecodeError("ControlRecord.key", 0, f"has {len(key or b'')} bytes, a version and a type have {_KEY.size}")
+        raise DecodeError(
+            "ControlRecord.key", 0, f"version and type take {_KEY.size} bytes, but the key has {len(key or b'')}"
+        )
     version, kind = _KEY.unpack_from(key)
     if version < 0:
-        raise DecodeError("ControlRecord.key", 0, f"version {version} is negative")
+        raise DecodeError("ControlRecord.key", 0, f"the version must not be negative (got {version})")
     return ControlRecordType(kind)
 
 
 def read_end_txn_marker(record: Record) -> EndOfTransaction:
-    """What the marker says. DecodeError if the record is of another type or damaged."""
+    """Decode the marker that ends a transaction. Raises DecodeError if the record is of another type or damaged."""
     kind = control_type(record.key)
     if kind not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
-        raise DecodeError("ControlRecord.key", 2, f"{kind.name} does not end a transaction")
+        raise DecodeError(
+            "ControlRecord.key", 2, f"the type must be ABORT or COMMIT to end a transaction (got {kind.name})"
+        )
     value = record.value or b""
     if len(value) < _VERSION.size:
-        raise DecodeError("ControlRecord.value", 0, f"has {len(value)} bytes, a version has {_VERSION.size}")
+        raise DecodeError(
+            "ControlRecord.value", 0, f"the version takes {_VERSION.size} bytes, but the value has {len(value)}"
+        )
     (version,) = _VERSION.unpack_from(value)
     if version < 0:
-        raise DecodeError("ControlRecord.value", 0, f"version {version} is negative")
+        raise DecodeError("ControlRecord.value", 0, f"the version must not be negative (got {version})")
     marker, _ = END_TXN_MARKER_V0.decode_flat(memoryview(value), _VERSION.size, len(value))
     return EndOfTransaction(kind == ControlRecordType.COMMIT, marker.coordinator_epoch)
 
@@ -84,9 +90,11 @@ def build_end_txn_marker(
     base_offset: int = 0,
     leader_epoch: int = NO_EPOCH,
 ) -> bytes:
-    """A batch with the marker that ends a transaction. ``timestamp`` in ms. EncodeError without a producer id."""
+    """Return a batch with the marker that ends a transaction. ``timestamp`` in ms. Raises EncodeError if the producer id is negative."""
     if producer_id <= NO_PRODUCER:
-        raise EncodeError("RecordBatch.producer_id", f"a marker needs one, not {producer_id}")
+        raise EncodeError(
+            "RecordBatch.producer_id", f"a transaction marker needs the id of its producer (got {producer_id})"
+        )
     kind = ControlRecordType.COMMIT if committed else ControlRecordType.ABORT
     value = _VERSION.pack(_CURRENT_VERSION) + END_TXN_MARKER_V0.encode(EndTxnMarker(coordinator_epoch))
     return build_batch(

@@ -1,8 +1,8 @@
-"""Records from one magic to another, as brokers do it for old clients.
+"""Conversion of records from one magic to another, as brokers do for old clients.
 
-Down for an old fetch (``RecordsUtil.downConvert``), up for an old produce (``LogValidator``). Headers, producers and
-markers have no place in old magics and are lost, timestamps in magic 0. What is compressed stays so. Checksums of what
-comes in are not looked at; `kafkaproto.records.verify` does. This module must never know requests.
+Fetch responses to old clients are converted down (``RecordsUtil.downConvert``), produced data of old clients is converted up
+(``LogValidator``). Old magics cannot represent headers, producers and markers, so these are lost; magic 0 also loses timestamps. Compressed
+records stay compressed. Checksums of the input are not verified; `kafkaproto.records.verify` does that. This module does not depend on requests.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ __all__ = ["UnsupportedCompression", "down_convert", "down_converted", "up_conve
 
 
 class UnsupportedCompression(EncodeError):
-    """The magic has no such compression: zstd came with magic 2 (KIP-110)."""
+    """Raised if the target magic does not support the compression: zstd requires magic 2 (KIP-110)."""
 
 
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """All of a records field in at most this magic; `down_converted` piece by piece, joined."""
+    """Return a whole records field converted to at most this magic: the joined results of `down_converted`."""
     return b"".join(down_converted(buffer, magic, first_offset, limit_bytes))
 
 
 def down_converted(
     buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> Iterator[bytes | memoryview]:
-    """The whole batches of a buffer, each in at most this magic; pieces that need no change are views of the buffer.
+    """Yield the whole batches of a buffer, each in at most this magic. Pieces that need no change are views of the buffer.
 
-    Records keep their offsets. Records below ``first_offset`` are left out where each gets a message of its own; what
-    is compressed stays whole (rule F-31). Control batches are left out. ``limit_bytes`` is for each batch. Raises
-    UnsupportedCompression when it reaches zstd, so that what came before can be used (F-33); EncodeError for records
-    that no old message can carry; DecodeError for damage.
+    Records keep their offsets. Uncompressed records below ``first_offset`` are omitted; compressed batches are converted
+    as a whole (F-31). Control batches are omitted. ``limit_bytes`` applies to each batch. Raises
+    UnsupportedCompression on reaching zstd, so that the pieces before it can be used (F-33); EncodeError for records
+    that old messages cannot represent; DecodeError for damage.
     """
     view = memoryview(buffer)
     for entry in entries.batches(view[: entries.complete_bytes(view)]):
@@ -45,7 +45,9 @@ def down_converted(
         if magic < MAGIC and header.is_control:
             continue
         if magic < MAGIC and header.compression == Compression.ZSTD:
-            raise UnsupportedCompression("RecordBatch.attributes", f"zstd cannot be converted to magic {magic}")
+            raise UnsupportedCompression(
+                "RecordBatch.attributes", f"records compressed with zstd cannot be converted to magic {magic}"
+            )
         if header.magic <= magic:
             yield entry.view
             continue
@@ -68,26 +70,28 @@ def up_convert(
     leader_epoch: int = NO_EPOCH,
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
 ) -> bytes:
-    """The messages of magic 0 or 1 in a buffer as one batch of magic 2.
+    """Return the messages of magic 0 or 1 in a buffer as one batch of magic 2.
 
-    Consecutive offsets from ``base_offset`` on, as a broker gives them; without it the messages keep theirs.
-    ``compression`` is the batch's; without it, the messages' own. With ``log_append_time_ms`` the batch is marked to
-    have the broker's time. Messages of magic 0 have no timestamp afterwards, either (-1). Raises EncodeError for no
-    messages at all, for a wrapper that is not alone (Kafka takes only one), and for magics that differ; DecodeError for
-    damage.
+    Offsets are consecutive from ``base_offset``, as a broker assigns them; without it the messages keep theirs.
+    ``compression`` is that of the batch; by default, that of the messages. With ``log_append_time_ms`` the batch is marked as having
+    this time, that of the broker, for all records; without it, messages of magic 0 have no timestamp (-1). Raises EncodeError if there are no
+    messages, if a compressed message is not alone (Kafka accepts only one), or if magics differ; DecodeError for damage.
     """
     listed = list(entries.batches(buffer))
     _check_one_kind(listed)
-    found = [record for entry in listed for record in message_set.records(entry.view, limit_bytes)]
-    _check_timestamps(found)
-    first = found[0].offset
-    deltas: Sequence[int] = range(len(found))
+    messages = [record for entry in listed for record in message_set.records(entry.view, limit_bytes)]
+    _check_timestamps(messages)
+    first = messages[0].offset
+    deltas: Sequence[int] = range(len(messages))
     if base_offset is None:
-        base_offset, deltas = first, [record.offset - first for record in found]
+        base_offset, deltas = first, [record.offset - first for record in messages]
         if any(delta >= after for delta, after in pairwise(deltas)) or deltas[-1] >= 2**31:
-            raise EncodeError("RecordBatch.records", "the offsets do not rise, or too far")
+            raise EncodeError(
+                "RecordBatch.records",
+                "the offsets do not increase, or the first and the last differ by more than 32 bits",
+            )
     return build_batch(
-        [NewRecord(record.value, record.key, record.timestamp) for record in found],
+        [NewRecord(record.value, record.key, record.timestamp) for record in messages],
         base_offset=base_offset,
         leader_epoch=leader_epoch,
         compression=Compression(listed[0].header.compression) if compression is None else compression,
@@ -99,15 +103,17 @@ def up_convert(
 
 def _check_one_kind(listed: Sequence[Entry]) -> None:
     if not listed:
-        raise EncodeError("RecordBatch.records", "there are no messages")
+        raise EncodeError("RecordBatch.records", "there are no messages to convert")
     if len(listed) > 1 and any(entry.header.compression for entry in listed):
-        raise EncodeError("Message", f"a compressed message must be alone, here are {len(listed)}")
+        raise EncodeError("Message", f"a compressed message must be the only message (got {len(listed)} messages)")
     magics = {entry.header.magic for entry in listed}
     if len(magics) > 1:
-        raise EncodeError("Message.magic", f"magics {sorted(magics)} in one set")
+        raise EncodeError("Message.magic", f"a message set must have one magic (got {sorted(magics)})")
 
 
-def _check_timestamps(found: Sequence[Record]) -> None:
-    for record in found:
+def _check_timestamps(messages: Sequence[Record]) -> None:
+    for record in messages:
         if record.timestamp < NO_TIMESTAMP:
-            raise EncodeError("Message.timestamp", f"{record.timestamp} is negative")
+            raise EncodeError(
+                "Message.timestamp", f"a timestamp must be at least {NO_TIMESTAMP} (got {record.timestamp})"
+            )

@@ -1,8 +1,8 @@
-"""Columns of records with numpy: one operation for all records instead of one record after the other.
+"""Columns of records computed with numpy: one operation for all records instead of one record after the other.
 
-Only where records begin is found one by one, and not even that while they have the same size. Whatever is unusual or
-damaged makes every function here answer None: `walk` reads it then, and knows what to say. This module must never know
-headers of batches, and nobody may import it who does not want numpy.
+Only the starts of the records are found one after the other, and for consecutive records of the same size not even these. For unusual or
+damaged input, `columns` and `keys` return None, and the caller falls back to `walk`, which reports the error. This module does not depend on
+batch headers. Only `kafkaproto.records.columns` imports it, after checking that numpy is installed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from kafkaproto.records.varint import read_varint
 from kafkaproto.records.walk import NULL, read_headers, same_bytes
 
 Ints = Any
-"""A numpy array of int64; numpy's own annotations need not be installed to check this package."""
+"""A numpy array of int64. The alias is Any, so that type checking this package does not require numpy."""
 
 _FIRST_LOOK = 64
 _LOOK_BYTES = 1 << 20
 _PADDING = bytes(32)
-"""So that a number may be read behind the end before it is seen that there is none."""
+"""Appended to the records, so that reading a varint at the very end does not run past the buffer."""
 _LARGEST_BASE = 1 << 62
 _FEW = 8
-"""Less than so many records of a kind in a row are quicker done one by one."""
+"""Number of consecutive similar records below which processing them one by one is faster than with numpy."""
 
 
 class _Fields(NamedTuple):
-    """What all records have, in the order in which it lies there; sizes are -1 for null."""
+    """Arrays with one entry per record. Starts are indexes into the decompressed records; sizes are in bytes, -1 for null."""
 
     timestamp_deltas: Ints
     offset_deltas: Ints
@@ -41,13 +41,17 @@ class _Fields(NamedTuple):
 
 
 class _Unusual(Exception):
-    """`walk` is to look."""
+    """Raised for unusual or damaged input: the caller falls back to the slower decoder in `kafkaproto.records.walk`."""
 
 
 def columns(
     b: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[array[int], ...] | None:
-    """Offsets, timestamps, starts and ends of keys, of values; None if `walk` is to look."""
+    """Return (offsets, timestamps, key starts, key ends, value starts, value ends) of the ``count`` decompressed records in ``b``.
+
+    append_time: the timestamp in ms of all records, None if each has its own. Ends are exclusive. Returns None if the caller must
+    use the slower decoder in `kafkaproto.records.walk`.
+    """
     if max(abs(base_offset), abs(base_timestamp)) >= _LARGEST_BASE:
         return None
     try:
@@ -68,7 +72,7 @@ def columns(
 
 
 def keys(b: bytes, count: int) -> list[bytes | None] | None:
-    """The keys; None if `walk` is to look."""
+    """Return the key of each of ``count`` records, or None if the caller must use the slower decoder in `kafkaproto.records.walk`."""
     try:
         fields = _fields(b, count)
     except (_Unusual, IndexError, ValueError):
@@ -77,7 +81,7 @@ def keys(b: bytes, count: int) -> list[bytes | None] | None:
 
 
 def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
-    """The bytes at the places. Those of one size at one distance from each other are cut by numpy."""
+    """Return the bytes of ``b`` at each start, with the size at the same index; None where the size is negative."""
     count = len(starts)
     differs = sizes[1:] != sizes[:-1]
     steps = np.diff(starts)
@@ -86,28 +90,28 @@ def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
     if len(edges) * _FEW > count:
         places = zip(starts.tolist(), sizes.tolist(), strict=True)
         return [None if size < 0 else b[start : start + size] for start, size in places]
-    found: list[bytes | None] = []
+    pieces: list[bytes | None] = []
     for first, stop in pairwise(edges):
         size, start = int(sizes[first]), int(starts[first])
         if size <= 0:
-            found += [None if size < 0 else b""] * (stop - first)
+            pieces += [None if size < 0 else b""] * (stop - first)
         else:
             step = int(steps[first]) if stop - first > 1 else size
-            found += np.ndarray((stop - first,), f"V{size}", b, start, (step,)).tolist()
-    return found
+            pieces += np.ndarray((stop - first,), f"V{size}", b, start, (step,)).tolist()
+    return pieces
 
 
 def _fields(b: bytes, count: int) -> _Fields:
-    """All fields of all records. Raises _Unusual, IndexError and ValueError.
+    """Return all fields of all records. Raises _Unusual, IndexError and ValueError.
 
-    A place only ever moves on, and at last it must be where the record ends: so no field reached over that end. What
-    points behind all bytes is numpy's IndexError.
+    Positions only increase, and the last one must equal the end of the record, so no field extends past that end. numpy
+    raises IndexError for a position after all bytes.
     """
     padded = b + _PADDING
-    words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every place
+    words = np.ndarray((len(padded) - 1,), "<u2", padded, 0, (1,))  # the two bytes at every position
     at, ends = _bodies(b, count)
     timestamp_deltas, at = _varints(padded, words, at + 1)
-    offset_deltas, at = _varints(padded, words, at, widest=4)  # so it has less than 32 bits
+    offset_deltas, at = _varints(padded, words, at, widest=4)  # four bytes hold less than 32 bits
     key_sizes, key_starts = _varints(padded, words, at)
     value_sizes, value_starts = _varints(padded, words, key_starts + np.maximum(key_sizes, 0))
     at = value_starts + np.maximum(value_sizes, 0)
@@ -121,7 +125,10 @@ def _fields(b: bytes, count: int) -> _Fields:
 
 
 def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
-    """Where each record begins behind its size, and where it ends. Those of one size need no look at each of them."""
+    """Return two arrays of positions: after each record's size field, and after each record's last byte.
+
+    Consecutive records of the same size are found without visiting each of them.
+    """
     begins: list[Ints] = []
     ends: list[Ints] = []
     singles: list[int] = []
@@ -135,8 +142,8 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
             high, width = b[pos + 1], 2
             size = size & 0x7F | high << 7
             if high >= 0x80:
-                size, behind = read_varint(b, pos)
-                size, width = size << 1, behind - pos
+                size, body_at = read_varint(b, pos)
+                size, width = size << 1, body_at - pos
         stride = width + (size >> 1)
         singles.append(pos + width)
         left -= 1
@@ -168,7 +175,10 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
-    """How many records from ``pos`` on, at most ``most``, begin with the size of the one at ``model``."""
+    """Return how many records from ``pos`` on, at most ``most``, begin with the size field of the record at ``model``.
+
+    stride: the size in bytes of these records. width: the size in bytes of the size field.
+    """
     alike = min(most, (len(b) - pos) // stride)
     for at in range(width):
         column = b[pos + at : pos + alike * stride : stride]
@@ -178,7 +188,10 @@ def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: in
 
 @cache
 def _short() -> tuple[Ints, Ints]:
-    """For every two bytes, low byte first: the varint that begins there, and its width, 0 if that is more than two."""
+    """Return two tables, indexed by a number of two bytes, low byte first: the varint that these bytes begin with, and its width in bytes.
+
+    The width is 0 if the varint has more than two bytes.
+    """
     words = np.arange(1 << 16, dtype=np.int64)
     low, high = words & 0xFF, words >> 8
     raw = np.where(low < 0x80, low, low & 0x7F | high << 7)
@@ -187,24 +200,27 @@ def _short() -> tuple[Ints, Ints]:
 
 
 def _varints(padded: bytes, words: Ints, at: Ints, widest: int = 9) -> tuple[Ints, Ints]:
-    """The varints at the places, and the places behind them."""
+    """Return two arrays: the varints at the positions ``at``, and the positions after them. Raises _Unusual above ``widest`` bytes."""
     values, widths = _short()
-    these = words[at]
-    found, width = values.take(these), widths.take(these)
-    behind = at + width
+    first_two = words[at]
+    numbers, width = values.take(first_two), widths.take(first_two)
+    after = at + width
     if not width.all():
         wide = np.flatnonzero(width == 0)
-        found[wide], behind[wide] = _wide_varints(padded, at[wide], widest)
-    return found, behind
+        numbers[wide], after[wide] = _wide_varints(padded, at[wide], widest)
+    return numbers, after
 
 
 def _wide_varints(padded: bytes, at: Ints, widest: int) -> tuple[Ints, Ints]:
-    """The same, byte by byte; more than nine bytes would need more than 63 bits."""
-    there = np.frombuffer(padded, np.uint8)
+    """Decode varints of more than two bytes byte by byte. Returns two arrays: the varints at the positions ``at``, the positions after them.
+
+    Raises _Unusual above ``widest`` bytes: ten bytes would need more than 63 bits.
+    """
+    octets = np.frombuffer(padded, np.uint8)
     raw = np.zeros(len(at), np.int64)
     more = np.ones(len(at), np.bool_)
     for shift in range(0, 7 * widest, 7):
-        byte = there[at].astype(np.int64)
+        byte = octets[at].astype(np.int64)
         raw |= np.where(more, (byte & 0x7F) << shift, 0)
         at = at + more
         more &= byte >= 0x80
@@ -221,6 +237,6 @@ def _starts_and_ends(starts: Ints, sizes: Ints) -> tuple[array[int], array[int]]
 
 
 def _as_array(column: Ints) -> array[int]:
-    made = array("q")
-    made.frombytes(column.tobytes())
-    return made
+    values = array("q")
+    values.frombytes(column.tobytes())
+    return values

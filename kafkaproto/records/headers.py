@@ -1,19 +1,19 @@
-"""Where record batches begin and end, by their headers alone: one batch (`batch_bytes`) or a whole range (`walk_headers`).
+"""Boundaries of record batches, found by their headers alone: for one batch (`batch_bytes`) or a whole range (`walk_headers`).
 
-A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the length of what follows, and 4 bytes later
-the magic. What else is in a header, `kafkaproto.records.batch` and `kafkaproto.records.message_set` know. A batch that
-is cut off and bytes that are no batch end a walk without an error; who needs the error reads the header there.
+A batch of magic 2 and a message of magic 0 or 1 begin alike: an offset, the length of the rest, and 4 bytes later
+the magic. `kafkaproto.records.batch` and `kafkaproto.records.message_set` decode the rest of the header. An incomplete batch or
+invalid bytes end a walk without an error; a caller that needs the error decodes the header there.
 
 Four places read these headers themselves:
 
 - `kafkaproto.broker.log.scan.find_batch` also needs the last offset of each batch. Every fetch calls it, and one loop
   over the chunk saves up to 2.8 % of its instructions.
 - `kafkaproto.broker.log.validation` (`_batch_size`, `is_transactional`) rejects an invalid produced batch with the error
-  code that Kafka chooses for what is wrong. `batch_bytes` returns None for all of it.
+  code that Kafka uses for each fault. `batch_bytes` returns None for all faults.
 - `kafkaproto.trace.frames.cut_produce` compares length and magic without a call, because it runs for every recorded
   produce request.
-- `kafkaproto.records.entries.complete_bytes` looks at what follows the last whole batch, and raises DecodeError if those
-  bytes are invalid rather than cut off.
+- `kafkaproto.records.entries.complete_bytes` checks the bytes after the last whole batch, and raises DecodeError if they
+  are invalid rather than incomplete.
 """
 
 from __future__ import annotations
@@ -24,22 +24,25 @@ from typing import TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Read: TypeAlias = Callable[[int, int], Buffer]
-"""``(position, size) -> bytes``: at least a header's, or all that there are; more than ``size`` is welcome."""
+"""A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on.
+
+It may return more or fewer than ``size`` bytes, but at least a header's bytes or all that are left.
+"""
 
 PREFIX_BYTES = 12
-"""Base offset and length: what the length does not count."""
+"""Size of base offset and length, which the length field does not count."""
 HEADER_BYTES = 61
-"""The header of a batch of magic 2."""
+"""Size of the header of a batch of magic 2."""
 MAGIC = 2
 
 BATCHES: Mapping[int, int] = {MAGIC: HEADER_BYTES}
-"""The smallest size of a batch of magic 2, by magic."""
+"""Maps the magic of batches, 2, to the smallest size of a batch in bytes: that of its header."""
 MESSAGES: Mapping[int, int] = {0: 26, 1: 34}
-"""The smallest size of a message, whose key and value are empty, by magic."""
+"""Maps the magics of messages to the smallest size of a message in bytes: with empty key and value."""
 ENTRIES: Mapping[int, int] = {**MESSAGES, **BATCHES}
 
 LARGE_BATCH_BYTES = 8 << 10
-"""Behind a batch from this size on only the next header is read."""
+"""After a batch of at least this size in bytes, `walk_headers` reads only the header of the next batch, not a larger block."""
 NEXT_READ_BYTES = 64 << 10
 
 LENGTH_AND_MAGIC = Struct(">8xi4xB")
@@ -47,10 +50,10 @@ _LEAST_BYTES, _length_and_magic = LENGTH_AND_MAGIC.size, LENGTH_AND_MAGIC.unpack
 
 
 def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = BATCHES) -> int | None:
-    """Return the size of the batch whose header lies at `at`, or None if there is none, or not all of it.
+    """Return the size in bytes of the batch that begins at index `at`, or None if it is invalid or incomplete.
 
-    room: the bytes from the batch's first byte to the end of the range, of which the buffer needs to have the header only.
-    kinds: the magics that count, each with its smallest size.
+    room: the number of bytes from `at` to the end of the searched range. The buffer may end earlier, but must contain the header.
+    kinds: the accepted magics, each with its smallest size.
     """
     left = len(buffer) - at
     if left < _LEAST_BYTES:
@@ -66,10 +69,10 @@ def batch_bytes(buffer: Buffer, at: int, room: int, kinds: Mapping[int, int] = B
 def walk_headers(
     read: Read, start: int, end: int, kinds: Mapping[int, int] = BATCHES, first_read_bytes: int = HEADER_BYTES
 ) -> Iterator[tuple[int, int, Buffer, int]]:
-    """Yield the whole batches of the range `start`..`end`: position, size, and a buffer with the header's place in it.
+    """Yield (position, size in bytes, a buffer, the header's index in this buffer) of each whole batch from `start` up to `end`, exclusive.
 
-    The walk ends before the first batch that is not whole or of another kind. first_read_bytes: how much is read at
-    first; after that it depends on the size of the batches.
+    The walk ends before the first batch that is incomplete or of another magic. first_read_bytes: the size of the first
+    read; later reads depend on the size of the batches.
     """
     position = chunk_start = start
     chunk: Buffer = b""
@@ -88,6 +91,6 @@ def walk_headers(
 
 
 def in_memory(buffer: Buffer) -> Read:
-    """Return what `walk_headers` reads a buffer with; positions are the buffer's, and nothing is copied."""
+    """Return a reader of a buffer for `walk_headers`. Positions are those of the buffer, and nothing is copied."""
     view = memoryview(buffer)
     return lambda position, _: view[position:]

@@ -1,7 +1,7 @@
-"""The header checksum of lz4 frames, which Kafka computed wrongly as long as there was magic 0 (KIP-57).
+"""The header checksum of lz4 frames, which Kafka computed wrongly in magic 0 (KIP-57).
 
-The right one counts the frame descriptor; Kafka's counted the four magic bytes in front of it, too. Readers of magic 0
-do not look at it (``KafkaLZ4BlockInputStream``), so both kinds are out there. This module must never know messages.
+The correct checksum covers the frame descriptor; Kafka's also covered the four magic bytes before it. Readers of magic 0
+do not verify it (``KafkaLZ4BlockInputStream``), so both kinds exist. This module does not depend on messages.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _DICTIONARY = 0x01
 
 
 def with_right_checksum(frame: bytes) -> bytes:
-    """The frame with the checksum that its specification asks for; bytes that are no frame come back as they are."""
+    """Return the frame with the checksum of the lz4 specification. Bytes that are too short for a frame header are returned unchanged."""
     return _with_checksum(frame, _MAGIC_BYTES)
 
 
 def with_broken_checksum(frame: bytes) -> bytes:
-    """The frame with the checksum that Kafka writes in magic 0."""
+    """Return the frame with the incorrect checksum that Kafka writes in magic 0."""
     return _with_checksum(frame, 0)
 
 

@@ -1,11 +1,11 @@
-"""Messages of magic 0 and 1: what Kafka wrote before it had record batches (0.11, KIP-98; magic 1 is KIP-32).
+"""Messages of magic 0 and 1, which preceded record batches (0.11, KIP-98; magic 1 is KIP-32).
 
-A message is an offset, a size, and so many bytes: checksum, magic, attributes, in magic 1 a timestamp, key, value. One
-message is one record, unless it is compressed: then it is a wrapper, its value the compressed messages. Their offsets
+A message is an offset, a size, and that many bytes: checksum, magic, attributes, in magic 1 a timestamp, key, value. One
+message is one record, unless it is compressed: then it is a wrapper whose value is the compressed messages. Inner offsets
 are absolute in magic 0; in magic 1 they count from the first one, and the wrapper has the offset of the last (KIP-31).
 
-`records` and `build_message_set` are the pair that people need. This module must never know magic 2 or topics.
-Twins: ``LegacyRecord``, ``AbstractLegacyRecordBatch``, ``MemoryRecordsBuilder``.
+`records` decodes and `build_message_set` encodes. This module does not depend on magic 2 or topics.
+Kafka classes: ``LegacyRecord``, ``AbstractLegacyRecordBatch``, ``MemoryRecordsBuilder``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 PREFIX_BYTES = 12
-"""Offset and size: what the size does not count."""
+"""Size of offset and size field, which the size field does not count."""
 COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 SMALLEST_BYTES = {0: 14, 1: 22}
-"""What the size counts at least, by magic: all fields, key and value empty."""
+"""The smallest valid size field, by magic: all fields, with key and value empty."""
 
 _HEADER = struct.Struct(">qiIbb")
 _MAGIC_AT = 16
@@ -55,7 +55,7 @@ _MAX_DELTA = 2**31 - 1
 
 
 class MessageHeader(NamedTuple):
-    """What stands in front of key and value. ``timestamp`` is in ms; -1 for none, and always in magic 0."""
+    """The fields before key and value. ``timestamp`` is in ms; -1 for none, and always in magic 0."""
 
     offset: int
     message_size: int
@@ -66,42 +66,42 @@ class MessageHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the whole message."""
+        """Return the size of the whole message in bytes."""
         return self.message_size + PREFIX_BYTES
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last record: a wrapper has the offset of the last message inside."""
+        """Return the offset of the last record. A wrapper has the offset of its last inner message."""
         return self.offset
 
     @property
     def next_offset(self) -> int:
-        """The offset behind it."""
+        """Return the offset after `last_offset`."""
         return self.offset + 1
 
     @property
     def max_timestamp(self) -> int:
-        """The largest timestamp: of a wrapper, that is what its own says."""
+        """Return the largest timestamp. For a wrapper, that is its own timestamp."""
         return self.timestamp
 
     @property
     def compression(self) -> int:
-        """The compression kind as it lies there, which need not be one that exists."""
+        """Return the compression kind as encoded, which may be unknown."""
         return self.attributes & COMPRESSION_MASK
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether the broker set the timestamp; it is the time of all messages inside, too. Never in magic 0."""
+        """Return whether the broker set the timestamp, which then applies to all inner messages. Always false in magic 0."""
         return self.magic == 1 and bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_control(self) -> bool:
-        """Never: markers came with magic 2."""
+        """Return False: control records need magic 2."""
         return False
 
 
 class Message(NamedTuple):
-    """One whole message, its key and value as they lie there."""
+    """One whole message with its undecoded key and value."""
 
     header: MessageHeader
     key: bytes | None
@@ -109,33 +109,37 @@ class Message(NamedTuple):
 
 
 def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
-    """The header at ``pos``.
+    """Return the header of the message at ``pos``.
 
-    DecodeError if it is not all there, is of another magic than 0 and 1, or announces a message smaller than itself.
-    Whether the whole message is there is not looked at.
+    Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header.
+    Whether the whole message is in the buffer is not checked.
     """
     left = len(buffer) - pos
     if left < _HEADER.size:
-        raise DecodeError("Message", pos, f"a header has {_HEADER.size} bytes, {left} are left")
+        raise DecodeError("Message", pos, f"the header takes {_HEADER.size} bytes, but only {left} are left")
     offset, size, crc, magic, attributes = _HEADER.unpack_from(buffer, pos)
     if magic not in SMALLEST_BYTES:
-        raise DecodeError("Message.magic", pos + _MAGIC_AT, f"is {magic}, only 0 and 1 are known here")
+        raise DecodeError("Message.magic", pos + _MAGIC_AT, f"the magic must be 0 or 1 here (got {magic})")
     if size < SMALLEST_BYTES[magic]:
-        raise DecodeError("Message.message_size", pos + _SIZE_AT, f"{size} is below {SMALLEST_BYTES[magic]}")
+        raise DecodeError(
+            "Message.message_size",
+            pos + _SIZE_AT,
+            f"{size} bytes are too few, at least {SMALLEST_BYTES[magic]} are needed",
+        )
     timestamp = NO_TIMESTAMP
     if magic == 1:
         if left < _TIMESTAMP_AT + 8:
-            raise DecodeError("Message.timestamp", pos + _TIMESTAMP_AT, "is cut off")
+            raise DecodeError("Message.timestamp", pos + _TIMESTAMP_AT, "the timestamp is cut off")
         (timestamp,) = _INT64.unpack_from(buffer, pos + _TIMESTAMP_AT)
     return MessageHeader(offset, size, crc, magic, attributes, timestamp)
 
 
 def read_message(buffer: Buffer, pos: int = 0) -> Message:
-    """The message at ``pos``; DecodeError if it is not all there. Bytes behind its value are ignored, as in Kafka."""
+    """Return the message at ``pos``. Raises DecodeError if it is incomplete. Bytes after its value are ignored, as in Kafka."""
     header = read_header(buffer, pos)
     end = pos + header.size
     if end > len(buffer):
-        reason = f"announces {header.size} bytes, {len(buffer) - pos} are left"
+        reason = f"the message takes {header.size} bytes, but only {len(buffer) - pos} are left"
         raise DecodeError("Message.message_size", pos + _SIZE_AT, reason)
     key, p = _read_bytes(buffer, pos + _KEY_AT[header.magic], end, "key")
     value, p = _read_bytes(buffer, p, end, "value")
@@ -144,20 +148,22 @@ def read_message(buffer: Buffer, pos: int = 0) -> Message:
 
 def _read_bytes(buffer: Buffer, p: int, end: int, name: str) -> tuple[bytes | None, int]:
     if end - p < 4:
-        raise DecodeError(f"Message.{name}", p, f"its length is cut off, {end - p} bytes are left")
+        raise DecodeError(f"Message.{name}", p, f"its length takes 4 bytes, but only {end - p} are left")
     (size,) = _INT32.unpack_from(buffer, p)
     p += 4
     if size < 0:
         return None, p
     if size > end - p:
-        raise DecodeError(f"Message.{name}", p, f"{size} bytes, {end - p} are left of the message")
+        raise DecodeError(
+            f"Message.{name}", p, f"{size} bytes are announced, but only {end - p} are left in the message"
+        )
     return bytes(buffer[p : p + size]), p + size
 
 
 def check_crc(message: Buffer) -> bool:
-    """Whether the checksum of a message, given from its first to its last byte, is right.
+    """Return whether the checksum of a message is correct. message: exactly the bytes of one message.
 
-    The wrapper's says nothing of the checksums inside; `kafkaproto.records.verify` looks at those.
+    A wrapper's checksum does not cover the checksums inside; `kafkaproto.records.verify` checks those.
     """
     view = memoryview(message)
     if len(view) < PREFIX_BYTES + SMALLEST_BYTES[0]:
@@ -167,9 +173,9 @@ def check_crc(message: Buffer) -> bool:
 
 
 def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[bytes, list[int]]:
-    """The messages inside a wrapper: the decompressed bytes and where each begins.
+    """Return the decompressed bytes of a wrapper, and the position of each message in them.
 
-    A message that is cut off at the end does not count, as in Kafka. DecodeError for damaged data, for none at all, and
+    An incomplete message at the end is ignored, as in Kafka. Raises DecodeError for damaged data, for a wrapper without messages, and
     for more than ``limit_bytes``.
     """
     packed = wrapper.value
@@ -177,7 +183,11 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
         raise DecodeError("Message.value", 0, "a compressed message has no value")
     kind = wrapper.header.compression
     if kind == Compression.ZSTD:
-        raise DecodeError("Message.attributes", _MAGIC_AT + 1, f"zstd is not for magic {wrapper.header.magic}")
+        raise DecodeError(
+            "Message.attributes",
+            _MAGIC_AT + 1,
+            f"messages of magic {wrapper.header.magic} cannot be compressed with zstd",
+        )
     if kind == Compression.LZ4 and wrapper.header.magic == 0:
         packed = with_right_checksum(packed)
     inside = decompress(kind, packed, limit_bytes)
@@ -186,21 +196,25 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
     while len(inside) - pos >= PREFIX_BYTES:
         (size,) = _INT32.unpack_from(inside, pos + _SIZE_AT)
         if size < SMALLEST_BYTES[0]:
-            raise DecodeError("Message.value", pos + _SIZE_AT, f"a message of {size} bytes cannot be")
+            raise DecodeError(
+                "Message.value",
+                pos + _SIZE_AT,
+                f"a message inside announces {size} bytes, but it needs at least {SMALLEST_BYTES[0]}",
+            )
         if size > len(inside) - pos - PREFIX_BYTES:
             break
         positions.append(pos)
         pos += PREFIX_BYTES + size
     if not positions:
-        raise DecodeError("Message.value", 0, "no message is inside")
+        raise DecodeError("Message.value", 0, "the compressed value contains no whole message")
     return inside, positions
 
 
 def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
-    """The records of one message, given from its first to its last byte: one, or those inside of it.
+    """Yield the records of one message: one, or those inside a wrapper. message: exactly the bytes of one message.
 
-    They have no headers, in magic 0 no timestamp (-1). DecodeError for what is damaged, or more than ``limit_bytes``
-    when it is unpacked. Checksums are not looked at. Offsets in errors about what is inside count there.
+    They have no headers, and in magic 0 no timestamp (-1). Raises DecodeError for damage, or for more than ``limit_bytes``
+    after decompression. Checksums are not verified. Offsets in errors about inner messages count from the start of the decompressed bytes.
     """
     outer = read_message(message)
     if not outer.header.compression:
@@ -212,18 +226,27 @@ def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator
     for pos in positions:
         header, key, value = read_message(inside, pos)
         if header.compression:
-            raise DecodeError("Message.attributes", pos + _MAGIC_AT + 1, "a message inside of another is compressed")
+            raise DecodeError(
+                "Message.attributes",
+                pos + _MAGIC_AT + 1,
+                "a message inside a compressed message must not be compressed itself",
+            )
         timestamp = header.timestamp if forced is None or header.magic == 0 else forced
         yield Record(base + header.offset, timestamp, key, value, ())
 
 
 def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
-    """What to add to the offsets inside. Some librdkafka produced wrappers with offset 0, whose first one is 0, too."""
+    """Return the number to add to the inner offsets of a wrapper. last_at: the position in ``inside`` of the last inner message.
+
+    Some versions of librdkafka wrote wrappers with offset 0, whose first inner offset is also 0.
+    """
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     (last,) = _INT64.unpack_from(inside, last_at)
     if wrapper.offset < last:
-        raise DecodeError("Message.offset", 0, f"the wrapper's {wrapper.offset} is below {last}, the last one inside")
+        raise DecodeError(
+            "Message.offset", 0, f"offset {wrapper.offset} is below {last}, the offset of its last inner message"
+        )
     return int(wrapper.offset - last)
 
 
@@ -235,15 +258,15 @@ def build_message_set(
     compression: Compression = Compression.NONE,
     log_append_time_ms: int | None = None,
 ) -> bytes:
-    """Messages of the records at consecutive offsets: one each, or one wrapper around all of them.
+    """Return the records as messages at consecutive offsets: one message for each record, or one wrapper around all of them if compressed.
 
-    With ``log_append_time_ms`` that is the time of all, and marked as the broker's (magic 1 only has the mark). Raises
-    EncodeError for no records at all, for headers, which these magics lack, for zstd, and for values that do not fit.
+    ``log_append_time_ms`` becomes the time of all messages; in magic 1 they are also marked as having the broker's time. Raises
+    EncodeError if there are no records, for headers, which these magics lack, for zstd, and for values that do not fit.
     """
     listed = list(new_records)
     try:
         if any(record.headers for record in listed):
-            raise EncodeError("Message.headers", f"magic {magic} has no headers")
+            raise EncodeError("Message.headers", f"records of magic {magic} cannot have headers")
         numbered = [
             Record(base_offset + i, record.timestamp, record.key, record.value, ()) for i, record in enumerate(listed)
         ]
@@ -255,17 +278,21 @@ def build_message_set(
 def write_messages(
     listed: Sequence[Record], magic: int, compression: int, log_append_time_ms: int | None = None
 ) -> bytes:
-    """The same of records that have their offsets, which must rise. Headers are lost."""
+    """Return records that already have increasing offsets as messages. Their headers are dropped.
+
+    ``log_append_time_ms`` becomes the time of all messages. Raises EncodeError if there are no records, if offsets do not increase, for
+    zstd, and for values that do not fit.
+    """
     if magic not in SMALLEST_BYTES:
-        raise EncodeError("Message.magic", f"is {magic}, only 0 and 1 are known here")
+        raise EncodeError("Message.magic", f"the magic must be 0 or 1 here (got {magic})")
     try:
         kind = Compression(compression)
     except ValueError as error:
         raise EncodeError("Message.attributes", str(error)) from None
     if kind == Compression.ZSTD:
-        raise EncodeError("Message.attributes", f"zstd is not for magic {magic}")
+        raise EncodeError("Message.attributes", f"messages of magic {magic} cannot be compressed with zstd")
     if not listed:
-        raise EncodeError("Message", "a message set has at least one message")
+        raise EncodeError("Message", "a message set must have at least one message")
     _check_offsets(listed)
     attributes = LOG_APPEND_TIME if magic == 1 and log_append_time_ms is not None else 0
     if log_append_time_ms is not None:
@@ -288,24 +315,28 @@ def _check_offsets(listed: Sequence[Record]) -> None:
     before = None
     for record in listed:
         if before is not None and record.offset <= before:
-            raise EncodeError("Message.offset", f"{record.offset} follows {before}")
+            raise EncodeError(
+                "Message.offset", f"offset {record.offset} follows offset {before}, but offsets must increase"
+            )
         before = record.offset
     if listed[-1].offset - listed[0].offset > _MAX_DELTA:
-        raise EncodeError("Message.offset", f"{listed[-1].offset} is too far from {listed[0].offset}")
+        raise EncodeError(
+            "Message.offset", f"the offsets {listed[0].offset} and {listed[-1].offset} differ by more than {_MAX_DELTA}"
+        )
 
 
 def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
     try:
         if timestamp < NO_TIMESTAMP:
-            raise EncodeError("Message.timestamp", f"{timestamp} is negative")
+            raise EncodeError("Message.timestamp", f"a timestamp must be at least {NO_TIMESTAMP} (got {timestamp})")
         body = struct.pack(">bb", magic, attributes)
         if magic == 1:
             body += _INT64.pack(timestamp)
-        body += _sized(key) + _sized(value)
+        body += _with_length(key) + _with_length(value)
         return _PREFIX.pack(offset, len(body) + 4) + _UINT32.pack(zlib.crc32(body)) + body
     except (struct.error, TypeError) as error:
         raise EncodeError("Message", str(error)) from None
 
 
-def _sized(data: bytes | None) -> bytes:
+def _with_length(data: bytes | None) -> bytes:
     return _INT32.pack(-1) if data is None else _INT32.pack(len(data)) + data

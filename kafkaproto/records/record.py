@@ -1,7 +1,4 @@
-"""Records as people see them, whatever magic they lie in.
-
-This module must never know how they lie.
-"""
+"""Records as clients see them, independent of the magic in which they are encoded."""
 
 from __future__ import annotations
 
@@ -24,9 +21,13 @@ class Record(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record that is yet to get an offset. ``timestamp`` in ms."""
+    """A record to append, which has no offset yet."""
 
     value: bytes | None
+    """The value; None is a tombstone."""
     key: bytes | None = None
+    """The key; None if the record has none."""
     timestamp: int = 0
+    """The timestamp in milliseconds since the epoch."""
     headers: Sequence[Header] = ()
+    """The headers as (name, value) pairs, in this order."""

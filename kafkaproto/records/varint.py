@@ -1,10 +1,13 @@
-"""Zigzag varints, which only records use: small numbers of either sign in few bytes."""
+"""Zigzag varints, which only records use: they encode small numbers of either sign in few bytes."""
 
 from __future__ import annotations
 
 
 def read_varint(b: bytes, p: int) -> tuple[int, int]:
-    """A number of at most 64 bits: ``(value, position behind it)``; IndexError at the end, ValueError if longer."""
+    """Decode a number of at most 64 bits. Returns ``(value, position after it)``.
+
+    Raises IndexError at the end of the bytes, ValueError for a longer number.
+    """
     byte = b[p]
     p += 1
     raw = byte & 0x7F
@@ -22,9 +25,9 @@ def read_varint(b: bytes, p: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """The bytes of a number of at most 64 bits; OverflowError for others."""
+    """Return the zigzag varint of a number of at most 64 bits. Raises OverflowError for larger numbers."""
     if not -(2**63) <= value < 2**63:
-        raise OverflowError(f"{value} has more than 64 bits")
+        raise OverflowError(f"{value} does not fit in a varint of 64 bits")
     raw = (value << 1) ^ (value >> 63)
     if raw < 0x80:
         return raw.to_bytes(1, "big")

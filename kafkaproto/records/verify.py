@@ -1,7 +1,7 @@
-"""What is wrong with a batch or message: checksums, counts, offsets.
+"""Verification of a batch or message: checksums, counts, offsets.
 
-What ``DefaultRecordBatch`` and ``LogValidator`` ask of a producer's batch, all of it, in their order, without stopping
-at the first. Reading does not need it. This module must never know settings of topics.
+This module makes all checks that ``DefaultRecordBatch`` and ``LogValidator`` apply to a producer's batch, in their order, without
+stopping at the first problem. Decoding does not make these checks. This module does not depend on topic settings.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ __all__ = ["Problem", "problems"]
 
 
 class Problem(NamedTuple):
-    """``field`` names what is wrong (``RecordBatch.crc``), ``reason`` says how."""
+    """A problem of a batch: ``field`` names the invalid field (``RecordBatch.crc``), ``reason`` describes the problem."""
 
     field: str
     reason: str
 
 
 def problems(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> list[Problem]:
-    """All that is wrong with one batch or message of any magic, given from its first to its last byte; best: nothing.
+    """Return all problems of one batch or message of any magic. batch: exactly its bytes. An empty list means that it is valid.
 
-    Raises nothing: what cannot be read is a problem, the last one then. A batch that a cleaner has thinned out is told
-    to have gaps; only what a producer sends has none.
+    Raises nothing: a decoding error becomes the last problem. A batch that a cleaner has compacted is reported as having gaps in its
+    offsets, because a producer's batch has none.
     """
-    found: list[Problem] = []
+    result: list[Problem] = []
     try:
         header = entries.read_header(batch)
         if header.size != len(batch):
             return [Problem("RecordBatch.batch_length", f"announces {header.size} bytes, {len(batch)} are there")]
-        found.extend(
+        result.extend(
             _batch_problems(batch, header, limit_bytes)
             if isinstance(header, BatchHeader)
             else _message_problems(batch, header, limit_bytes)
         )
     except DecodeError as error:
-        found.append(Problem(error.path, error.reason))
-    return found
+        result.append(Problem(error.path, error.reason))
+    return result
 
 
 def _batch_problems(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Iterator[Problem]:
@@ -55,7 +55,7 @@ def _batch_problems(batch: Buffer, header: BatchHeader, limit_bytes: int) -> Ite
     if header.record_count <= 0:
         yield Problem("RecordBatch.record_count", f"{header.record_count} records")
     elif header.last_offset_delta + 1 != header.record_count:
-        reason = f"{header.record_count} records, the offsets tell {header.last_offset_delta + 1}"
+        reason = f"{header.record_count} records, but the offsets count {header.last_offset_delta + 1}"
         yield Problem("RecordBatch.record_count", reason)
     if header.has_producer_id and header.base_sequence < 0 and not header.is_control:
         yield Problem("RecordBatch.base_sequence", f"{header.base_sequence} is negative")
@@ -92,7 +92,7 @@ def _message_problems(batch: Buffer, header: MessageHeader, limit_bytes: int) ->
 
 
 def _wrong_offsets(name: str, deltas: Iterator[int]) -> Iterator[Problem]:
-    """The first of the offsets that do not count up from 0 by one."""
+    """Yield a problem for the first offset that breaks the sequence 0, 1, 2, …."""
     for i, delta in enumerate(deltas):
         if delta != i:
             yield Problem(f"{name}.records[{i}].offset_delta", f"is {delta}")

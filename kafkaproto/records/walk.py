@@ -1,8 +1,8 @@
-"""Through the records of a batch of magic 2, decompressed: where each begins, ends, and has its key and value.
+"""Decoder of the decompressed records of a batch of magic 2: finds start and end of each record, its key and its value.
 
-Plain Python is slow at single bytes and fast at slices. So records that follow each other with the same shape (the same
-sizes, and numbers of the same width) are found with a few slices and told as one `Stretch`. Single records are told as
-`One`. All bounds are checked here, those who read behind it need not. This module must never know headers of batches.
+Plain Python is slow at single bytes and fast at slices. So consecutive records of the same shape (the same
+sizes, and numbers of the same width) are found with a few slices and returned as one `Stretch`. Single records are returned as
+`SingleRecord`. All bounds are checked here, so callers need not check them. This module does not depend on batch headers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from kafkaproto.flat import REPLACE
 from kafkaproto.records.record import Header
 from kafkaproto.records.varint import read_varint
 
-One: TypeAlias = tuple[int, int, int, int, int, int, tuple[Header, ...]]
-"""Timestamp delta, offset delta, start and end of the key, start and end of the value (both -1 for null), headers."""
+SingleRecord: TypeAlias = tuple[int, int, int, int, int, int, tuple[Header, ...]]
+"""(timestamp delta, offset delta, key start, key end, value start, value end, headers). Starts and ends are indexes, -1 for null."""
 
 NULL = -1
 _LOW = bytes(range(0x80))
@@ -27,14 +27,17 @@ _HIGH = bytes(range(0x80, 0x100))
 _FIRST_LOOK = 64
 _LONGEST_LOOK = 1024
 _AT_ONCE = 64
-"""Records whose parts are cut out in one step, at C speed."""
+"""The number of records of a `Stretch` from which one step of `struct` extracts a part, such as the keys."""
 _LOOK_BYTES = 128 * 1024
-"""A stretch is told in pieces of about so many bytes, so that nobody holds more at a time."""
+"""Approximate maximum size of a `Stretch` in bytes, which bounds the memory that a caller holds at a time."""
 _INT32 = range(-(2**31), 2**31)
 
 
 class Shape(NamedTuple):
-    """Where the parts of a record lie, counted from its first byte. Widths are those of varints, in bytes."""
+    """Where the parts of a record are, in bytes from its first byte; ends are exclusive. stride: the size of the whole record.
+
+    size_width: the width of the size field. offset_at: of the offset delta. key_size, value_size: -1 for null.
+    """
 
     stride: int
     size_width: int
@@ -51,15 +54,18 @@ class Shape(NamedTuple):
 
 @lru_cache(1024)
 def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
-    """What cuts ``size`` bytes at ``at`` out of one record of ``stride`` bytes, and out of `_AT_ONCE` of them."""
-    one = f"{at}x{size}s{stride - at - size}x"
-    return Struct(one), Struct(one * _AT_ONCE)
+    """Return two structs that extract ``size`` bytes at index ``at`` of a record: from one record, and from `_AT_ONCE` records.
+
+    stride: the size in bytes of a record.
+    """
+    pattern = f"{at}x{size}s{stride - at - size}x"
+    return Struct(pattern), Struct(pattern * _AT_ONCE)
 
 
 class Stretch:
-    """``count`` records of one shape without headers, the first at ``pos``."""
+    """Consecutive records of one shape without headers. pos: index of the first one in the decompressed records, ``b`` in the methods."""
 
-    # no dataclass: making the class would cost whoever imports batches as much as the rest of this module
+    # no dataclass: creating it would take as much import time as the rest of this module
     __slots__ = ("count", "pos", "shape")
 
     def __init__(self, pos: int, count: int, shape: Shape) -> None:
@@ -68,24 +74,24 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """The bytes at one place of each record."""
+        """Return a `bytes` object of the bytes at index ``at`` of each record."""
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
     def offsets(self, b: bytes, base: int) -> Sequence[int]:
-        """The offset of each record."""
+        """Return the offset of each record. base: the base offset of the batch."""
         return self._numbers(b, self.shape.offset_at, self.shape.offset_end, base)
 
     def timestamps(self, b: bytes, base: int) -> Sequence[int]:
-        """The timestamp of each record, in ms."""
+        """Return the timestamp of each record, in ms. base: the base timestamp of the batch."""
         return self._numbers(b, self.shape.timestamp_at, self.shape.offset_at, base)
 
     def keys(self, b: bytes) -> Iterable[bytes | None]:
-        """The key of each record."""
+        """Return the key of each record."""
         return self._cut(b, self.shape.key_at, self.shape.key_size)
 
     def values(self, b: bytes) -> Iterable[bytes | None]:
-        """The value of each record."""
+        """Return the value of each record."""
         return self._cut(b, self.shape.value_at, self.shape.value_size)
 
     def _cut(self, b: bytes, at: int, size: int) -> Iterable[bytes | None]:
@@ -103,7 +109,7 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """``base`` and the varint at ``at``, for each record. Most are all the same, or count up by one."""
+        """Return, for each record, ``base`` plus the varint from index ``at`` up to ``end``. Fast if all are equal or increase by one."""
         columns = [self.column(b, place) for place in range(at, end)]
         first = base + read_varint(b, self.pos + at)[0]
         if all(column.count(column[0]) == self.count for column in columns):
@@ -121,7 +127,10 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """The smallest number of a width, and the bytes of it and all that follow it, column by column."""
+    """Return (smallest, columns) of the non-negative numbers whose varints have ``width`` bytes, 1 or 2.
+
+    smallest: the smallest of these numbers. columns: their varints in ascending order; column N has byte N of each.
+    """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]
     raws = range(0x80, 0x4000, 2)
@@ -129,29 +138,34 @@ def _counting_up(width: int) -> tuple[int, list[bytes]]:
 
 
 def _counting(width: int, first: int, count: int) -> list[bytes]:
-    """The varint columns of ``first`` and the numbers that follow it; shorter than ``count`` if the width ends before."""
+    """Return the varints of the ``count`` numbers ``first``, ``first`` + 1, … as ``width`` columns; column N has byte N of each varint.
+
+    The columns are shorter than ``count`` if later numbers need a wider varint.
+    """
     smallest, columns = _counting_up(width)
     begin = first - smallest
     return [column[begin : begin + count] for column in columns] if begin >= 0 else []
 
 
-def walk(b: bytes, count: int) -> Iterator[One | Stretch]:
-    """The records of ``b`` in their order, ``count`` of them. DecodeError, with the number of the record, for damage.
+def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
+    """Yield the ``count`` records of ``b`` in order. Raises DecodeError, with the number of the record, for damage.
 
-    What is left behind the last one is damage, too.
+    Bytes left after the last record count as damage.
     """
     pos = before = i = 0
     while i < count:
         try:
-            one, end = _read_one(b, pos)
+            record, end = _read_one(b, pos)
         except (IndexError, ValueError) as error:
-            reason = "is cut off" if isinstance(error, IndexError) else str(error)
+            reason = "the record is cut off" if isinstance(error, IndexError) else str(error)
             raise DecodeError(f"RecordBatch.records[{i}]", pos, reason) from None
-        yield one
+        yield record
         stride = end - pos
         i += 1
-        if stride == before and i < count and b[end : end + 1] == b[pos : pos + 1]:  # it may be the third of its kind
-            shape = _shape(b, pos, one, stride)
+        if (
+            stride == before and i < count and b[end : end + 1] == b[pos : pos + 1]
+        ):  # the next record may have the same shape, too
+            shape = _shape(b, pos, record, stride)
             look = _FIRST_LOOK
             while shape and (alike := _alike(b, pos, end, shape, min(look, count - i))):
                 yield Stretch(end, alike, shape)
@@ -161,11 +175,11 @@ def walk(b: bytes, count: int) -> Iterator[One | Stretch]:
         before = stride
         pos = end
     if count < 0 or pos != len(b):
-        raise DecodeError("RecordBatch.record_count", pos, f"{len(b) - pos} bytes are left behind {count} records")
+        raise DecodeError("RecordBatch.record_count", pos, f"{len(b) - pos} bytes are left after {count} records")
 
 
-def _read_one(b: bytes, p: int) -> tuple[One, int]:  # noqa: C901 - varints of one and two bytes are read in place
-    """The record at ``p`` and where it ends. IndexError and ValueError for damage."""
+def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - varints of one and two bytes are decoded inline
+    """Return the record at ``p``, and the position after it. Raises IndexError and ValueError for damage."""
     size = b[p]
     if size < 0x80:
         p += 1
@@ -176,8 +190,8 @@ def _read_one(b: bytes, p: int) -> tuple[One, int]:  # noqa: C901 - varints of o
         size, p = _read_raw(b, p)
     end = p + (size >> 1)
     if size & 1 or end > len(b):
-        raise ValueError(f"a record of {size >> 1 ^ -(size & 1)} bytes, {len(b) - p} are left")
-    p += 1  # the attributes, which nobody uses
+        raise ValueError(f"the record takes {size >> 1 ^ -(size & 1)} bytes, but only {len(b) - p} are left")
+    p += 1  # the attributes, which are unused
     timestamp = b[p]
     if timestamp < 0x80:
         p += 1
@@ -223,14 +237,14 @@ def _read_one(b: bytes, p: int) -> tuple[One, int]:  # noqa: C901 - varints of o
         value_at, p = p, p + (size >> 1)
         value_end = p
     if p >= end:
-        raise ValueError(f"the record ends {p - end} bytes before its last field")
+        raise ValueError(f"the record ends at byte {end}, but its headers begin at byte {p}")
     if b[p]:
         headers, p = read_headers(b, p, end)
     else:
         headers = ()
         p += 1
     if p != end:
-        raise ValueError(f"the record ends {end - p} bytes behind its fields")
+        raise ValueError(f"the record ends at byte {end}, but its last field ends at byte {p}")
     return (
         timestamp >> 1 ^ -(timestamp & 1),
         offset >> 1 ^ -(offset & 1),
@@ -243,7 +257,7 @@ def _read_one(b: bytes, p: int) -> tuple[One, int]:  # noqa: C901 - varints of o
 
 
 def _read_raw(b: bytes, p: int) -> tuple[int, int]:
-    """A varint of any width with its sign still in the lowest bit."""
+    """Return a varint of any width with its zigzag sign still in the lowest bit, and the position after it."""
     value, p = read_varint(b, p)
     return value << 1 ^ value >> 63, p
 
@@ -253,31 +267,34 @@ def _find_bytes(b: bytes, p: int, end: int) -> tuple[int, int, int]:
     if size < 0:
         return NULL, NULL, p
     if size > end - p:
-        raise ValueError(f"a field of {size} bytes, {end - p} are left of the record")
+        raise ValueError(f"a field takes {size} bytes, but only {end - p} are left in the record")
     return p, p + size, p + size
 
 
 def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, p = read_varint(b, p)
     if not 0 <= count <= end - p:
-        raise ValueError(f"{count} headers, {end - p} bytes are left of the record")
+        raise ValueError(f"{count} headers are announced, but {end - p} bytes are left in the record")
     headers: list[Header] = []
     for _ in range(count):
         at, key_end, p = _find_bytes(b, p, end)
         if at < 0:
-            raise ValueError("a header key may not be null")
+            raise ValueError("a header key must not be null")
         key = str(b[at:key_end], "utf-8", REPLACE)
         at, value_end, p = _find_bytes(b, p, end)
         headers.append((key, None if at < 0 else b[at:value_end]))
     return tuple(headers), p
 
 
-def _shape(b: bytes, pos: int, one: One, stride: int) -> Shape | None:
-    """The shape of the record at ``pos``, which was read before; None if it has headers or very wide numbers."""
+def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None:
+    """Return the shape of the record ``first`` at ``pos``, of ``stride`` bytes, or None if a `Stretch` cannot contain it.
+
+    That is so if it has headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
+    """
     size_at = read_varint(b, pos)[1]
     offset_at = read_varint(b, size_at + 1)[1]
     offset_end = read_varint(b, offset_at)[1]
-    _, _, key_at, key_end, value_at, value_end, headers = one
+    _, _, key_at, key_end, value_at, value_end, headers = first
     if headers or offset_at - size_at > 9 or offset_end - offset_at > 4:
         return None
     key_size, value_size = key_end - key_at, value_end - value_at
@@ -303,7 +320,7 @@ def _shape(b: bytes, pos: int, one: One, stride: int) -> Shape | None:
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """How many records from ``pos`` on, at most ``most``, have the shape of the one at ``model``."""
+    """Return how many records from ``pos`` on, at most ``most``, have the shape of the record at ``model``."""
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)
     stop = pos + alike * stride
@@ -327,6 +344,6 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
 
 
 def same_bytes(column: bytes, byte: bytes) -> int:
-    """How many bytes at the start are this one."""
+    """Return how many bytes at the start of the column equal ``byte``."""
     count = len(column)
     return count if column == byte * count else count - len(column.lstrip(byte))

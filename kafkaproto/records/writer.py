@@ -1,6 +1,6 @@
-"""The records of a batch of magic 2 as bytes, before they are compressed.
+"""Encoder of the records of a batch of magic 2, before compression.
 
-This module must never know headers of batches.
+This module does not depend on batch headers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _KEPT = range(-64, 8192)
 
 
 class _Varints(dict[int, bytes]):
-    """The varints that were needed before, those of more than two bytes left out: a look-up costs less than making one."""
+    """Cache of the varints of at most two bytes, because a lookup is faster than encoding."""
 
     def __missing__(self, value: int) -> bytes:
         encoded = varint(value)
@@ -27,9 +27,9 @@ _varints = _Varints()
 
 
 def write_records(listed: Sequence[NewRecord], offset_deltas: Sequence[int], base_timestamp: int) -> bytes:
-    """The bytes of the records.
+    """Return the bytes of the records.
 
-    AttributeError, OverflowError, TypeError and ValueError for what is no record or does not fit.
+    Raises AttributeError, OverflowError, TypeError or ValueError for objects that are not records and for values that do not fit.
     """
     varints = _varints
     null = varints[-1]
@@ -46,7 +46,7 @@ def write_records(listed: Sequence[NewRecord], offset_deltas: Sequence[int], bas
         else:
             value_size = varints[len(value)]
         tail = _headers(headers) if headers else b"\x00"
-        # one byte of attributes, which nobody uses, behind the size
+        # one byte of attributes, which are unused, after the size
         size = 1 + len(times) + len(offset) + len(key_size) + len(key) + len(value_size) + len(value) + len(tail)
         parts += (varints[size], b"\x00", times, offset, key_size, key, value_size, value, tail)
     return b"".join(parts)

@@ -1,7 +1,7 @@
 """xxHash32 of a few bytes, in plain Python.
 
-Nothing but the header checksum of an lz4 frame needs it, and that counts at most 19 bytes. Not for data: a megabyte
-would take a second. This module must never know frames.
+Only the header checksum of an lz4 frame needs it, and covers at most 19 bytes. It is too slow for data: a megabyte
+would take a second. This module does not depend on frames.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORD = struct.Struct("<I")
 
 
 def xxh32(data: bytes, seed: int = 0) -> int:
-    """The hash, 0 to 2**32 - 1."""
+    """Return the xxHash32 of the bytes as an unsigned number."""
     pos = 0
     if len(data) >= _STRIPE_BYTES:
         lanes = [seed + _PRIME_1 + _PRIME_2, seed + _PRIME_2, seed, seed - _PRIME_1]

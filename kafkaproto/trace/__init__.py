@@ -1,4 +1,5 @@
-"""Traces: recorded traffic of Kafka connections, as a broker, a proxy or a capture saw it. Bytes to objects and back.
+"""Traces: recorded traffic of Kafka connections, written by a broker or a proxy, or made from a capture.
 
-`format` is the file, `cutting` takes records out of frames. Nothing here knows who records, nor what is made of it.
+`format` encodes the file and `reading` decodes it; `cutting` removes records from frames. This package does not depend on the recorder, nor on
+the programs that read traces.
 """

@@ -1,4 +1,4 @@
-"""`kafkaproto trace`: the options of what can be done with a trace. What is done is in `show` and `cut`."""
+"""Options of `kafkaproto trace`. The commands themselves are in `show` and `cut`."""
 
 from __future__ import annotations
 
@@ -8,49 +8,91 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkaproto.api import APIS
+from kafkaproto.arguments import Parser, nearest
 from kafkaproto.command_line import forget_output
 from kafkaproto.trace import cut, show
 from kafkaproto.trace.format import TraceError
 
 
-def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="kafkaproto trace", description="Recorded traffic.", allow_abbrev=False)
-    commands = made.add_subparsers(dest="command", required=True)
-    shown = commands.add_parser("show", help="print a trace, a line for each request", allow_abbrev=False)
-    _choice(shown)
-    shown.add_argument(
-        "--json", action="store_true", help="JSON lines, with requests and responses as Kafka's own tools write them"
+def parser() -> Parser:
+    """Return the parser of the options of `kafkaproto trace`."""
+    root = Parser(
+        prog="kafkaproto trace",
+        description="Read a trace that `kafkaproto broker --trace` or `kafkaproto proxy --trace` recorded.",
+        allow_abbrev=False,
+        examples=[
+            ("print the requests of a trace", "kafkaproto trace show trace"),
+            ("options of a command", "kafkaproto trace show --help"),
+        ],
     )
-    shown.add_argument("--state", action="store_true", help="also each move of a high watermark or log start")
-    shown.set_defaults(run=show.run)
-    taken = commands.add_parser("cut", help="make a capture file of exchanges, for Wireshark", allow_abbrev=False)
-    _choice(taken)
-    taken.add_argument("--out", type=Path, required=True, metavar="FILE.pcap", help="the capture file")
-    taken.add_argument(
-        "--seq", type=int, action="append", default=[], metavar="N", help="the exchange of this number; may be repeated"
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    show_parser = commands.add_parser(
+        "show",
+        help="print a trace, one request per line",
+        description="Print a trace, one request per line.",
+        allow_abbrev=False,
+        examples=[
+            ("all Produce requests of one client", "kafkaproto trace show trace --api Produce --client etl"),
+            ("requests and responses as JSON lines", "kafkaproto trace show trace --json"),
+        ],
     )
-    taken.add_argument("--connection", type=int, metavar="N", help="only this connection")
-    taken.set_defaults(run=cut.run)
-    return made
+    _add_selection(show_parser)
+    show_parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON lines with the requests and responses as Kafka's tools write them",
+    )
+    show_parser.add_argument(
+        "--state", action="store_true", help="also print each change of a high watermark or log start offset"
+    )
+    show_parser.set_defaults(run=show.run)
+    cut_parser = commands.add_parser(
+        "cut",
+        help="write requests and responses to a capture file for Wireshark",
+        description="Write requests and responses to a capture file for Wireshark.",
+        allow_abbrev=False,
+        examples=[
+            ("the traffic of connection 3", "kafkaproto trace cut trace --out part.pcap --connection 3"),
+            ("requests 17 and 18", "kafkaproto trace cut trace --out part.pcap --seq 17 --seq 18"),
+        ],
+    )
+    _add_selection(cut_parser)
+    cut_parser.add_argument("--out", type=Path, required=True, metavar="FILE.pcap", help="the capture file to write")
+    cut_parser.add_argument(
+        "--seq",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="only the request of this number; may be repeated",
+    )
+    cut_parser.add_argument("--connection", type=int, metavar="N", help="only this connection")
+    cut_parser.set_defaults(run=cut.run)
+    return root
 
 
-def _choice(command: argparse.ArgumentParser) -> None:
-    command.add_argument("path", type=Path, help="a file *.kptrace, or a folder with such files")
-    command.add_argument("--api", help="only this API, for example Produce")
-    command.add_argument("--client", help="only this client-id")
+def _add_selection(command: argparse.ArgumentParser) -> None:
+    command.add_argument("path", type=Path, metavar="PATH", help="a file *.kptrace, or a folder with such files")
+    command.add_argument("--api", metavar="API", help="only this API, for example Produce")
+    command.add_argument("--client", metavar="CLIENT_ID", help="only this client id")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit status 0; 2 for a trace that cannot be read, after what could be; 1 for one that ends in the middle of an entry."""
+    """Run `kafkaproto trace`. Returns the exit status.
+
+    0: success. 1: the trace ends in the middle of an entry. 2: an argument is invalid, or the trace cannot be read; the entries before the fault
+    are printed.
+    """
     options = parser().parse_args(arguments)
     names = {info.name for info in APIS.values()}
     if options.api is not None and options.api not in names:
-        sys.stderr.write(f"kafkaproto trace: --api {options.api}: no such API; for example --api Produce\n")
+        example = nearest(options.api, names) or "Produce"
+        sys.stderr.write(f"kafkaproto trace: --api {options.api}: no such API; for example --api {example}\n")
         return 2
     try:
         status: int = options.run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader of the output, for example `head`, has closed the pipe
         forget_output()
         return 0
     except (TraceError, OSError) as error:

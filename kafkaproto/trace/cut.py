@@ -1,7 +1,7 @@
-"""`kafkaproto trace cut`: chosen exchanges of a trace as a capture file, for Wireshark.
+"""Command `kafkaproto trace cut`: writes selected requests and responses of a trace to a capture file for Wireshark.
 
-The frames are those of the trace, so records are missing and their lengths say so. What the trace does not know is made up: ports,
-packets, handshakes. Must never know who recorded it.
+The frames are those of the trace: they contain no records, and their lengths are adjusted. Ports, packets and handshakes, which a trace does
+not contain, are invented. This module does not depend on the recorder.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ FIRST_CLIENT_PORT, PORTS = 32_768, 32_768
 NS_PER_MS = 1_000_000
 
 Conversation = tuple[str, int, int]
-"""(run, broker, connection)"""
+"""Identifies a connection: (run, broker, connection)."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0; 1 for a trace that ends in the middle of an entry; 2 when nothing was chosen. Raises TraceError and OSError."""
+    """Run `kafkaproto trace cut`. Returns the exit status: 0, 1 if a trace ends in the middle of an entry, 2 if no request was selected.
+
+    Raises TraceError and OSError.
+    """
     chosen: list[tuple[int, int, Conversation, Exchange]] = []
     peers: dict[Conversation, Address] = {}
     status = 0
@@ -51,24 +54,26 @@ def run(options: argparse.Namespace) -> int:
             sys.stderr.write(f"kafkaproto trace: {trace.torn}\n")
             status = 1
     if not chosen:
-        sys.stderr.write(f"kafkaproto trace: no exchange of {options.path} is as asked; nothing is written\n")
+        sys.stderr.write(
+            f"kafkaproto trace: no request in {options.path} matches the options; {options.out} is not written\n"
+        )
         return 2
     with options.out.open("wb") as file:
         _write(file, chosen, peers)
-    sys.stdout.write(f"{len(chosen)} exchanges in {options.out}\n")
+    sys.stdout.write(f"wrote {len(chosen)} requests to {options.out}\n")
     return status
 
 
-def _is_chosen(one: Exchange, options: argparse.Namespace) -> bool:
-    if options.seq and one.seq not in options.seq:
+def _is_chosen(exchange: Exchange, options: argparse.Namespace) -> bool:
+    if options.seq and exchange.seq not in options.seq:
         return False
-    if options.connection is not None and one.connection != options.connection:
+    if options.connection is not None and exchange.connection != options.connection:
         return False
     if options.api is None and options.client is None:
         return True
-    seen = Decoded(one)
-    return (options.api is None or seen.api == options.api) and (
-        options.client is None or seen.client == options.client
+    decoded = Decoded(exchange)
+    return (options.api is None or decoded.api == options.api) and (
+        options.client is None or decoded.client == options.client
     )
 
 
@@ -78,35 +83,43 @@ def _note_peer(entry: Event, name: str, peers: dict[Conversation, Address]) -> N
         try:
             peers[name, facts["broker"], facts["connection"]] = ip_address(facts["peer"])
         except (KeyError, ValueError):
-            return  # an address that nobody knows is made up
+            return  # an unknown address is replaced by the loopback address
 
 
 def _write(
     file: BinaryIO, chosen: list[tuple[int, int, Conversation, Exchange]], peers: dict[Conversation, Address]
 ) -> None:
     file.write(file_header())
-    talks: dict[Conversation, Talk] = {}
+    connections: dict[Conversation, Talk] = {}
     last_ns: dict[Conversation, int] = {}
-    for at_ns, of, answers, data in sorted(_frames(chosen), key=lambda one: one[0]):
-        if of not in talks:
-            talks[of] = Talk(file, *_ends(peers.get(of), len(talks)))
-            talks[of].open(at_ns)
-        last_ns[of] = at_ns
-        (talks[of].server_sends if answers else talks[of].client_sends)(at_ns, data)
-    for of, talk in talks.items():
-        talk.close(last_ns[of])
+    for at_ns, connection, is_response, data in sorted(_frames(chosen), key=lambda timed: timed[0]):
+        if connection not in connections:
+            connections[connection] = Talk(file, *_ends(peers.get(connection), len(connections)))
+            connections[connection].open(at_ns)
+        last_ns[connection] = at_ns
+        talk = connections[connection]
+        (talk.server_sends if is_response else talk.client_sends)(at_ns, data)
+    for connection, talk in connections.items():
+        talk.close(last_ns[connection])
 
 
 def _frames(chosen: list[tuple[int, int, Conversation, Exchange]]) -> Iterator[tuple[int, Conversation, bool, bytes]]:
-    """(when, of which connection, whether it is an answer, frame with its length); of one exchange in this order."""
-    for received_ns, ready_ns, of, one in sorted(chosen, key=lambda chosen: chosen[3].seq):
-        yield received_ns, of, False, frame(one.request)
-        if one.answered:
-            yield max(received_ns, ready_ns), of, True, frame(one.response)
+    """Yield (time in ns since the epoch, connection, True for a response, frame with its length prefix), each request before its response.
+
+    chosen: (time of the request, time of the response, connection, exchange), both times in ns since the epoch.
+    """
+    for received_ns, ready_ns, connection, exchange in sorted(chosen, key=lambda entry: entry[3].seq):
+        yield received_ns, connection, False, frame(exchange.request)
+        if exchange.answered:
+            yield max(received_ns, ready_ns), connection, True, frame(exchange.response)
 
 
 def _ends(peer: Address | None, number: int) -> tuple[End, End]:
-    """The client's end, at its address where that is known, and the broker's, on this machine."""
+    """Return (the client's end, the broker's end) of a connection. The broker has a loopback address.
+
+    peer: address of the client; None if unknown: it then has a loopback address, too. number: number of the connection, which determines the
+    client's port.
+    """
     client = peer or IPv4Address("127.0.0.1")
     server: Address = IPv4Address("127.0.0.1") if client.version == 4 else IPv6Address("::1")
     return End(client, FIRST_CLIENT_PORT + number % PORTS), End(server, KAFKA_PORT)

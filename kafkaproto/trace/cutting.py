@@ -1,8 +1,8 @@
-"""Frames without their records: each batch is cut to its header, the rest is left out, and what is left still decodes.
+"""Frames without their records: each batch is reduced to its header, and the shortened frame can still be decoded.
 
-A records field keeps its place; its length says what is left of it. Batches of magic 2 leave their 61-byte header, which tells offsets,
-count, producer and times; messages of magic 0 and 1, which old clients read, leave all in front of their keys. Must never know what
-a message means.
+A records field keeps its place, and its length is adjusted. Batches of magic 2 keep their 61-byte header, which contains offsets,
+count, producer and times; messages of magic 0 and 1, which old clients use, keep everything before their keys. This module does not depend
+on the meaning of a message.
 """
 
 from __future__ import annotations
@@ -22,46 +22,49 @@ from kafkaproto.trace.format import Buffer
 _LENGTH = Struct(">i")
 _MAGIC_AT = 16
 _KEY_AND_VALUE_BYTES = 8
-"""Their lengths, which the smallest message has."""
+"""Size in bytes of a message's two length fields for key and value, which `SMALLEST_BYTES` includes."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 
 def cut(out: Buffer, places: Sequence[tuple[int, int, bytes]], flexible: bool) -> bytes:
-    """A message whose records were left out while it was written, with what is to stand in their places.
+    """Return an encoded message whose records fields are replaced by shorter bytes.
 
-    out: the message without them. places: (position in `out`, length that the records had, what is left of them), ascending; the
-    length that stands in front of each position is written anew. flexible: how lengths are written.
+    out: the message, encoded without its records. places: one (byte position in `out` of the missing records, their original length in bytes, their
+    replacement) for each field, ascending by position; the length field before each position is rewritten. flexible: lengths are encoded as varints.
     """
     parts: list[Buffer] = []
-    done = 0
-    for position, length, left in places:
-        announced = len(uvarint(length + 1)) if flexible else _LENGTH.size
-        parts.append(out[done : position - announced])
-        parts.append(uvarint(len(left) + 1) if flexible else _LENGTH.pack(len(left)))
-        parts.append(left)
-        done = position
-    parts.append(out[done:])
+    copied_to = 0
+    for position, length, replacement in places:
+        prefix_bytes = len(uvarint(length + 1)) if flexible else _LENGTH.size
+        parts.append(out[copied_to : position - prefix_bytes])
+        parts.append(uvarint(len(replacement) + 1) if flexible else _LENGTH.pack(len(replacement)))
+        parts.append(replacement)
+        copied_to = position
+    parts.append(out[copied_to:])
     return b"".join(parts)
 
 
 def batch_heads(records: Buffer) -> bytes:
-    """The headers of the whole batches of magic 2 at the beginning of `records`, one behind the other, or of whole messages before them."""
+    """Return the headers of all batches and messages in `records`, one after the other, up to the first incomplete one.
+
+    Messages of magic 0 and 1 may come after batches of magic 2.
+    """
     if batch_bytes(records, 0, len(records)) == len(records):
         return bytes(records[:HEADER_BYTES])
     return b"".join(_heads(records))
 
 
-def read_heads(left: Buffer) -> list[BatchHeader] | list[MessageHeader]:
-    """What `batch_heads` has left: of batches, or of messages of magic 0 and 1, of which a wrapper has the offset of its last one.
+def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
+    """Decode the bytes that `batch_heads` returned: headers of batches, or of messages of magic 0 and 1.
 
-    Raises nothing: what cannot be left of anything ends it.
+    A compressed message has the offset of its last inner message. Raises nothing: decoding stops at the first invalid header.
     """
-    of_messages = len(left) > _MAGIC_AT and left[_MAGIC_AT] in SMALLEST_BYTES
+    of_messages = len(headers) > _MAGIC_AT and headers[_MAGIC_AT] in SMALLEST_BYTES
     heads: list[Any] = []
     at = 0
     try:
-        while at < len(left):
-            heads.append(read_message_header(left, at) if of_messages else read_header(left, at))
+        while at < len(headers):
+            heads.append(read_message_header(headers, at) if of_messages else read_header(headers, at))
             at += _MESSAGE_HEAD_BYTES[heads[-1].magic] if of_messages else HEADER_BYTES
     except DecodeError:
         pass

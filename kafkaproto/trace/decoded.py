@@ -1,4 +1,4 @@
-"""An exchange of a trace as the objects of its frames, as far as they can be read. Must never know what is made of them."""
+"""Decoding of a recorded request and its response, as far as possible. This module does not depend on the use of the decoded objects."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _CORRELATION_ID = Struct(">i")
 
 
 class Decoded:
-    """`header`, `request` and `response` of an exchange, None where they are not there or cannot be read: then `trouble` says why.
+    """The decoded `header`, `request` and `response` of an exchange; each is None if it is missing or cannot be decoded.
 
-    request_at, response_at: where their bodies begin in the frames. response_version: what the answer is written in.
+    trouble: the first error of decoding, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
+    response_version: the version in which the response is encoded.
     """
 
     def __init__(self, entry: Exchange) -> None:
@@ -34,7 +35,7 @@ class Decoded:
         self._try(self._decode)
 
     def _try(self, decode: Callable[[], None]) -> None:
-        """What is told first is what is wrong: it may be why the rest cannot be read."""
+        """Run `decode` and store its error in `trouble`. The first error is kept, because it may cause the later ones."""
         try:
             decode()
         except (ProtocolError, ValueError) as error:
@@ -55,9 +56,9 @@ class Decoded:
         view = memoryview(self.entry.response)
         if (
             len(view) >= _CORRELATION_ID.size
-            and (told := _CORRELATION_ID.unpack_from(view)[0]) != header.correlation_id
+            and (correlation_id := _CORRELATION_ID.unpack_from(view)[0]) != header.correlation_id
         ):
-            self.trouble = f"the answer's correlation id is {told}"
+            self.trouble = f"the answer's correlation id is {correlation_id}"
         self.response_version = response_version(header.api_key, header.api_version, view)
         _, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
         self.response_at = at
@@ -65,7 +66,7 @@ class Decoded:
 
     @property
     def api(self) -> str:
-        """Its name, "?" where the header cannot be read."""
+        """Return the name of the API, or "?" if the header cannot be decoded."""
         return "?" if self.header is None else APIS[self.header.api_key].name
 
     @property
@@ -73,26 +74,29 @@ class Decoded:
         return None if self.header is None else self.header.client_id
 
     def errors(self) -> Iterator[int]:
-        """Every error code but 0 of the response, wherever it stands; its own first."""
+        """Return every non-zero error code of the response at any depth, top level first."""
         if self.header is None or self.response is None:
             return iter(())
         return _errors(codec(self.header.api_key, self.response_version).response, self.response)
 
 
 def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
-    """Looks only where a layout can have one: most of a large answer is passed over."""
+    """Yield the non-zero error codes in a value. Only fields whose layout can contain an error code are visited."""
     own, inner = _error_places(layout)
     if own and value.error_code:
         yield value.error_code
-    for name, below in inner:
-        found = getattr(value, name)
-        for one in found if type(found) is list else () if found is None else (found,):
-            yield from _errors(below, one)
+    for name, layout_below in inner:
+        nested = getattr(value, name)
+        for struct in nested if type(nested) is list else () if nested is None else (nested,):
+            yield from _errors(layout_below, struct)
 
 
 @cache
 def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
-    """Whether it has an error code itself, and its fields with structs that may have one, each or as items of a list."""
+    """Return (whether a layout has an error code itself, its fields whose structs can contain one).
+
+    A field is (name, layout of its struct); it holds one struct or a list of them.
+    """
     named = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
     structs = [(name, struct) for name, kind in named if (struct := _struct_of(kind)) is not None]
     inner = tuple((name, struct) for name, struct in structs if any(_error_places(struct)))

@@ -1,13 +1,13 @@
-"""The file of a trace: a header that says who recorded what, then entries with their length in front; and how it is written.
+"""Format of a trace file, and its encoder: a header with facts about the recording, then entries, each preceded by its length.
 
-`kafkaproto.trace.reading` reads it. Both need the standard library alone.
+`kafkaproto.trace.reading` decodes it. Both need only the standard library.
 
-There are two writers of entries, equal in bytes: `encoded` here, which takes an `Entry`, and that of a recorder in the broker
-(`kafkaproto.broker.observe.packing`), which takes what it kept of a request and makes no object of it, as many come in a second.
+There are two encoders of entries, which produce equal bytes. `encoded` in this module takes an `Entry`. The recorder's encoder in the broker
+(`kafkaproto.broker.observe.packing`) takes the fields of a request: creating an object for each of thousands of requests per second is too slow.
 
-An entry is an exchange (a request and its answer, in binary, as there are many), a state (where high watermarks have moved to, in binary
-too) or an event (JSON: a connection opened, a broker stopped, somebody was throttled, entries were dropped). A file may end anywhere: what
-is whole is read. Must never know where entries come from.
+An entry is an exchange (a request and its response), a state (high watermarks that moved) or an event (for example a connection was opened, a broker
+stopped, a client was throttled, entries were dropped). Exchanges and states are binary because there are many; events are JSON. A file may end
+anywhere: readers read the whole entries. This module does not depend on the source of entries.
 """
 
 from __future__ import annotations
@@ -27,33 +27,40 @@ EXCHANGE, EVENT, STATE = 1, 2, 3
 VERSION_AND_LENGTH = Struct(">HI")
 LENGTH_AND_KIND = Struct(">IB")
 EXCHANGE_FIELDS = Struct(">QiQqqqqqiBIIIIIIqq")
-"""seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle, flags, bytes in and out, bytes of both frames as
-they stand here, how many record fields each had, clock ms when it was handled, how long it was parked (ns)."""
+"""The fixed fields of an exchange.
+
+In order: seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle ms, flags, bytes in and out on the wire, bytes of
+the request and response frames in the entry, number of records fields of each, clock ms when it was handled, time in purgatory (ns).
+"""
 STATE_FIELDS = Struct(">QiqqH")
-"""seq, broker, clock ms, at (ns), how many logs."""
+"""The fixed fields of a state: seq, broker, clock ms, time (ns), number of logs."""
 POSITIONS_FIELDS = Struct(">HiBqqqq")
-"""Of each log: bytes of the topic's name, which comes behind it, partition, flags, high watermark, last stable offset, start, end."""
+"""The fixed fields of each log in a state; the topic's name follows them.
+
+In order: length of the topic's name in bytes, partition, flags, high watermark, last stable offset, log start offset, log end offset.
+"""
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
 UNANSWERED = "its connection ended before its answer was there"
-"""What an event of kind "trouble" says of an exchange without an answer that should have had one."""
+"""The text of a "trouble" event for a request that required a response and got none."""
 
 
 class TraceError(ValueError):
-    """A file that is no trace, or not one that can be read: the message names the file and the place."""
+    """Raised for a file that is not a trace or cannot be read. The message names the file and the position."""
 
 
 class Exchange(NamedTuple):
-    """A request and its answer.
+    """A request and its response.
 
-    seq: counts everything in a trace, from 1. clock_ms: the broker's clock when it answered, 0: not
-    recorded by a broker. *_ns: the monotonic clock of `Meta`; 0 where
-    nobody looked. throttle_ms: as decided. answered: False for acks=0. held: the answer was kept back for its throttle (before 2.0).
-    request_bytes, response_bytes: as they went over the wire, without their length. request, response: the frames with headers and
-    without records (`cutting`); request_records, response_records: how long each records field was that was not null, in order.
-    handled_ms: the broker's clock when its handler began, 0 where nobody looked. wait_ns: how long it was parked, for records, replicas or
-    members of a group to come, of the time between handled_ns and ready_ns; 0: it was not; -1 where nobody looked.
+    seq: number of the entry, counted from 1 over all entries of a trace. clock_ms: the broker's clock at the response, 0 if not recorded by a
+    broker. received_ns, handled_ns, ready_ns, sent_ns: when the request was received, when its handler started, when the response was ready and when
+    it was sent, on the monotonic clock; 0 if not measured. throttle_ms: the throttle time that the broker decided. answered: whether there was a
+    response; False for acks=0. held: the response was delayed by its throttle (releases before 2.0). closes: the broker closes the connection
+    because of the request. request_bytes, response_bytes: sizes on the wire, without the length prefix. request, response: the frames with headers
+    and without records (`cutting`). request_records, response_records: the original length in bytes of each non-null records field, in order.
+    handled_ms: the broker's clock when the handler started, 0 if not measured. wait_ns: the part of the time between handled_ns and ready_ns that
+    the request spent in purgatory, waiting for records, replicas or group members; 0 if none, -1 if not measured.
     """
 
     seq: int
@@ -79,7 +86,10 @@ class Exchange(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """The offsets of one log. begins: nothing that was told before of this broker's log of that name is of this one, or nothing was."""
+    """The offsets of one log on a broker.
+
+    begins: True in the first entry of a new log: earlier entries of the same partition on this broker belong to another log.
+    """
 
     topic: str
     partition: int
@@ -91,8 +101,10 @@ class Positions(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the logs of one broker stand now: those of which the high watermark, the last stable offset or the start has moved. seq,
-    clock_ms: as of an exchange. at_ns: the monotonic clock."""
+    """The current offsets of logs of one broker: those whose high watermark, last stable offset or log start offset has moved.
+
+    seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
+    """
 
     seq: int
     broker: int
@@ -102,7 +114,7 @@ class State(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Anything else. `facts` has at least "seq", "clock_ms" and "broker"."""
+    """An entry that is neither an exchange nor a state. `facts` contains at least "seq", "clock_ms" and "broker"."""
 
     kind: str
     facts: dict[str, Any]
@@ -111,62 +123,62 @@ class Event(NamedTuple):
 Entry = Exchange | State | Event
 
 _ANSWERED_AT = Exchange._fields.index("answered")
-"""The fields before it are written as they are."""
+"""Index of the first field of `Exchange` that the encoder converts. The fields before it are written unchanged."""
 
 
 def header(meta: dict[str, Any]) -> bytes:
-    """The beginning of a file."""
-    told = json.dumps(meta, separators=(",", ":")).encode()
-    return MAGIC + VERSION_AND_LENGTH.pack(VERSION, len(told)) + told
+    """Return the start of a trace file. meta: facts about the recording, stored as JSON."""
+    text = json.dumps(meta, separators=(",", ":")).encode()
+    return MAGIC + VERSION_AND_LENGTH.pack(VERSION, len(text)) + text
 
 
-def exchange(one: Exchange) -> bytes:
-    size, pack = exchange_layout(len(one.request_records) + len(one.response_records))
+def exchange(entry: Exchange) -> bytes:
+    size, pack = exchange_layout(len(entry.request_records) + len(entry.response_records))
     fixed = pack(
-        size + len(one.request) + len(one.response),
+        size + len(entry.request) + len(entry.response),
         EXCHANGE,
-        *one[:_ANSWERED_AT],
-        (ANSWERED if one.answered else 0) | (HELD if one.held else 0) | (CLOSES if one.closes else 0),
-        one.request_bytes,
-        one.response_bytes,
-        len(one.request),
-        len(one.response),
-        len(one.request_records),
-        len(one.response_records),
-        one.handled_ms,
-        one.wait_ns,
-        *one.request_records,
-        *one.response_records,
+        *entry[:_ANSWERED_AT],
+        (ANSWERED if entry.answered else 0) | (HELD if entry.held else 0) | (CLOSES if entry.closes else 0),
+        entry.request_bytes,
+        entry.response_bytes,
+        len(entry.request),
+        len(entry.response),
+        len(entry.request_records),
+        len(entry.response_records),
+        entry.handled_ms,
+        entry.wait_ns,
+        *entry.request_records,
+        *entry.response_records,
     )
-    return b"".join((fixed, one.request, one.response))
+    return b"".join((fixed, entry.request, entry.response))
 
 
 @cache
 def exchange_layout(lengths: int) -> tuple[int, Callable[..., bytes]]:
-    """Return the size of an exchange with so many record fields, without its frames, and what packs it up to its frames.
+    """Return (size in bytes of an exchange's fixed part, function that packs everything of the exchange before its frames).
 
-    The size is that behind `LENGTH_AND_KIND`. The packer takes the size with the frames', `EXCHANGE`, the values of
-    `EXCHANGE_FIELDS`, and how long each record field was.
+    lengths: the number of records fields. The size excludes `LENGTH_AND_KIND`. The packer's arguments are the size in bytes of the whole entry after
+    `LENGTH_AND_KIND`, the kind `EXCHANGE`, the values of `EXCHANGE_FIELDS`, and the original length of each records field.
     """
     layout = Struct(f"{LENGTH_AND_KIND.format}{EXCHANGE_FIELDS.format[1:]}{lengths}I")
     return layout.size - LENGTH_AND_KIND.size, layout.pack
 
 
-def state(one: State) -> bytes:
-    parts = [STATE_FIELDS.pack(one.seq, one.broker, one.clock_ms, one.at_ns, len(one.logs))]
-    for topic, partition, begins, *offsets in one.logs:
+def state(entry: State) -> bytes:
+    parts = [STATE_FIELDS.pack(entry.seq, entry.broker, entry.clock_ms, entry.at_ns, len(entry.logs))]
+    for topic, partition, begins, *offsets in entry.logs:
         name = topic.encode()
         parts += POSITIONS_FIELDS.pack(len(name), partition, BEGINS if begins else 0, *offsets), name
     return b"".join((LENGTH_AND_KIND.pack(sum(map(len, parts)), STATE), *parts))
 
 
 def event(kind: str, facts: dict[str, Any]) -> bytes:
-    told = json.dumps({"kind": kind, **facts}, separators=(",", ":"), default=str).encode()
-    return LENGTH_AND_KIND.pack(len(told), EVENT) + told
+    text = json.dumps({"kind": kind, **facts}, separators=(",", ":"), default=str).encode()
+    return LENGTH_AND_KIND.pack(len(text), EVENT) + text
 
 
 def encoded(entry: Entry) -> bytes:
-    """Whatever it is, with its length in front."""
+    """Return any entry as bytes, preceded by its length."""
     if isinstance(entry, Exchange):
         return exchange(entry)
     return state(entry) if isinstance(entry, State) else event(entry.kind, entry.facts)

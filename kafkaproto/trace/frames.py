@@ -1,6 +1,6 @@
-"""Whole request and response frames without what a trace must not keep: records, and secrets of SASL.
+"""Removal of records and SASL secrets, which a trace must not contain, from whole request and response frames.
 
-Knows which messages have such fields; how a place is cut is `cutting`'s. Must never know who recorded a frame.
+This module knows which messages have such fields; `cutting` shortens them. It does not depend on the recorder.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from kafkaproto.trace.cutting import batch_heads, cut
 from kafkaproto.trace.format import Buffer
 
 _SECRET = (ApiKey.SASL_AUTHENTICATE,)
-"""Both messages have `auth_bytes`, which may be a password."""
+"""APIs whose request and response have `auth_bytes`, which may contain a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
-"""Of a partition, of its topic and of the request, all empty."""
+"""The empty tag sections at the end of a Produce request: of the partition, its topic and the request."""
 _LENGTH_AND_HEAD_BYTES = _LENGTH.size + HEADER_BYTES
 _ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
-"""How long a records field is that has the header of one batch."""
+"""Encoded length of a compact records field that contains nothing but the header of one batch."""
 _length_and_magic, _put_length = LENGTH_AND_MAGIC.unpack_from, _LENGTH.pack_into
 
 START_BYTES = 8
-"""Key, version and correlation id, which every request begins with."""
+"""Size of API key, version and correlation id, with which every request begins."""
 
 
 class Cut(NamedTuple):
-    """What is kept of a frame. records: how long each records field was that was not null, in order. message: None: it cannot be read.
+    """A frame as a trace stores it.
 
-    message: as it was, its records are views of the frame.
+    records: the original length in bytes of each non-null records field, in order. message: the decoded original, whose records are views of the
+    original frame; None if it was not decoded.
     """
 
     frame: bytes
@@ -47,9 +48,9 @@ class Cut(NamedTuple):
 
 
 def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
-    """A request as a trace keeps it. Raises DecodeError for a frame without a header that can be read.
+    """Return the header of a request and the frame to store in a trace. Raises DecodeError if the header cannot be decoded.
 
-    Of a message with records that cannot be decoded only the header is kept.
+    If a message that may contain records or secrets cannot be decoded, only the header is stored.
     """
     view = memoryview(frame)
     header, at = decode_request_header(view, 0, len(view))
@@ -67,14 +68,15 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
 
 
 def is_silent(header: RequestHeader, cut: Cut) -> bool:
-    """Nobody answers this request: a produce with acks=0."""
+    """Return whether the request expects no response: a Produce request with acks=0."""
     return header.api_key == ApiKey.PRODUCE and cut.message is not None and cut.message.acks == 0
 
 
 def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
-    """What a trace keeps of a request that no handler is given, and how long its records were. Raises nothing.
+    """Return (frame to store, original lengths of its records fields) for a request that was not passed to a handler. Raises nothing.
 
-    Of one that cannot be decoded only the header: nobody knows what the rest is. Of one without that only how every header begins.
+    Only the header is stored if the body cannot be decoded, because it may contain records or secrets. If the header cannot be decoded either, only
+    its first `START_BYTES` are stored.
     """
     view = memoryview(frame)
     try:
@@ -90,8 +92,10 @@ def cut_unhandled(frame: Buffer) -> tuple[bytes, tuple[int, ...]]:
 
 
 def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
-    """The answer to a request of that API and version as a trace keeps it. Raises nothing: of one with records that cannot be decoded as
-    much is kept as stands in front of them: its header."""
+    """Return the frame of a response to this API and version as a trace stores it.
+
+    Raises nothing: if a message that may contain records or secrets cannot be decoded, only its header is stored.
+    """
     view = memoryview(frame)
     if api_key not in _RECORDS_IN_RESPONSE and api_key not in _SECRET:
         return Cut(bytes(view), (), None)
@@ -112,15 +116,16 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
 
 
 def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: Any) -> tuple[Buffer, tuple[int, ...]]:
-    """A produce request without its records, and how long they were. body_at: where its header ends. end: where the message does.
+    """Return (a Produce request without its records, the original length in bytes of each non-null records field).
 
-    Nearly all have one batch, which nothing follows, or nothing but empty tags: those are not written anew, and in line. What can be read
-    cannot always be written (a text that is no UTF-8 grows): of that only the header is kept.
+    body_at, end: the byte positions in `frame` at which the header and the message end. Most requests have one batch with only empty tags after it;
+    these are shortened in place, without encoding. Some requests can be decoded but not encoded (invalid UTF-8 grows when it is replaced): only
+    their header is kept.
     """
     topics = request.topic_data
     if len(topics) == 1 and len(partitions := topics[0].partition_data) == 1:
         records = partitions[0].records
-        # `batch_bytes` in line: every recorded produce request asks
+        # `batch_bytes` inlined, because this runs for every recorded produce request
         if (
             records is not None
             and (length := len(records)) >= HEADER_BYTES
@@ -130,14 +135,14 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
                 kept = bytearray(frame[: end - length + HEADER_BYTES])
                 _put_length(kept, len(kept) - _LENGTH_AND_HEAD_BYTES, HEADER_BYTES)
                 return kept, (length,)
-            announced = uvarint(length + 1)
-            behind = end - len(_NO_TAGS)
-            begin = behind - length - len(announced)
+            prefix = uvarint(length + 1)
+            records_end = end - len(_NO_TAGS)
+            begin = records_end - length - len(prefix)
             tags = partitions[0].unknown_tagged_fields or topics[0].unknown_tagged_fields
             if (
                 not (tags or request.unknown_tagged_fields)
-                and frame[begin : behind - length] == announced
-                and frame[behind:end] == _NO_TAGS
+                and frame[begin : records_end - length] == prefix
+                and frame[records_end:end] == _NO_TAGS
             ):
                 parts = frame[:begin], _ONE_HEAD_FLEXIBLE, records[:HEADER_BYTES], _NO_TAGS
                 return b"".join(parts), (length,)
@@ -153,7 +158,7 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
 
 @contextmanager
 def without_records(partitions: Sequence[Any]) -> Iterator[None]:
-    """The encoder leaves the records of these out, and tells their places: as `LeftOut` among its splices."""
+    """Replace the records of these partitions by `LeftOut` while the block runs: the encoder then reports their positions as splices."""
     for partition in partitions:
         partition.records = LeftOut(partition.records)
     try:

@@ -1,6 +1,6 @@
-"""Capture files of made-up TCP conversations, for programs that read nothing else: classic pcap with nanoseconds, raw IP.
+"""Writer of capture files with synthetic TCP connections: classic pcap with nanoseconds, raw IP.
 
-Every packet has right lengths and checksums, and a conversation begins with its handshake. Must never know what is said in it.
+Every packet has correct lengths and checksums, and a connection starts with its handshake. This module does not depend on the content.
 """
 
 from __future__ import annotations
@@ -23,24 +23,27 @@ Address = IPv4Address | IPv6Address
 
 
 class End(NamedTuple):
-    """One end of a connection. Both ends are of one family."""
+    """One end of a connection. Both ends have the same address family."""
 
     address: Address
     port: int
 
 
 def file_header(link: int = LINKTYPE_RAW) -> bytes:
-    """The beginning of a capture file. link: the LINKTYPE of its packets."""
+    """Return the start of a capture file. link: the LINKTYPE of its packets."""
     return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, link)
 
 
 def record(at_ns: int, packet: bytes) -> bytes:
-    """A packet as it stands in the file. at_ns: since the epoch."""
+    """Return a packet as a record of the capture file. at_ns: time since the epoch."""
     return struct.pack("<IIII", *divmod(at_ns, 1_000_000_000), len(packet), len(packet)) + packet
 
 
 class Talk:
-    """One connection of a capture: what either end sends becomes packets, each acknowledging all that came before."""
+    """A TCP connection in a capture, written packet by packet: data sent by either end becomes packets that acknowledge all earlier data.
+
+    at_ns: time of the packets since the epoch.
+    """
 
     def __init__(self, file: BinaryIO, client: End, server: End) -> None:
         self._file = file
@@ -48,7 +51,7 @@ class Talk:
         self._next = [0, 0]
 
     def open(self, at_ns: int) -> None:
-        """The three packets of a handshake."""
+        """Write the three packets of the handshake."""
         self._packet(at_ns, 0, SYN)
         self._packet(at_ns, 1, SYN | ACK)
         self._packet(at_ns, 0, ACK)
@@ -60,7 +63,7 @@ class Talk:
         self._send(at_ns, 1, data)
 
     def close(self, at_ns: int) -> None:
-        """Both ends say that they are done."""
+        """Write the packets by which both ends close the connection."""
         self._packet(at_ns, 0, FIN | ACK)
         self._packet(at_ns, 1, FIN | ACK)
         self._packet(at_ns, 0, ACK)
@@ -79,7 +82,7 @@ class Talk:
 
 
 def ip_packet(source: End, to: End, sequence: int, acknowledged: int, flags: int, data: bytes) -> bytes:
-    """An IPv4 or IPv6 packet with one TCP segment."""
+    """Return an IPv4 or IPv6 packet with one TCP segment."""
     header = struct.pack(">HHIIBBHHH", source.port, to.port, sequence, acknowledged, 5 << 4, flags, _WINDOW, 0, 0)
     segment = header + data
     ends = source.address.packed + to.address.packed
@@ -94,7 +97,7 @@ def ip_packet(source: End, to: End, sequence: int, acknowledged: int, flags: int
 
 
 def _checksum(data: bytes) -> bytes:
-    """The Internet checksum (RFC 1071)."""
+    """Return the Internet checksum (RFC 1071) of the data."""
     if len(data) % 2:
         data += b"\0"
     # 2**16 is 1 modulo 0xFFFF, so the sum of all words with carry is the number itself modulo 0xFFFF

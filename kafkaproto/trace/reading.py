@@ -1,6 +1,6 @@
-"""Reading the file of a trace, of this version or an earlier one. A file may end anywhere: what is whole is read.
+"""Decoder of trace files, of the current and the previous version. A file may end anywhere: its whole entries are read.
 
-Must never know where entries come from, nor what they are read for.
+This module does not depend on the source or the use of entries.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ from kafkaproto.trace.format import (
 LARGEST_ENTRY_BYTES = 1 << 30
 
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
-"""The fields of an exchange in version 2: how long it was parked is missing, and the counts are narrower."""
+"""The fixed fields of an exchange in version 2: without the time in purgatory, and with 16-bit counts of records fields."""
 
 
 class Trace:
-    """One file: `meta`, then `entries()` once. `torn` tells afterwards what was left at its end.
+    """A trace file: its header `meta`, and `entries()`, which can be iterated once.
 
-    Raises TraceError for what is no trace, and for one of a version that this program does not read.
+    After the iteration, `torn` is a text about an incomplete entry at the end of the file, or empty if there is none. Raises TraceError for a file
+    that is not a trace or has an unsupported version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,18 +61,19 @@ class Trace:
 
     @property
     def run(self) -> str:
-        """Which recording it is of."""
+        """Return the id of the recording that the file belongs to."""
         return str(self.meta.get("run", self.path.stem))
 
     @property
     def read_bytes(self) -> int:
-        """How far `entries` is."""
+        """Return the byte position in the file up to which `entries` has read."""
         return self._at
 
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
-        """Every whole entry. An end in the middle of one is noted in `torn`; what cannot be an entry raises TraceError.
+        """Yield every whole entry. An incomplete entry at the end is described in `torn`. Raises TraceError for invalid bytes.
 
-        begins: a byte behind a whole entry, from which to go on. ends: a byte from which on the file is as if it were not there.
+        begins: byte position after a whole entry, at which to start; 0: after the header. ends: byte position at which to stop, as if the file ended
+        there.
         """
         self._at = max(self._at, begins)
         with self.path.open("rb") as file:
@@ -86,7 +88,7 @@ class Trace:
                 size, kind = LENGTH_AND_KIND.unpack(head)
                 read = self._read.get(kind)
                 if read is None or size > LARGEST_ENTRY_BYTES:
-                    raise TraceError(f"{self.path}: no entry begins at byte {self._at}")
+                    raise TraceError(f"{self.path}: no entry of a trace begins at byte {self._at}")
                 body = file.read(min(size, ends - self._at - len(head)))
                 if len(body) < size:
                     self.torn = self._torn(len(head) + len(body))
@@ -99,24 +101,24 @@ class Trace:
                 yield entry
 
     def _torn(self, left: int) -> str:
-        return f"{self.path}: {left} bytes at byte {self._at} are no whole entry, and are left out"
+        return f"{self.path}: {left} bytes at byte {self._at} are an incomplete entry, which is ignored"
 
     def _read_header(self, file: BinaryIO) -> dict[str, Any]:
         start = file.read(len(MAGIC) + VERSION_AND_LENGTH.size)
         if not start.startswith(MAGIC) or len(start) < len(MAGIC) + VERSION_AND_LENGTH.size:
-            raise TraceError(f"{self.path} is no trace: it does not begin with {MAGIC!r}")
+            raise TraceError(f"{self.path} is not a trace: it does not begin with {MAGIC!r}")
         version, length = VERSION_AND_LENGTH.unpack_from(start, len(MAGIC))
         if version not in READERS:
             readable = " and ".join(map(str, READERS))
             raise TraceError(f"{self.path} is a trace of version {version}, and this program reads versions {readable}")
         self._read = READERS[version]
-        told = file.read(length)
+        text = file.read(length)
         try:
-            if len(told) < length:
-                raise ValueError(f"{length - len(told)} bytes of it are not there")
-            meta = json.loads(told)
+            if len(text) < length:
+                raise ValueError(f"{length - len(text)} of the {length} bytes of the header are missing")
+            meta = json.loads(text)
             if not isinstance(meta, dict):
-                raise ValueError("not an object")
+                raise ValueError("the header is not a JSON object")
         except (ValueError, RecursionError) as error:
             raise TraceError(f"{self.path}: its header cannot be read: {error}") from None
         self._at = len(start) + length
@@ -124,13 +126,13 @@ class Trace:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files of a trace: of a folder in order, or the one file. Raises TraceError where there is none."""
+    """Return the files of a trace: the files of a folder, sorted by name, or the given file. Raises TraceError if there is none."""
     if path.is_file():
         return [path]
-    found = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else []
-    if not found:
-        raise TraceError(f"{path} holds no trace: no file *{SUFFIX} is there")
-    return found
+    files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else []
+    if not files:
+        raise TraceError(f"{path} contains no trace: no file *{SUFFIX} exists")
+    return files
 
 
 @cache
@@ -138,11 +140,11 @@ def _lengths(count: int) -> Struct:
     return Struct(f">{count}I")
 
 
-def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, untold: tuple[int, ...] = ()) -> Exchange:
-    """untold: the last fields, of a version that has them not."""
+def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int, ...] = ()) -> Exchange:
+    """Decode an exchange. layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them."""
     if len(body) < layout.size:
-        raise ValueError(f"{len(body)} bytes are too few")
-    fields: tuple[int, ...] = (*layout.unpack_from(body), *untold)
+        raise ValueError(f"the entry has {len(body)} bytes, too few for its fields")
+    fields: tuple[int, ...] = (*layout.unpack_from(body), *defaults)
     (
         *before,
         flags,
@@ -158,7 +160,7 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, untold: tuple[int, 
     count = request_fields + response_fields
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
-        raise ValueError("its lengths do not add up")
+        raise ValueError(f"the lengths in the entry do not match its {len(body)} bytes")
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange._make(
         (
@@ -180,30 +182,29 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, untold: tuple[int, 
 
 def _state(body: bytes) -> State:
     if len(body) < STATE_FIELDS.size:
-        raise ValueError(f"{len(body)} bytes are too few")
+        raise ValueError(f"the entry has {len(body)} bytes, too few for its fields")
     seq, broker, clock_ms, at_ns, count = STATE_FIELDS.unpack_from(body)
     logs, at = [], STATE_FIELDS.size
     for _ in range(count):
         if at + POSITIONS_FIELDS.size > len(body):
-            raise ValueError("its lengths do not add up")
+            raise ValueError(f"the lengths in the entry do not match its {len(body)} bytes")
         name_bytes, partition, flags, *offsets = POSITIONS_FIELDS.unpack_from(body, at)
         at += POSITIONS_FIELDS.size + name_bytes
         logs.append(Positions(body[at - name_bytes : at].decode(), partition, bool(flags & BEGINS), *offsets))
     if at != len(body):
-        raise ValueError("its lengths do not add up")
+        raise ValueError(f"the lengths in the entry do not match its {len(body)} bytes")
     return State(seq, broker, clock_ms, at_ns, tuple(logs))
 
 
 def _event(body: bytes) -> Event:
     facts = json.loads(body)
     if not isinstance(facts, dict) or not isinstance(facts.get("kind"), str):
-        raise ValueError("it has no kind")
+        raise ValueError("an event must be a JSON object with a string 'kind'")
     return Event(facts.pop("kind"), facts)
 
 
 READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
-    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, untold=(UNKNOWN_WAIT_NS,)), EVENT: _event},
+    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, defaults=(UNKNOWN_WAIT_NS,)), EVENT: _event},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }
-"""Of each version that can be read how each kind of its entries is. Version 2 has no states, and does not tell how long an exchange was
-parked."""
+"""The decoder of each kind of entry, by supported version. Version 2 has no states and no time in purgatory."""

@@ -1,13 +1,13 @@
-"""`kafkaproto trace show`: a trace as people read it, one line for each exchange and event, or JSON lines with both messages decoded.
-States, of which there may be one for each produce, are shown where they are asked for.
+"""Command `kafkaproto trace show`: prints a trace, one line per request or event, or as JSON lines with decoded messages.
 
-Must never know who recorded it.
+States are printed only on request, because there may be one for each produce. This module does not depend on the recorder.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,10 @@ NS_PER_MS = 1_000_000
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0; 1 for a trace that ends in the middle of an entry. Raises TraceError and OSError, after what could be read."""
+    """Run `kafkaproto trace show`. Returns the exit status: 0, or 1 if a trace ends in the middle of an entry.
+
+    Raises TraceError and OSError, after printing the entries before the fault.
+    """
     status = 0
     for path in files_of(options.path):
         trace = Trace(path)
@@ -45,42 +48,44 @@ def _lines(trace: Trace, options: argparse.Namespace) -> Iterator[str]:
             if api is None and client is None:
                 yield _event_json(entry) if as_json else _event_line(entry, began_ns)
             continue
-        seen = Seen(entry)
-        if (api is None or seen.api == api) and (client is None or seen.client == client):
-            yield json.dumps(seen.as_json()) if as_json else seen.line(began_ns)
+        exchange = Seen(entry)
+        if (api is None or exchange.api == api) and (client is None or exchange.client == client):
+            yield json.dumps(exchange.as_json()) if as_json else exchange.line(began_ns)
 
 
 class Seen(Decoded):
-    """An exchange as it is shown."""
+    """An exchange that can be printed as a line of text or as JSON."""
 
     def line(self, began_ns: int) -> str:
-        one, header = self.entry, self.header
+        entry, header = self.entry, self.header
         version = "" if header is None else f" v{header.api_version} #{header.correlation_id}"
-        took_ms = (one.ready_ns - one.received_ns) / NS_PER_MS
-        answer = f"{one.response_bytes} B out" if one.answered else "no answer"
-        parts = [f"{self.api}{version}, {one.request_bytes} B in, {answer}, {took_ms:.3f} ms"]
-        if one.throttle_ms:
-            parts.append(f"{'held back' if one.held else 'throttled'} {one.throttle_ms} ms")
-        if one.closes:
+        took_ms = (entry.ready_ns - entry.received_ns) / NS_PER_MS
+        response = f"{entry.response_bytes} B out" if entry.answered else "no response"
+        parts = [f"{self.api}{version}, {entry.request_bytes} B in, {response}, {took_ms:.3f} ms"]
+        if entry.throttle_ms:
+            parts.append(f"{'held back' if entry.held else 'throttled'} {entry.throttle_ms} ms")
+        if entry.closes:
             parts.append("closes")
         errors = sorted(set(self.errors()))
         parts += [ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code) for code in errors]
         if self.trouble:
             parts.append(f"cannot be read: {self.trouble}")
-        return f"{_at(one.received_ns, began_ns)} broker {one.broker} connection {one.connection} {self.client}: {', '.join(parts)}"
+        return f"{_at(entry.received_ns, began_ns)} broker {entry.broker} connection {entry.connection} {self.client}: {', '.join(parts)}"
 
     def as_json(self) -> dict[str, Any]:
-        told = self.entry._asdict()
+        fields = self.entry._asdict()
         for name in ("request", "response"):
-            told.pop(name)
+            fields.pop(name)
         header = self.header
         if header is not None:
-            told |= {"api": self.api, "version": header.api_version, "client_id": header.client_id}
-            told["correlation_id"] = header.correlation_id
-            asked, answered = header.api_version, self.response_version
-            for name, message, version in (("request", self.request, asked), ("response", self.response, answered)):
-                told[name] = None if message is None else message.to_json(version)
-        return told | ({"trouble": self.trouble} if self.trouble else {})
+            fields |= {"api": self.api, "version": header.api_version, "client_id": header.client_id}
+            fields["correlation_id"] = header.correlation_id
+            versions = header.api_version, self.response_version
+            for name, message, version in zip(
+                ("request", "response"), (self.request, self.response), versions, strict=True
+            ):
+                fields[name] = None if message is None else message.to_json(version)
+        return fields | ({"trouble": self.trouble} if self.trouble else {})
 
 
 def _at(at_ns: int, began_ns: int) -> str:
@@ -88,22 +93,29 @@ def _at(at_ns: int, began_ns: int) -> str:
 
 
 def _state_lines(entry: State, began_ns: int) -> Iterator[str]:
-    for one in entry.logs:
-        where = f"{_at(entry.at_ns, began_ns)} broker {entry.broker}: {one.topic}-{one.partition}"
-        yield f"{where}: high watermark {one.high_watermark}, stable {one.last_stable_offset}, log {one.log_start} to {one.log_end}"
+    for log in entry.logs:
+        where = f"{_at(entry.at_ns, began_ns)} broker {entry.broker}: {log.topic}-{log.partition}"
+        yield f"{where}: high watermark {log.high_watermark}, stable {log.last_stable_offset}, log {log.log_start} to {log.log_end}"
 
 
 def _state_json(entry: State) -> Iterator[str]:
-    told = entry._asdict()
-    told.pop("logs")
-    for one in entry.logs:
-        yield json.dumps({"state": one.topic, **told, **one._asdict()})
+    fields = entry._asdict()
+    fields.pop("logs")
+    for log in entry.logs:
+        yield json.dumps({"state": log.topic, **fields, **log._asdict()})
 
 
 def _event_line(entry: Event, began_ns: int) -> str:
     facts = {k: v for k, v in entry.facts.items() if k not in ("seq", "clock_ms", "at_ns", "broker")}
-    told = ", ".join(f"{name} {value}" for name, value in facts.items())
-    return f"{_at(int(entry.facts.get('at_ns', began_ns)), began_ns)} broker {entry.facts.get('broker')}: {entry.kind}: {told}"
+    text = " ".join(f"{'reason' if name == 'why' else name}={_value(value)}" for name, value in facts.items())
+    return f"{_at(int(entry.facts.get('at_ns', began_ns)), began_ns)} broker {entry.facts.get('broker')}: {entry.kind}: {text}"
+
+
+def _value(value: Any) -> str:
+    """Return a value as JSON. A string that contains only word characters and `.:<>-` is returned without quotes."""
+    if isinstance(value, str) and re.fullmatch(r"[\w.:<>-]+", value):
+        return value
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _event_json(entry: Event) -> str:

@@ -1,1 +1,1 @@
-"""Captures of the network as traces: packets to connections to exchanges, with Spark or without it. The tables are those of `pipeline/trace`."""
+"""Packet captures as traces: makes the same tables as `pipeline/trace` from packets, with Spark or without it."""

@@ -1,8 +1,8 @@
-"""Frames of both directions of a connection as exchanges of a trace: requests and answers paired by their order.
+"""Pairing of the requests and responses of a connection to exchanges of a trace.
 
-Where nothing is missing since two were known to belong together, the next answer is that of the oldest request that awaits one, whatever
-correlation id it has. Else the id says whose it is, and what is passed over has lost its other half. Must never know packets, nor what
-becomes of exchanges.
+If nothing is missing since a request and a response were paired, the next response belongs to the oldest pending request, whatever its
+correlation id. Otherwise the correlation id decides, and older unpaired frames have lost their counterpart. This module does not know packets, nor
+what becomes of exchanges.
 """
 
 from __future__ import annotations
@@ -27,19 +27,23 @@ from kafkaproto.pipeline.capture.stream import Stamp
 from kafkaproto.trace.format import Entry, Event, Exchange
 from kafkaproto.trace.frames import Cut, cut_request, cut_response, is_silent
 
-MOST_WAITING_ANSWERS = 256
-MOST_WAITING_BYTES = 16 * 1024 * 1024
+MAX_UNPAIRED_RESPONSES = 256
+MAX_UNPAIRED_BYTES = 16 * 1024 * 1024
 SEQ_PER_PACKET = 1 << 20
 UNKNOWN_BROKER = -1
-NO_ANSWER = "its answer is not in the capture"
+NO_RESPONSE = "the response is not in the capture"
 
 _START = Struct(">hhi")
 _CORRELATION_ID = Struct(">i")
 
 
-class Asked(NamedTuple):
-    """A request that waits for its answer. header: None for a token of SASL, which has none. stretch: between which two holes among
-    the requests it stands, counted from 0. doubtful: it may be one that awaits no answer."""
+class PendingRequest(NamedTuple):
+    """A request that waits for its response.
+
+    seq: sequence number of its exchange. header: None for a SASL token, which has no header. cut: what the trace stores of the request. frame: the
+    request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks are unknown; with
+    acks=0 it gets no response.
+    """
 
     seq: int
     header: RequestHeader | None
@@ -50,38 +54,38 @@ class Asked(NamedTuple):
 
 
 class Conversation:
-    """The exchanges and events of one connection. connection: its number."""
+    """Pairs the requests and responses of one connection, and makes its exchanges and events. connection: number of the connection."""
 
     def __init__(self, connection: int) -> None:
         self._connection = connection
-        self._asked: deque[Asked] = deque()
-        self._early: deque[Frame] = deque()
-        """Answers that were captured before their requests, or whose requests were not."""
-        self._early_bytes = 0
+        self._pending: deque[PendingRequest] = deque()
+        self._unpaired_responses: deque[Frame] = deque()
+        """Responses that were captured before their requests, or whose requests are missing."""
+        self._unpaired_bytes = 0
         self._at_packet = 0
         self._in_packet = 0
         self._last_id: int | None = None
         self._client_id: str | None = None
         self._tokens = False
-        """A SaslHandshake of version 0 was answered: tokens without headers follow it (KIP-43)."""
+        """True after the response to a SaslHandshake of version 0, which is followed by tokens without headers (KIP-43)."""
         self._stretch = 0
-        self._sure_of: int | None = None
-        """The stretch of requests whose answers come one by one from here on; None: nobody knows which answer is the next."""
+        self._ordered_stretch: int | None = None
+        """The `stretch` of the requests whose responses are known to arrive in order. None: the next response may belong to any request."""
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
 
-    def begins_whole(self) -> None:
-        """The first request, and the first answer, are those of the connection."""
-        self._sure_of = self._stretch
+    def starts_complete(self) -> None:
+        """Record that the capture contains the connection from its first request and response on."""
+        self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:
-        """Frames of one direction may be missing here."""
+        """Record that frames of one direction may be missing at this point. of_requests: True for requests, False for responses."""
         if of_requests:
             self._stretch += 1
         else:
-            self._sure_of = None
+            self._ordered_stretch = None
 
-    # ---- what is looked for --------------------------------------------------------------------------------------------------
+    # ---- search for frames ---------------------------------------------------------------------------------------------------
 
     def _request_begins(self, data: bytes) -> bool:
         return request_begins(data, 0, self._last_id, self._client_id)
@@ -90,20 +94,22 @@ class Conversation:
         return find_request(data, self._last_id, self._client_id)
 
     def _response_begins(self, data: bytes) -> bool:
-        return response_begins(data, {one.header.correlation_id for one in self._asked if one.header is not None})
+        return response_begins(
+            data, {pending.header.correlation_id for pending in self._pending if pending.header is not None}
+        )
 
     def _find_response(self, data: bytearray) -> int | None:
-        headers = [one.header for one in self._asked if one.header is not None]
+        headers = [pending.header for pending in self._pending if pending.header is not None]
         return find_response(data, {h.correlation_id: (h.api_key, h.api_version) for h in headers})
 
-    # ---- what comes ----------------------------------------------------------------------------------------------------------
+    # ---- input ---------------------------------------------------------------------------------------------------------------
 
     def event(self, kind: str, stamp: Stamp, **facts: Any) -> Event:
-        told = {"seq": self._seq(stamp), "clock_ms": 0, "at_ns": stamp.ts_ns, "broker": UNKNOWN_BROKER}
-        return Event(kind, {**told, "connection": self._connection, **facts})
+        common = {"seq": self._seq(stamp), "clock_ms": 0, "at_ns": stamp.ts_ns, "broker": UNKNOWN_BROKER}
+        return Event(kind, {**common, "connection": self._connection, **facts})
 
     def _seq(self, stamp: Stamp) -> int:
-        """Counted by packets, so that connections that know nothing of each other count as one."""
+        """Return a sequence number that derives from the packet number, so that all connections of a capture share one sequence."""
         if stamp.number > self._at_packet:
             self._at_packet, self._in_packet = stamp.number, 0
         self._in_packet += 1
@@ -111,10 +117,10 @@ class Conversation:
 
     def request(self, frame: Frame) -> Iterator[Entry]:
         try:
-            header, cut = _readable(frame)
+            header, cut = _decodable_part(frame)
         except ProtocolError as error:
             if self._tokens:
-                self._asked.append(Asked(0, None, Cut(b"", (), None), frame, self._stretch))
+                self._pending.append(PendingRequest(0, None, Cut(b"", (), None), frame, self._stretch))
             else:
                 self.missed(of_requests=True)
                 yield self.event("unreadable", frame.last, why=frame.trouble or str(error), bytes=frame.length)
@@ -122,102 +128,107 @@ class Conversation:
         self._tokens = False
         self._last_id, self._client_id = header.correlation_id, header.client_id
         doubtful = header.api_key == ApiKey.PRODUCE and cut.message is None
-        asked = Asked(self._seq(frame.last), header, cut, frame, self._stretch, doubtful)
+        request = PendingRequest(self._seq(frame.last), header, cut, frame, self._stretch, doubtful)
         if is_silent(header, cut):
-            yield from self._unanswered(asked, "", frame.last)
+            yield from self._unanswered(request, "", frame.last)
             return
-        self._asked.append(asked)
+        self._pending.append(request)
         yield from self._pair_by_id()
 
     def response(self, frame: Frame) -> Iterator[Entry]:
-        self._early.append(frame)
-        self._early_bytes += len(frame.data)
-        if self._asked and self._is_next(self._asked[0]):
-            yield from self._pair(0, len(self._early) - 1)
+        self._unpaired_responses.append(frame)
+        self._unpaired_bytes += len(frame.data)
+        if self._pending and self._is_next(self._pending[0]):
+            yield from self._pair(0, len(self._unpaired_responses) - 1)
         else:
             yield from self._pair_by_id()
-        while len(self._early) > MOST_WAITING_ANSWERS or self._early_bytes > MOST_WAITING_BYTES:
-            yield self._unpaired(self._next_answer())
+        while len(self._unpaired_responses) > MAX_UNPAIRED_RESPONSES or self._unpaired_bytes > MAX_UNPAIRED_BYTES:
+            yield self._unpaired_event(self._next_response())
 
-    def _is_next(self, oldest: Asked) -> bool:
-        """Whether the answer that comes now must be its. An answer that was captured before its request is known by its id alone."""
-        return oldest.header is None or (oldest.stretch == self._sure_of and not oldest.doubtful)
+    def _is_next(self, oldest: PendingRequest) -> bool:
+        """Return True if the next response must belong to the oldest request.
+
+        If a response was captured before its request, only the correlation id can pair them.
+        """
+        return oldest.header is None or (oldest.stretch == self._ordered_stretch and not oldest.doubtful)
 
     def _pair_by_id(self) -> Iterator[Entry]:
-        ids = [None if one.header is None else one.header.correlation_id for one in self._asked]
-        for answers, frame in enumerate(self._early):
+        ids = [None if pending.header is None else pending.header.correlation_id for pending in self._pending]
+        for response_index, frame in enumerate(self._unpaired_responses):
             correlation_id = _correlation_id(frame)
             if correlation_id is not None and correlation_id in ids:
-                requests = ids.index(correlation_id)
-                self._sure_of = self._asked[requests].stretch
-                yield from self._pair(requests, answers)
+                request_index = ids.index(correlation_id)
+                self._ordered_stretch = self._pending[request_index].stretch
+                yield from self._pair(request_index, response_index)
                 return
 
-    def _pair(self, requests: int, answers: int) -> Iterator[Entry]:
-        """A request and an answer belong together: so many of each that are older have lost their other half."""
-        for _ in range(answers):
-            yield self._unpaired(self._next_answer())
-        frame = self._next_answer()
-        for _ in range(requests):
-            yield from self._unanswered(self._asked.popleft(), NO_ANSWER, frame.last)
-        asked = self._asked.popleft()
-        if asked.header is not None:
-            self._tokens |= asked.header.api_key == ApiKey.SASL_HANDSHAKE and asked.header.api_version == 0
-            yield from self._answered(asked, frame)
+    def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
+        """Pair a request and a response by their indexes in the two queues. Frames before these two have lost their counterparts."""
+        for _ in range(response_index):
+            yield self._unpaired_event(self._next_response())
+        frame = self._next_response()
+        for _ in range(request_index):
+            yield from self._unanswered(self._pending.popleft(), NO_RESPONSE, frame.last)
+        request = self._pending.popleft()
+        if request.header is not None:
+            self._tokens |= request.header.api_key == ApiKey.SASL_HANDSHAKE and request.header.api_version == 0
+            yield from self._paired(request, frame)
 
     def end(self, stamp: Stamp) -> Iterator[Entry]:
-        """Nothing more comes."""
-        while self._asked:
-            yield from self._unanswered(self._asked.popleft(), NO_ANSWER, stamp)
-        while self._early:
-            yield self._unpaired(self._next_answer())
+        """Yield the entries of all frames that are still unpaired at the end of the connection."""
+        while self._pending:
+            yield from self._unanswered(self._pending.popleft(), NO_RESPONSE, stamp)
+        while self._unpaired_responses:
+            yield self._unpaired_event(self._next_response())
 
-    def _next_answer(self) -> Frame:
-        frame = self._early.popleft()
-        self._early_bytes -= len(frame.data)
+    def _next_response(self) -> Frame:
+        frame = self._unpaired_responses.popleft()
+        self._unpaired_bytes -= len(frame.data)
         return frame
 
-    def _unpaired(self, frame: Frame) -> Event:
+    def _unpaired_event(self, frame: Frame) -> Event:
         return self.event(
-            "unreadable", frame.last, why="an answer whose request is not in the capture", bytes=frame.length
+            "unreadable", frame.last, why="a response whose request is not in the capture", bytes=frame.length
         )
 
-    # ---- what is told --------------------------------------------------------------------------------------------------------
+    # ---- output --------------------------------------------------------------------------------------------------------------
 
-    def _answered(self, asked: Asked, frame: Frame) -> Iterator[Entry]:
-        header = asked.header
+    def _paired(self, request: PendingRequest, frame: Frame) -> Iterator[Entry]:
+        header = request.header
         assert header is not None
         data = frame.data[: _CORRELATION_ID.size] if frame.trouble else frame.data
         cut = cut_response(header.api_key, header.api_version, data)
-        trouble = asked.frame.trouble or frame.trouble
-        yield from self._exchange(asked, trouble, frame.last, frame, cut)
+        trouble = request.frame.trouble or frame.trouble
+        yield from self._exchange(request, trouble, frame.last, frame, cut)
 
-    def _unanswered(self, asked: Asked, trouble: str, stamp: Stamp) -> Iterator[Entry]:
-        if asked.header is not None:
-            yield from self._exchange(asked, asked.frame.trouble or trouble, stamp, None, Cut(b"", (), None))
+    def _unanswered(self, request: PendingRequest, trouble: str, stamp: Stamp) -> Iterator[Entry]:
+        if request.header is not None:
+            yield from self._exchange(request, request.frame.trouble or trouble, stamp, None, Cut(b"", (), None))
 
-    def _exchange(self, asked: Asked, trouble: str, stamp: Stamp, answer: Frame | None, cut: Cut) -> Iterator[Entry]:
+    def _exchange(
+        self, request: PendingRequest, trouble: str, stamp: Stamp, response: Frame | None, cut: Cut
+    ) -> Iterator[Entry]:
         if trouble:
-            yield self.event("trouble", stamp, of=asked.seq, why=trouble)
-        received_ns = asked.frame.last.ts_ns
+            yield self.event("trouble", stamp, of=request.seq, why=trouble)
+        received_ns = request.frame.last.ts_ns
         yield Exchange(
-            seq=asked.seq,
+            seq=request.seq,
             broker=UNKNOWN_BROKER,
             connection=self._connection,
             clock_ms=0,
             received_ns=received_ns,
             handled_ns=0,
-            ready_ns=received_ns if answer is None else answer.first_ns,
-            sent_ns=0 if answer is None else answer.last.ts_ns,
+            ready_ns=received_ns if response is None else response.first_ns,
+            sent_ns=0 if response is None else response.last.ts_ns,
             throttle_ms=0,
-            answered=answer is not None,
+            answered=response is not None,
             held=False,
             closes=False,
-            request_bytes=asked.frame.length,
-            response_bytes=0 if answer is None else answer.length,
-            request=asked.cut.frame,
+            request_bytes=request.frame.length,
+            response_bytes=0 if response is None else response.length,
+            request=request.cut.frame,
             response=cut.frame,
-            request_records=asked.cut.records,
+            request_records=request.cut.records,
             response_records=cut.records,
         )
 
@@ -226,8 +237,11 @@ def _correlation_id(frame: Frame) -> int | None:
     return _CORRELATION_ID.unpack_from(frame.data)[0] if len(frame.data) >= _CORRELATION_ID.size else None
 
 
-def _readable(frame: Frame) -> tuple[RequestHeader, Cut]:
-    """The request, or of one with trouble its header alone, without a client-id if that is not there. Raises ProtocolError."""
+def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
+    """Return the header of a request, and what the trace stores of it. Raises ProtocolError if the header cannot be decoded.
+
+    A damaged frame is reduced to its header. If the client id is damaged too, the header has none.
+    """
     if not frame.trouble:
         return cut_request(frame.data)
     try:

@@ -1,6 +1,6 @@
-"""Capture files as packets: pcap in both byte orders with micro- and nanoseconds, and pcapng, in one pass, a packet at a time.
+"""Reader of capture files: pcap in both byte orders with micro- and nanoseconds, and pcapng, in one pass, one packet at a time.
 
-A file that is none, or of a version that is not known, is refused by name and place. Must never know what is in a packet.
+A file of another format or version raises an error with its name and position. This module does not know what is in a packet.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import BinaryIO, NamedTuple
 from kafkaproto.trace.format import TraceError
 
 NAMED = re.compile(r"\.(pcap|pcapng|cap)\d*$")
-"""tcpdump numbers files at their ends."""
+"""File names of captures. tcpdump appends a number to the files that it rotates."""
 LARGEST_BLOCK_BYTES = 256 * 1024 * 1024
-"""No packet is as long: who says so has lost its way."""
+"""Largest plausible size of a pcapng block or a packet; a larger one shows that the file is damaged."""
 
 _PCAP_MAGICS = {
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -24,23 +24,27 @@ _PCAP_MAGICS = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
-"""First four bytes to byte order and how many nanoseconds a fraction counts."""
+"""Maps the first four bytes of a pcap file to (byte order, nanoseconds per unit of the fraction of a timestamp)."""
 _SECTION = b"\x0a\x0d\x0d\x0a"
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x42\x5a\x68", b"\x04\x22\x4d\x18")
 _BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 1, 2, 3, 6
 _TIME_RESOLUTION, _TIME_OFFSET = 9, 14
 _LINK_MASK = 0xFFFF
-"""Above it the word has something about checksums."""
+"""Mask for the link type; the upper bits contain checksum information."""
 NS_PER_S = 1_000_000_000
 
 
 class CaptureError(TraceError):
-    """A file that is no capture, or not one that can be read from here on: the message names the file and the place."""
+    """Raised for a file that is no capture or cannot be read beyond a position. The message names the file and the position."""
 
 
 class Packet(NamedTuple):
-    """number: in the file, from 1. ts_ns: since the epoch. link: its LINKTYPE. data: what was captured of it; length: what it had."""
+    """A packet of a capture.
+
+    number: position in the file, from 1. ts_ns: time since the epoch. link: LINKTYPE. data: the captured part of the packet. length: size in bytes
+    of the whole packet.
+    """
 
     number: int
     ts_ns: int
@@ -50,7 +54,10 @@ class Packet(NamedTuple):
 
 
 class _Interface(NamedTuple):
-    """unit: fractions in a second. offset_s: what is added to times."""
+    """An interface of a pcapng file.
+
+    link: LINKTYPE. snap_bytes: largest captured part of a packet. unit: timestamp units per second. offset_s: seconds to add to each timestamp.
+    """
 
     link: int
     snap_bytes: int
@@ -59,9 +66,9 @@ class _Interface(NamedTuple):
 
 
 class Capture:
-    """One file, read from its beginning. `torn` tells afterwards what was left at its end; `read_bytes` how far it is.
+    """A capture file, read from its start. Raises CaptureError if the file is no capture.
 
-    Raises CaptureError for a file that is none.
+    After reading, `torn` is a text about an incomplete packet at the end, or empty if there is none. `read_bytes` is the current byte position.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,12 +82,16 @@ class Capture:
         elif start == _SECTION:
             self._read = self._pcapng
         else:
-            packed = any(start.startswith(magic) for magic in _COMPRESSED)
-            why = "it is compressed: unpack it first" if packed else f"it begins with {start.hex(' ') or 'nothing'}"
-            raise CaptureError(f"{path} is no capture file: {why}")
+            is_compressed = any(start.startswith(magic) for magic in _COMPRESSED)
+            why = (
+                "it is compressed: unpack it first"
+                if is_compressed
+                else f"it starts with the bytes {start.hex(' ') or '(none)'}"
+            )
+            raise CaptureError(f"{path} is not a capture file: {why}")
 
     def packets(self) -> Iterator[Packet]:
-        """Every whole packet. An end in the middle of one is noted in `torn`; what cannot be one raises CaptureError."""
+        """Yield every whole packet. An incomplete one at the end is described in `torn`; a damaged file raises CaptureError."""
         with self.path.open("rb", buffering=1 << 20) as file:
             for number, (ts_ns, link, data, length) in enumerate(self._read(file), 1):
                 self.read_bytes = file.tell()
@@ -90,13 +101,13 @@ class Capture:
 
     def _pcap(self, file: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
         order, ns = _PCAP_MAGICS[file.read(4)]
-        told = file.read(20)
-        if len(told) < 20:
-            self._ends_at(file, len(told))
+        header = file.read(20)
+        if len(header) < 20:
+            self._ends_at(file, len(header))
             return
-        major, minor, _, _, _, network = struct.unpack(order + "HHiIII", told)
+        major, minor, _, _, _, network = struct.unpack(order + "HHiIII", header)
         if major != 2:
-            raise CaptureError(f"{self.path} is a pcap file of version {major}.{minor}, and only 2 is known")
+            raise CaptureError(f"{self.path} is a pcap file of version {major}.{minor}; only version 2 is supported")
         head = struct.Struct(order + "IIII")
         while start := file.read(head.size):
             if len(start) < head.size:
@@ -104,7 +115,7 @@ class Capture:
                 return
             seconds, fraction, captured, length = head.unpack(start)
             if captured > LARGEST_BLOCK_BYTES:
-                raise self._error(file, len(start), f"a packet of {captured} bytes is announced")
+                raise self._error(file, len(start), f"a packet has an invalid length of {captured} bytes")
             data = file.read(captured)
             if len(data) < captured:
                 self._ends_at(file, len(start) + len(data))
@@ -128,7 +139,7 @@ class Capture:
                 return
             kind, size = struct.unpack_from(order + "II", start)
             if size < len(start) + 4 or size % 4 or size > LARGEST_BLOCK_BYTES:
-                raise self._error(file, len(start), f"a block of {size} bytes is announced")
+                raise self._error(file, len(start), f"a block has an invalid length of {size} bytes")
             body = file.read(size - len(start))
             if len(body) < size - len(start):
                 self._ends_at(file, len(start) + len(body))
@@ -139,30 +150,30 @@ class Capture:
                 elif kind == _INTERFACE:
                     interfaces.append(_interface(body[:-4], order))
                 elif kind in (_PACKET, _OLD_PACKET, _SIMPLE_PACKET):
-                    found = _packet(kind, body[:-4], order, interfaces, last_ns)
-                    last_ns = found[0]
-                    yield found
+                    packet = _packet(kind, body[:-4], order, interfaces, last_ns)
+                    last_ns = packet[0]
+                    yield packet
             except CaptureError:
                 raise
             except (struct.error, IndexError, ValueError) as error:
-                raise self._error(file, size, f"a block of type {kind} cannot be read: {error}") from None
+                raise self._error(file, size, f"a block of type {kind} cannot be decoded: {error}") from None
 
     def _byte_order(self, file: BinaryIO, start: bytes) -> str:
         order = _BYTE_ORDERS.get(start[8:12])
         if order is None:
-            raise self._error(file, len(start), "a section without a byte order begins")
+            raise self._error(file, len(start), "the header of a section has no valid byte-order mark")
         return order
 
     def _section(self, file: BinaryIO, size: int, body: bytes, order: str) -> None:
         major, minor = struct.unpack_from(order + "HH", body)
         if major != 1:
-            raise self._error(file, size, f"a section of pcapng version {major}.{minor} begins, and only 1 is known")
+            raise self._error(file, size, f"a section has pcapng version {major}.{minor}; only version 1 is supported")
 
     def _ends_at(self, file: BinaryIO, left: int) -> None:
-        self.torn = f"{self.path}: {left} bytes at byte {file.tell() - left} are no whole packet, and are left out"
+        self.torn = f"{self.path}: {left} bytes at byte {file.tell() - left} are no whole packet and are left out"
 
     def _error(self, file: BinaryIO, back: int, why: str) -> CaptureError:
-        return CaptureError(f"{self.path}: at byte {file.tell() - back}: {why}; what comes before it is used")
+        return CaptureError(f"{self.path}: at byte {file.tell() - back}: {why}; everything before it is used")
 
 
 def _interface(body: bytes, order: str) -> _Interface:
@@ -189,18 +200,21 @@ def _options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
 def _packet(
     kind: int, body: bytes, order: str, interfaces: list[_Interface], last_ns: int
 ) -> tuple[int, int, bytes, int]:
-    """A simple packet has no time: it gets that of the one before."""
+    """Return (ts_ns, link, data, length) of a packet block, with the fields of `Packet`.
+
+    kind: type of the block. order: byte order for `struct`. last_ns: time of the packet before, which a simple packet gets because it has none.
+    """
     if kind == _SIMPLE_PACKET:
         (length,) = struct.unpack_from(order + "I", body)
-        of = interfaces[0]
-        captured = min(length, of.snap_bytes or length, len(body) - 4)
-        return last_ns, of.link, body[4 : 4 + captured], length
+        interface = interfaces[0]
+        captured = min(length, interface.snap_bytes or length, len(body) - 4)
+        return last_ns, interface.link, body[4 : 4 + captured], length
     layout = "IIIII" if kind == _PACKET else "HHIIII"
     first, *rest = struct.unpack_from(order + layout, body)
     high, low, captured, length = rest[-4:]
     if captured > len(body) - 20:
-        raise ValueError(f"{captured} bytes in a block of {len(body)}")
-    of = interfaces[first]
+        raise ValueError(f"a packet of {captured} bytes does not fit in its block of {len(body)} bytes")
+    interface = interfaces[first]
     ticks = high << 32 | low
-    ts_ns = of.offset_s * NS_PER_S + ticks * NS_PER_S // of.unit
-    return ts_ns, of.link, body[20 : 20 + captured], length
+    ts_ns = interface.offset_s * NS_PER_S + ticks * NS_PER_S // interface.unit
+    return ts_ns, interface.link, body[20 : 20 + captured], length

@@ -1,6 +1,6 @@
-"""From the bytes of one direction to frames, by the length in front of each; after a hole, or in mid-stream, the next one is looked for.
+"""Frames in the bytes of one direction, found by their length prefixes; after a hole, or in mid-stream, the next frame is searched for.
 
-Must never know which request an answer belongs to: who looks for a beginning is given a `Finder`.
+This module does not know which request a response belongs to: a `Finder` contains what it needs to recognise frames.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kafkaproto.header import RequestHeader, decode_request_header, decode_respo
 from kafkaproto.pipeline.capture.stream import Hole, Piece, Stamp
 
 LARGEST_FRAME_BYTES = 100 * 1024 * 1024
-"""socket.request.max.bytes of Kafka."""
+"""Default of Kafka's `socket.request.max.bytes`."""
 SEARCHED_BYTES = 256 * 1024
-LONGEST_CLIENT_ID = 1024
+MAX_CLIENT_ID_BYTES = 1024
 NEWER_VERSIONS = 16
-"""So many versions above the known ones may a plausible header ask for."""
-LARGEST_STEP = 1 << 20
-"""Correlation ids are counted by a client over all its connections: so far may one be ahead of the last."""
+"""Number of versions above the known ones that a plausible header may have."""
+MAX_CORRELATION_ID_STEP = 1 << 20
+"""Largest difference between successive correlation ids: a client numbers the requests of all its connections in one sequence."""
 
 _REQUEST_START = Struct(">ihhih")
 _RESPONSE_START = Struct(">ii")
@@ -31,8 +31,11 @@ _LOOKS_LIKE_A_REQUEST = re.compile(rb"(?s)(?=[\x00-\x06]...\x00[\x00-\x7f]\x00[\
 
 
 class Frame(NamedTuple):
-    """data: without its length; of one with `trouble` only its beginning. length: as announced. first_ns, last: when it began and was
-    there."""
+    """A captured frame, possibly incomplete.
+
+    data: without the length prefix; only the part before a hole (missing bytes) if `trouble` is set. length: the value of the length prefix.
+    first_ns: time of its first byte. last: number and time of the packet with its last byte. trouble: why the frame is incomplete, or empty.
+    """
 
     data: bytes
     length: int
@@ -42,31 +45,37 @@ class Frame(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What was taken for a frame is none: from here on nobody knows where frames begin, until one is found again."""
+    """A position after which frame boundaries are unknown, because a length prefix is implausible. why: the reason, with that length."""
 
     why: str
     stamp: Stamp
 
 
 class Finder(NamedTuple):
-    """at_start: whether a frame begins with these bytes, by its looks: for the beginning of a segment. anywhere: the first place where one
-    begins that can be read to its end."""
+    """Functions that recognise frames.
+
+    at_start: returns True if a segment looks like the start of a frame. anywhere: returns the byte position of the first frame that can be decoded
+    completely, or None.
+    """
 
     at_start: Callable[[bytes], bool]
     anywhere: Callable[[bytearray], int | None]
 
 
 class Cutter:
-    """The frames of one direction. in_step: the first byte that comes is that of a frame."""
+    """Splits the bytes of one direction into frames. in_step: True if the first byte is the start of a frame.
+
+    finder: recognises the next frame after missing bytes, or if the capture starts in mid-stream.
+    """
 
     def __init__(self, finder: Finder, in_step: bool) -> None:
         self._finder = finder
         self.in_step = in_step
-        """Whether it is known where the next frame begins, so that none is passed over."""
+        """True while the boundaries of frames are known, so that no frame is missed."""
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0
-        """So many bytes of a frame with a hole are still to come."""
+        """Number of remaining bytes to skip of a frame that has a hole."""
         self._announced = 0
         self._why = ""
 
@@ -76,9 +85,9 @@ class Cutter:
             return
         data = piece.data
         if self._skip:
-            passed = min(self._skip, len(data))
-            yield from self._skipped(passed, piece.stamp)
-            data = data[passed:]
+            skipped = min(self._skip, len(data))
+            yield from self._skipped(skipped, piece.stamp)
+            data = data[skipped:]
         if not data:
             return
         if not self.in_step:
@@ -97,7 +106,7 @@ class Cutter:
             if length > LARGEST_FRAME_BYTES:
                 self.in_step = False
                 view.clear()
-                yield Lost(f"a frame of {length} bytes is announced", stamp)
+                yield Lost(f"a frame has a length of {length} bytes", stamp)
                 return
             end = at + LENGTH_BYTES + length
             if end > len(view):
@@ -110,35 +119,35 @@ class Cutter:
     def _hole(self, hole: Hole) -> Iterator[Frame]:
         left = hole.length
         if self._skip and left >= 0:
-            passed = min(self._skip, left)
-            yield from self._skipped(passed, hole.stamp)
-            left -= passed
+            skipped = min(self._skip, left)
+            yield from self._skipped(skipped, hole.stamp)
+            left -= skipped
         elif len(self._bytes) >= LENGTH_BYTES and self.in_step:
             self._announced = int.from_bytes(self._bytes[:LENGTH_BYTES], "big")
             self._skip = LENGTH_BYTES + self._announced - len(self._bytes)
             self._why = hole.why
-            passed = self._skip if left < 0 else min(self._skip, left)
-            yield from self._skipped(passed, hole.stamp)
-            left = left if left < 0 else left - passed
+            skipped = self._skip if left < 0 else min(self._skip, left)
+            yield from self._skipped(skipped, hole.stamp)
+            left = left if left < 0 else left - skipped
         if left:
             self._skip = 0
             self._bytes.clear()
             self.in_step = False
 
-    def _skipped(self, passed: int, stamp: Stamp) -> Iterator[Frame]:
-        """`passed` bytes of a frame that has a hole are behind us; at its end its beginning comes out."""
-        self._skip -= passed
+    def _skipped(self, skipped: int, stamp: Stamp) -> Iterator[Frame]:
+        """Skip `skipped` bytes of a frame with a hole. If that is the end of the frame, yield the part before the hole."""
+        self._skip -= skipped
         if not self._skip:
             yield self._damaged(stamp)
 
     def _damaged(self, stamp: Stamp) -> Frame:
         head = bytes(self._bytes[LENGTH_BYTES:])
         self._bytes.clear()
-        why = f"{len(head)} of its {self._announced} bytes can be read: {self._why}"
+        why = f"{len(head)} of {self._announced} bytes can be decoded: {self._why}"
         return Frame(head, self._announced, self._first_ns, stamp, why)
 
     def end(self, stamp: Stamp, why: str) -> Iterator[Frame]:
-        """Nothing more comes: what began, as far as it got."""
+        """Yield the incomplete last frame, if there is one, at the end of the connection. why: the reason why the connection ends."""
         if self.in_step and len(self._bytes) > LENGTH_BYTES:
             if not self._skip:
                 self._announced, self._why = int.from_bytes(self._bytes[:LENGTH_BYTES], "big"), why
@@ -146,7 +155,7 @@ class Cutter:
         self._bytes.clear()
 
     def _find(self, data: bytes) -> bytes:
-        """What is known to begin with a frame, of the new bytes or of all that were looked through; else nothing."""
+        """Return the bytes from the first recognised frame on, or nothing if there is none. Earlier bytes without a frame are searched, too."""
         searched = self._bytes
         if self._finder.at_start(data):
             searched.clear()
@@ -157,19 +166,19 @@ class Cutter:
         if at is None:
             del searched[:-SEARCHED_BYTES]
             return b""
-        found = bytes(searched[at:])
+        frame_onwards = bytes(searched[at:])
         searched.clear()
         self.in_step = True
-        return found
+        return frame_onwards
 
 
-# ---- what looks like a frame -------------------------------------------------------------------------------------------------
+# ---- recognition of frames ---------------------------------------------------------------------------------------------------
 
 
 def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | None, client_id: str | None) -> bool:
-    """Whether the 14 bytes of a length and a request header at `at` look like some.
+    """Return True if the 14 bytes from byte position `at` on look like a length prefix and a request header.
 
-    after: the correlation id of the last one. client_id: the one that it must have, None: any.
+    after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None: any.
     """
     if len(data) - at < _REQUEST_START.size:
         return False
@@ -177,9 +186,9 @@ def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | N
     info = APIS.get(key)
     if info is None or not 10 <= length <= LARGEST_FRAME_BYTES or not 0 <= version <= info.max_version + NEWER_VERSIONS:
         return False
-    if after is not None and not 0 < correlation_id - after <= LARGEST_STEP:
+    if after is not None and not 0 < correlation_id - after <= MAX_CORRELATION_ID_STEP:
         return False
-    if not -1 <= name_bytes <= min(length - 10, LONGEST_CLIENT_ID):
+    if not -1 <= name_bytes <= min(length - 10, MAX_CLIENT_ID_BYTES):
         return False
     name = bytes(data[at + _REQUEST_START.size : at + _REQUEST_START.size + max(0, name_bytes)])
     if client_id is not None:
@@ -195,7 +204,7 @@ def _is_text(name: bytes) -> bool:
 
 
 def header_of(data: bytes) -> RequestHeader | None:
-    """Of the request that begins with these bytes, by its looks."""
+    """Return the header of the request that the bytes seem to start with, after its length prefix; None if they do not look like one."""
     if not request_begins(data, 0, None, None):
         return None
     try:
@@ -206,7 +215,10 @@ def header_of(data: bytes) -> RequestHeader | None:
 
 
 def find_request(data: bytearray, after: int | None, client_id: str | None) -> int | None:
-    """Where the first request begins that can be decoded to its very end."""
+    """Return the byte position of the first request that can be decoded completely, or None.
+
+    after: correlation id of the last request, None if unknown. client_id: the client id that the request must have; None: any.
+    """
     for match in _LOOKS_LIKE_A_REQUEST.finditer(data):
         at = match.start()
         if request_begins(data, at, after, client_id) and _is_request(data, at):
@@ -227,7 +239,7 @@ def _is_request(data: bytearray, at: int) -> bool:
 
 
 def response_begins(data: bytes, expected: set[int]) -> bool:
-    """Whether these bytes begin with an answer to one of the expected correlation ids."""
+    """Return True if the bytes start with a response to one of the expected correlation ids."""
     if len(data) < _RESPONSE_START.size:
         return False
     length, correlation_id = _RESPONSE_START.unpack_from(data)
@@ -235,17 +247,20 @@ def response_begins(data: bytes, expected: set[int]) -> bool:
 
 
 def find_response(data: bytearray, expected: dict[int, tuple[int, int]]) -> int | None:
-    """The same where the first answer begins that can be decoded to its end. expected: correlation id to API key and version."""
-    places = []
+    """Return the byte position of the first response that can be decoded completely, or None.
+
+    expected: maps a correlation id to (API key, version) of its request.
+    """
+    offsets = []
     for correlation_id, (key, version) in expected.items():
-        wanted = correlation_id.to_bytes(4, "big", signed=True)
-        found = data.find(wanted, LENGTH_BYTES)
-        while found >= 0:
-            if _is_response(data, found - LENGTH_BYTES, key, version):
-                places.append(found - LENGTH_BYTES)
+        id_bytes = correlation_id.to_bytes(4, "big", signed=True)
+        id_at = data.find(id_bytes, LENGTH_BYTES)
+        while id_at >= 0:
+            if _is_response(data, id_at - LENGTH_BYTES, key, version):
+                offsets.append(id_at - LENGTH_BYTES)
                 break
-            found = data.find(wanted, found + 1)
-    return min(places, default=None)
+            id_at = data.find(id_bytes, id_at + 1)
+    return min(offsets, default=None)
 
 
 def _is_response(data: bytearray, at: int, key: int, version: int) -> bool:

@@ -1,7 +1,7 @@
-"""Captures to tables in Spark: a task reads a file once; segments are repartitioned by connection and sorted; tasks with the state of one
-connection at a time make rows; names and ids that were told anywhere are joined in.
+"""Tables of captures, made by Spark.
 
-Never a whole connection in memory. Must never know how a connection is read.
+A task reads each file once, the segments are partitioned by connection and sorted, and tasks make the rows of one connection at a time. Topic names
+and broker ids are joined at the end. Memory never holds a whole connection. This module does not know how a connection is decoded.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafkaproto.pipeline.capture.connections import Pair, Seen
+from kafkaproto.pipeline.capture.connections import ConnectionEntry, DirectedSegment, Pair
 from kafkaproto.pipeline.capture.conversation import UNKNOWN_BROKER
-from kafkaproto.pipeline.capture.packets import Pass, ends_of, key_of
-from kafkaproto.pipeline.capture.reading import Filled, Tabled, events
+from kafkaproto.pipeline.capture.packets import CapturePass, ends_of, key_of
+from kafkaproto.pipeline.capture.reading import ConnectionRows, ResolvedFacts, events
 from kafkaproto.pipeline.capture.stream import Stamp
 from kafkaproto.pipeline.trace.columns import Row
-from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD
-from kafkaproto.pipeline.trace.rows import Known
-from kafkaproto.pipeline.trace.runs import Run, Told
+from kafkaproto.pipeline.trace.reading import NOTICES, ROWS_PER_BATCH, SCHEMAS
+from kafkaproto.pipeline.trace.rows import ClusterFacts
+from kafkaproto.pipeline.trace.runs import Notice, Run
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Save = Callable[["DataFrame", str], None]
-"""Writes rows of a table."""
+"""A function that writes rows of a table: (rows, table name)."""
 Note = Callable[[int, int], None]
-"""Is told in a task, now and then, how many bytes are read of which run."""
+"""A function that a task calls from time to time with (index of the run, bytes read)."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
-"""A packet of loopback has up to 64 KB."""
+"""Rows per Arrow batch; few, because a packet of the loopback interface can have 64 KB."""
 _PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 _PACKETS = pa.schema(
@@ -54,92 +54,100 @@ _PACKETS = pa.schema(
         ("beside", pa.string()),
     ]
 )
-"""beside: JSON of what is no packet: [text, torn] of a file, or {why: packets} that are left out."""
+"""The schema of segments. `beside` is set in rows without a segment.
+
+It is JSON: a notice as [text, whether only the end of the file is missing], or {reason: number of packets that are left out}.
+"""
 _PACKETS_DDL = (
     "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "
     "missing int, beside string"
 )
 
-_FOUND = "found"
-_TOPIC, _BROKER, _OFFERED, _SERVER, _LEFT_OUT = "topic", "broker", "offered", "server", "left out"
-_FOUND_SCHEMA = pa.schema([("run", pa.int32()), ("what", pa.string()), ("name", pa.string()), ("value", pa.string()), ("n", pa.int64())])  # fmt: skip
-_FOUND_DDL = "run int, what string, name string, value string, n bigint"
-_TOLD_DDL = "run string, text string, torn boolean"
-_SCHEMAS = {**SCHEMAS, _FOUND: _FOUND_SCHEMA}
+_DISCOVERED = "discovered"
+_TOPIC, _BROKER, _VERSIONS, _SERVER, _LEFT_OUT = "topic", "broker", "offered", "server", "left out"
+_DISCOVERED_SCHEMA = pa.schema(
+    [("run", pa.int32()), ("what", pa.string()), ("name", pa.string()), ("value", pa.string()), ("n", pa.int64())]
+)
+_DISCOVERED_DDL = "run int, what string, name string, value string, n bigint"
+_NOTICE_DDL = "run string, text string, torn boolean"
+_SCHEMAS = {**SCHEMAS, _DISCOVERED: _DISCOVERED_SCHEMA}
 
 
-def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> list[Told]:
-    """Write the rows of captures; what has to be said of their files."""
+def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> list[Notice]:
+    """Write the rows of captures with `save`. Returns notices about their files. note: called by tasks with their progress."""
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
-    columns += [f"`{TOLD}` struct<{_TOLD_DDL}>", f"`{_FOUND}` struct<{_FOUND_DDL}>"]
+    columns += [f"`{NOTICES}` struct<{_NOTICE_DDL}>", f"`{_DISCOVERED}` struct<{_DISCOVERED_DDL}>"]
     schema = ", ".join(("`table` string", "server string", *columns))
-    before = str(spark.conf.get(_PER_BATCH))
+    previous = str(spark.conf.get(_PER_BATCH))
     spark.conf.set(_PER_BATCH, str(PACKETS_PER_BATCH))
     packets = spark.range(0, len(runs), 1, len(runs)).mapInArrow(partial(_packets, runs, note), _PACKETS_DDL)
-    made = (
+    rows = (
         packets.repartition("run", "ends")
         .sortWithinPartitions("run", "ends", "number")
         .mapInArrow(partial(rows_of, runs), schema)
         .persist()
     )
     try:
-        found = _found(made, runs)
+        discovered = _discovered_facts(rows, runs)
         brokers = [
             (run.name, server, broker)
-            for run, (filled, _) in zip(runs, found, strict=True)
+            for run, (filled, _) in zip(runs, discovered, strict=True)
             for server, broker in filled.brokers.items()
         ]
         topics = [
             (run.name, topic_id, name)
-            for run, (filled, _) in zip(runs, found, strict=True)
+            for run, (filled, _) in zip(runs, discovered, strict=True)
             for topic_id, name in filled.topics.items()
         ]
         for table in TABLES:
-            save(_filled(spark, made, table, brokers, topics), table)
-        told = [row for run, one in zip(runs, found, strict=True) for row in events(run, *one)]
-        save(spark.createDataFrame(_in_order("events", told), ddl("events")), "events")
-        said = made.where(f"table = '{TOLD}'").select(f"{TOLD}.*").collect()
+            save(_filled(spark, rows, table, brokers, topics), table)
+        event_rows = [row for run, facts in zip(runs, discovered, strict=True) for row in events(run, *facts)]
+        save(spark.createDataFrame(_in_order("events", event_rows), ddl("events")), "events")
+        notices = rows.where(f"table = '{NOTICES}'").select(f"{NOTICES}.*").collect()
     finally:
-        made.unpersist()
-        spark.conf.set(_PER_BATCH, before)
-    return [Told(row.run, row.text, row.torn) for row in said]
+        rows.unpersist()
+        spark.conf.set(_PER_BATCH, previous)
+    return [Notice(row.run, row.text, row.torn) for row in notices]
 
 
 def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
     return [tuple(row[column.name] for column in TABLES[table]) for row in rows]
 
 
-def _found(made: DataFrame, runs: list[Run]) -> list[tuple[Filled, Counter[str]]]:
-    """Of each run what is to be filled in, and how many packets were left out, and why."""
-    known = [Known() for _ in runs]
+def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
+    """Return for each run (broker ids and topic names found while its rows were made, number of packets left out by reason)."""
+    cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]
     left_out: list[Counter[str]] = [Counter() for _ in runs]
-    beside = made.where(f"table = '{_FOUND}'").select(f"{_FOUND}.*")
+    discovered = rows.where(f"table = '{_DISCOVERED}'").select(f"{_DISCOVERED}.*")
     for row in (
-        beside.groupBy("run", "what", "name", "value").sum("n").toDF("run", "what", "name", "value", "n").collect()
+        discovered.groupBy("run", "what", "name", "value").sum("n").toDF("run", "what", "name", "value", "n").collect()
     ):
         if row.what == _TOPIC:
-            known[row.run].topics[row["name"]] = row.value
+            cluster_facts[row.run].topics[row["name"]] = row.value
         elif row.what == _BROKER:
             host, _, port = row["name"].rpartition(":")
-            known[row.run].brokers[host, int(port)] = int(row.value)
-        elif row.what == _OFFERED:
-            known[row.run].offered(int(row["name"]), *map(int, row.value.split()))
+            cluster_facts[row.run].brokers[host, int(port)] = int(row.value)
+        elif row.what == _VERSIONS:
+            cluster_facts[row.run].add_versions(int(row["name"]), *map(int, row.value.split()))
         elif row.what == _SERVER:
             servers[row.run].add(row["name"])
         else:
             left_out[row.run][row["name"]] += row.n
-    filled = [Filled(told, named) for told, named in zip(known, servers, strict=True)]
+    filled = [ResolvedFacts(cluster, addresses) for cluster, addresses in zip(cluster_facts, servers, strict=True)]
     return list(zip(filled, left_out, strict=True))
 
 
 def _filled(
-    spark: SparkSession, made: DataFrame, table: str, brokers: list[tuple[Any, ...]], topics: list[tuple[Any, ...]]
+    spark: SparkSession, all_rows: DataFrame, table: str, brokers: list[tuple[Any, ...]], topics: list[tuple[Any, ...]]
 ) -> DataFrame:
-    """The rows of a table with the ids of brokers and, where they lack, the names of topics."""
+    """Return the rows of a table with broker ids and the missing topic names.
+
+    all_rows: rows of all tables. brokers: (run, server address, broker id). topics: (run, topic id, topic name).
+    """
     from pyspark.sql import functions as F
 
-    rows = made.where(f"table = '{table}'").select("server", f"{table}.*")
+    rows = all_rows.where(f"table = '{table}'").select("server", f"{table}.*")
     ids = spark.createDataFrame(brokers, "run string, server string, told_broker int")
     rows = rows.join(F.broadcast(ids), ["run", "server"], "left")
     rows = rows.withColumn("broker", F.coalesce("told_broker", F.lit(UNKNOWN_BROKER)))
@@ -150,34 +158,34 @@ def _filled(
     return rows.select([column.name for column in TABLES[table]])
 
 
-# ---- in tasks: files to packets ----------------------------------------------------------------------------------------------
+# ---- in tasks: from files to segments ----------------------------------------------------------------------------------------
 
 
 def _packets(runs: list[Run], note: Note, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for some in numbers:
-        for number in some.column(0).to_pylist():
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
             yield from packets_of(number, runs[number], partial(note, number))
 
 
 def packets_of(number: int, run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[pa.RecordBatch]:
-    """Return the TCP segments of one capture file, in the order of the file: what a task that reads it yields.
+    """Yield the TCP segments of one capture file as batches, in the order of the file.
 
-    The last batch ends with rows that are no segments (column `beside`): what is wrong with the file, and how many packets are left out and why.
-    number: of the run. note: called after each batch with how many bytes of the file are read.
+    The last batch ends with rows without a segment (column `beside`): notices about the file, and the packets that are left out by reason.
+    number: index of the run. note: called after each batch with the number of bytes read.
     """
-    read = Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
+    read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for ends, seen in read.segments():
-        stamp, by, *rest = seen
+    for ends, segment in read.segments():
+        stamp, by, *rest = segment
         rows.append((number, key_of(ends), stamp.number, stamp.ts_ns, by, *rest, None))
-        size += len(seen.data)
+        size += len(segment.data)
         if size > BATCH_BYTES or len(rows) == ROWS_PER_BATCH:
             yield _batch(rows)
             rows, size = [], 0
             note(read.read_bytes)
-    told = [json.dumps([one.text, one.torn]) for one in read.told] + [json.dumps(read.left_out)]
-    rows += [(number, b"", 0, 0, 0, 0, 0, 0, None, 0, one) for one in told]
+    texts = [json.dumps([text.text, text.torn]) for text in read.notices] + [json.dumps(read.left_out)]
+    rows += [(number, b"", 0, 0, 0, 0, 0, 0, None, 0, text) for text in texts]
     yield _batch(rows)
     note(sum(run.sizes))
 
@@ -189,94 +197,95 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
     )
 
 
-# ---- in tasks: packets to rows -----------------------------------------------------------------------------------------------
+# ---- in tasks: from segments to rows -----------------------------------------------------------------------------------------
 
 
 def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return the rows of all tables that a task makes of batches of `packets_of`.
+    """Yield the rows of all tables for batches of `packets_of`.
 
-    Packets are sorted by run, connection and number. The state of a connection is dropped with its last packet. Each batch has rows of one
-    table, which its first column names.
+    The segments must be sorted by run, connection and number. The state of a connection is dropped after its last segment. Each batch has rows
+    of one table, which its first column names.
     """
-    out = _Out(runs)
+    out = _TaskOutput(runs)
     key: tuple[int, bytes] | None = None
     pair: Pair | None = None
-    for some in packets:
+    for batch in packets:
         for run, ends, number, ts_ns, by, sequence, acknowledged, flags, data, missing, beside in zip(
-            *(column.to_pylist() for column in some.columns), strict=True
+            *(column.to_pylist() for column in batch.columns), strict=True
         ):
             if beside is not None:
-                out.beside(run, json.loads(beside))
+                out.add_beside(run, json.loads(beside))
                 continue
             if key != (run, ends):
                 if key is not None and pair is not None:
-                    out.ended(key[0], pair)
+                    out.end_connection(key[0], pair)
                 key, pair = (run, ends), Pair(ends_of(ends), frozenset(runs[run].meta["ports"]))
             assert pair is not None
-            seen = Seen(Stamp(number, ts_ns), by, sequence, acknowledged, flags, data, missing)
-            out.told(run, pair.take(seen))
+            segment = DirectedSegment(Stamp(number, ts_ns), by, sequence, acknowledged, flags, data, missing)
+            out.add(run, pair.take(segment))
             yield from out.full(ROWS_PER_BATCH)
     if key is not None and pair is not None:
-        out.ended(key[0], pair)
-    out.known()
+        out.end_connection(key[0], pair)
+    out.add_cluster_facts()
     yield from out.full(1)
 
 
-class _Out:
-    """Rows on their way out of a task."""
+class _TaskOutput:
+    """Buffers the rows of a task, by table, until they fill a batch."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
-        self._tabled: dict[int, Tabled] = {}
-        self._waiting: dict[str, list[tuple[str, Row]]] = {name: [] for name in _SCHEMAS}
+        self._connections: dict[int, ConnectionRows] = {}
+        self._pending: dict[str, list[tuple[str, Row]]] = {name: [] for name in _SCHEMAS}
 
-    def told(self, run: int, told: Iterable[Any]) -> None:
-        for one in told:
-            tabled = self._tabled.setdefault(run, Tabled(self._runs[run]))
-            for table, row in tabled.rows(one):
-                self._waiting[table].append((one.server, row))
+    def add(self, run: int, entries: Iterable[ConnectionEntry]) -> None:
+        for entry in entries:
+            connection_rows = self._connections.setdefault(run, ConnectionRows(self._runs[run]))
+            for table, row in connection_rows.rows(entry):
+                self._pending[table].append((entry.server, row))
 
-    def ended(self, run: int, pair: Pair) -> None:
-        self.told(run, pair.end())
-        if run in self._tabled:
-            self._tabled[run].forget()
-        self._counted(run, pair.left_out)
+    def end_connection(self, run: int, pair: Pair) -> None:
+        self.add(run, pair.end())
+        if run in self._connections:
+            self._connections[run].forget()
+        self.add_left_out(run, pair.left_out)
 
-    def beside(self, run: int, what: list[Any] | dict[str, int]) -> None:
-        if isinstance(what, dict):
-            self._counted(run, what)
+    def add_beside(self, run: int, content: list[Any] | dict[str, int]) -> None:
+        if isinstance(content, dict):
+            self.add_left_out(run, content)
         else:
-            text, torn = what
-            self._waiting[TOLD].append(("", {"run": self._runs[run].name, "text": text, "torn": torn}))
+            text, torn = content
+            self._pending[NOTICES].append(("", {"run": self._runs[run].name, "text": text, "torn": torn}))
 
-    def _counted(self, run: int, packets: dict[str, int]) -> None:
+    def add_left_out(self, run: int, packets: dict[str, int]) -> None:
         for why, n in packets.items():
-            self._found(run, _LEFT_OUT, why, None, n)
+            self._add_discovered(run, _LEFT_OUT, why, None, n)
 
-    def known(self) -> None:
-        for run, tabled in self._tabled.items():
-            for topic_id, name in tabled.known.topics.items():
-                self._found(run, _TOPIC, topic_id, name)
-            for (host, port), broker in tabled.known.brokers.items():
-                self._found(run, _BROKER, f"{host}:{port}", str(broker))
-            for key, (lowest, highest) in tabled.known.advertised.items():
-                self._found(run, _OFFERED, str(key), f"{lowest} {highest}")
-            for server in tabled.servers:
-                self._found(run, _SERVER, server)
+    def add_cluster_facts(self) -> None:
+        for run, connection_rows in self._connections.items():
+            for topic_id, name in connection_rows.cluster.topics.items():
+                self._add_discovered(run, _TOPIC, topic_id, name)
+            for (host, port), broker in connection_rows.cluster.brokers.items():
+                self._add_discovered(run, _BROKER, f"{host}:{port}", str(broker))
+            for key, (lowest, highest) in connection_rows.cluster.advertised.items():
+                self._add_discovered(run, _VERSIONS, str(key), f"{lowest} {highest}")
+            for server in connection_rows.servers:
+                self._add_discovered(run, _SERVER, server)
 
-    def _found(self, run: int, what: str, name: str, value: str | None = None, n: int = 0) -> None:
-        self._waiting[_FOUND].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
+    def _add_discovered(self, run: int, what: str, name: str, value: str | None = None, n: int = 0) -> None:
+        self._pending[_DISCOVERED].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
 
     def full(self, enough: int) -> Iterator[pa.RecordBatch]:
-        """Batches of the tables of which there are enough rows."""
-        for table, kept in self._waiting.items():
-            if len(kept) < enough:
+        """Yield a batch for each table with at least `enough` rows."""
+        for table, table_rows in self._pending.items():
+            if len(table_rows) < enough:
                 continue
-            rows = pa.RecordBatch.from_pylist([row for _, row in kept], _SCHEMAS[table]).to_struct_array()
+            rows = pa.RecordBatch.from_pylist([row for _, row in table_rows], _SCHEMAS[table]).to_struct_array()
             columns = [
-                rows if name == table else pa.nulls(len(kept), pa.struct(schema)) for name, schema in _SCHEMAS.items()
+                rows if name == table else pa.nulls(len(table_rows), pa.struct(schema))
+                for name, schema in _SCHEMAS.items()
             ]
-            names = pa.array([table] * len(kept), pa.string())
-            servers = pa.array([server for server, _ in kept], pa.string())
+            names = pa.array([table] * len(table_rows), pa.string())
+            servers = pa.array([server for server, _ in table_rows], pa.string())
             yield pa.RecordBatch.from_arrays([names, servers, *columns], ["table", "server", *_SCHEMAS])
-            kept.clear()
+            table_rows.clear()

@@ -1,6 +1,6 @@
-"""From a packet of whatever link to the TCP segment in it: Ethernet with VLANs, raw IP, Linux cooked v1 and v2, loopback; IPv4, IPv6.
+"""Extraction of the TCP segment from a packet of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback; IPv4 and IPv6.
 
-Must never know connections.
+This module does not know connections.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ _VLANS = (0x8100, 0x88A8, 0x9100)
 _TCP = 6
 _HOP_BY_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
 _FRAGMENTED = 0x3FFF
-"""More fragments, or an offset."""
+"""Mask for the IPv4 header word with flags and fragment offset. The masked word is not 0 if the packet is a fragment."""
 
 NOT_IP, NOT_TCP, IN_FRAGMENTS, TOO_SHORT = "not IP", "not TCP", "in fragments", "too little captured"
 
 
 class LeftOut(Exception):
-    """A packet without a segment that can be used; the text says why, the same for all of a kind."""
+    """Raised for a packet without a usable TCP segment. The text is the reason, without details, so that packets can be counted by it."""
 
 
 class Segment(NamedTuple):
-    """source, to: packed addresses. data: what was captured of its payload; missing: how many bytes behind that were not."""
+    """A TCP segment.
+
+    source, to: IP addresses as bytes. data: the captured part of the payload. missing: number of payload bytes after `data` that were not captured.
+    """
 
     source: bytes
     source_port: int
@@ -41,7 +44,10 @@ class Segment(NamedTuple):
 
 
 def segment_of(link: int, data: bytes, length: int) -> Segment:
-    """The segment in a packet of `length` bytes, of which `data` was captured. Raises LeftOut."""
+    """Return the segment in a packet. Raises LeftOut.
+
+    link: LINKTYPE of the capture. data: the captured part of the packet. length: size in bytes of the whole packet.
+    """
     try:
         at = _network_at(link, data)
         return _segment(data, at, length)
@@ -50,7 +56,7 @@ def segment_of(link: int, data: bytes, length: int) -> Segment:
 
 
 def _network_at(link: int, data: bytes) -> int:
-    """Where the IP header begins."""
+    """Return the byte position of the IP header in a packet."""
     if link in RAW:
         return 0
     if link in (NULL, LOOP):
@@ -62,7 +68,7 @@ def _network_at(link: int, data: bytes) -> int:
     elif link == SLL2:
         kind, at = _word(data, 0), 20
     else:
-        raise LeftOut(f"of link type {link}")
+        raise LeftOut(f"unsupported link type {link}")
     while kind in _VLANS:
         kind, at = _word(data, at + 2), at + 4
     if kind not in (_IPV4, _IPV6):
@@ -92,7 +98,11 @@ def _segment(data: bytes, at: int, length: int) -> Segment:
 
 
 def _ipv4(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
-    """(source, to, where TCP begins, where the packet ends). A total length of 0 is that of a sender that lets its card cut segments."""
+    """Return (source address, destination address, byte position of the TCP header, byte position of the end of the packet).
+
+    at: byte position of the IPv4 header. A total length of 0 comes from a sender whose network card splits segments (TSO): the packet then ends at
+    `length`.
+    """
     header = (data[at] & 15) * 4
     total = _word(data, at + 2)
     if data[at + 9] != _TCP:
@@ -108,17 +118,17 @@ def _ipv4(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
 def _ipv6(data: bytes, at: int, length: int) -> tuple[bytes, bytes, int, int]:
     payload = _word(data, at + 4)
     end = at + 40 + payload if payload else length
-    following, here = data[at + 6], at + 40
-    while following != _TCP:
-        if following in (_HOP_BY_HOP, _ROUTING, _DESTINATION):
-            size = (data[here + 1] + 1) * 8
-        elif following == _AUTHENTICATION:
-            size = (data[here + 1] + 2) * 4
-        elif following == _FRAGMENT:
-            if _word(data, here + 2) & 0xFFF9:
+    next_header, at_next = data[at + 6], at + 40
+    while next_header != _TCP:
+        if next_header in (_HOP_BY_HOP, _ROUTING, _DESTINATION):
+            size = (data[at_next + 1] + 1) * 8
+        elif next_header == _AUTHENTICATION:
+            size = (data[at_next + 1] + 2) * 4
+        elif next_header == _FRAGMENT:
+            if _word(data, at_next + 2) & 0xFFF9:
                 raise LeftOut(IN_FRAGMENTS)
             size = 8
         else:
             raise LeftOut(NOT_TCP)
-        following, here = data[here], here + size
-    return data[at + 8 : at + 24], data[at + 24 : at + 40], here, end
+        next_header, at_next = data[at_next], at_next + size
+    return data[at + 8 : at + 24], data[at + 24 : at + 40], at_next, end

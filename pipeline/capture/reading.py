@@ -1,6 +1,7 @@
-"""Capture files as runs of traces, and what connections tell as rows, of which topics' names and brokers' ids are filled in at the end.
+"""Capture files as runs, and the rows of their connections; topic names and broker ids are filled in at the end.
 
-A run is a file. Its numbers are those of packets, so that tasks need not agree on them. Must never know Spark, nor where tables are kept.
+Each capture file is a run. Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not
+know Spark, nor where tables are stored.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkaproto.pipeline.capture.connections import ConnectionEntry as ToldOfConnection
 from kafkaproto.pipeline.capture.connections import Pair
-from kafkaproto.pipeline.capture.connections import Told as ToldOfConnection
 from kafkaproto.pipeline.capture.conversation import UNKNOWN_BROKER
 from kafkaproto.pipeline.capture.files import NAMED, Capture
-from kafkaproto.pipeline.capture.packets import Ends, Pass
+from kafkaproto.pipeline.capture.packets import CapturePass, Endpoints
 from kafkaproto.pipeline.trace.columns import Row
-from kafkaproto.pipeline.trace.reading import ROWS_PER_BATCH, SCHEMAS, TOLD
-from kafkaproto.pipeline.trace.rows import Known, Rows
-from kafkaproto.pipeline.trace.runs import Run, Told
+from kafkaproto.pipeline.trace.reading import NOTICES, ROWS_PER_BATCH, SCHEMAS
+from kafkaproto.pipeline.trace.rows import ClusterFacts, Rows
+from kafkaproto.pipeline.trace.runs import Notice, Run
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Entry, Event, TraceError
 
@@ -31,58 +32,64 @@ _LOCAL = {"localhost": ("127.0.0.1", "::1")}
 
 
 def files_of(path: Path) -> list[Path]:
-    """The captures of a folder, or the one file if it is one."""
-    found = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file for file in found if NAMED.search(file.name) and file.is_file()]
+    """Return the capture files of a folder, or the file itself if `path` is a capture file."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [file for file in files if NAMED.search(file.name) and file.is_file()]
 
 
-def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Told]]:
-    """A run for each capture file, and what has to be said of files that are none. ports: of the brokers, empty: whoever speaks Kafka."""
-    runs, told = [], []
+def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
+    """Return a run for each capture file, and notices about files that cannot be read.
+
+    ports: ports of the brokers; empty: every connection that speaks Kafka.
+    """
+    runs, notices = [], []
     for file in files_of(path):
         try:
             first = next(Capture(file).packets(), None)
         except (TraceError, OSError) as error:
-            told.append(Told("", str(error), False))
+            notices.append(Notice("", str(error), False))
             continue
         wall_ms = 0 if first is None else first.ts_ns // NS_PER_MS
         meta = {"recorder": RECORDER, "wall_ms": wall_ms, "at_ns": wall_ms * NS_PER_MS, "ports": sorted(ports)}
         runs.append(Run(file.name, meta, (str(file),), (file.stat().st_size,), True))
-    return runs, told
+    return runs, notices
 
 
-class Tabled:
-    """The rows of connections: `rows` of what they tell. `known` and `servers`: what came out beside it."""
+class ConnectionRows:
+    """Makes the rows of connections, and collects facts about the cluster in `cluster` and server addresses in `servers`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._rows: dict[int, Rows] = {}
-        self.known = Known()
+        self.cluster = ClusterFacts()
         self.servers: set[str] = set()
 
-    def rows(self, told: ToldOfConnection) -> Iterator[tuple[str, Row]]:
-        """(table, row)"""
-        self.servers.add(told.server)
-        rows = self._rows.get(told.number)
+    def rows(self, entry: ToldOfConnection) -> Iterator[tuple[str, Row]]:
+        """Yield (table name, row) for each row made from an entry of a connection."""
+        self.servers.add(entry.server)
+        rows = self._rows.get(entry.number)
         if rows is None:
             meta = self._run.meta
-            rows = self._rows[told.number] = Rows(self._run.name, meta["wall_ms"], meta["at_ns"], self.known)
-        yield from rows.of(told.entry)
-        if isinstance(told.entry, Event) and told.entry.kind == "closed":
-            del self._rows[told.number]
+            rows = self._rows[entry.number] = Rows(self._run.name, meta["wall_ms"], meta["at_ns"], self.cluster)
+        yield from rows.of(entry.entry)
+        if isinstance(entry.entry, Event) and entry.entry.kind == "closed":
+            del self._rows[entry.number]
 
     def forget(self) -> None:
-        """No connection goes on."""
+        """Drop the state of all connections. Call it only after the last entry of each of them."""
         self._rows.clear()
 
 
-class Filled:
-    """What is known only when all connections were read: which server is which broker, and how topics are called."""
+class ResolvedFacts:
+    """Facts that are known only after all connections were read: the broker id of each server address, and topic names by topic id.
 
-    def __init__(self, known: Known, servers: Iterable[str]) -> None:
-        self.topics = known.topics
-        self.advertised = {str(key): list(versions) for key, versions in sorted(known.advertised.items())}
-        self.brokers = {server: _broker_id(server, known.brokers) for server in servers}
+    `fill` adds them to a row.
+    """
+
+    def __init__(self, cluster: ClusterFacts, servers: Iterable[str]) -> None:
+        self.topics = cluster.topics
+        self.advertised = {str(key): list(versions) for key, versions in sorted(cluster.advertised.items())}
+        self.brokers = {server: _broker_id(server, cluster.brokers) for server in servers}
 
     def fill(self, row: Row, server: str) -> Row:
         row["broker"] = self.brokers.get(server, UNKNOWN_BROKER)
@@ -92,7 +99,10 @@ class Filled:
 
 
 def _broker_id(server: str, brokers: dict[tuple[str, int], int]) -> int:
-    """By its address; where brokers are told by names, by its port, if only one of them has it. Else -1."""
+    """Return the id of the broker with this address; -1 if it is unknown.
+
+    The metadata may name brokers by host name instead of IP address. If no address matches, the id is that of the only host name with this port.
+    """
     host, _, port = server.rpartition(":")
     address = host.strip("[]")
     for (name, its_port), broker in brokers.items():
@@ -110,52 +120,57 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def events(run: Run, filled: Filled, left_out: Counter[str]) -> list[Row]:
-    """What the file is, what its brokers offer, and how many packets are in no row, as rows of the table of events."""
+def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
+    """Return the first rows of the table `events` for a capture: its header, and the packets that are left out, by reason.
+
+    filled: has the API versions of the brokers, which become part of the header.
+    """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
-    begun = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
-    told = [Event("meta", {**run.meta, "advertised": filled.advertised, **begun})]
+    common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
+    header_events = [Event("meta", {**run.meta, "advertised": filled.advertised, **common})]
     if left_out:
-        told.append(Event("left_out", {**begun, "packets": dict(sorted(left_out.items()))}))
-    return [row for one in told for _, row in rows.of(one)]
+        header_events.append(Event("left_out", {**common, "packets": dict(sorted(left_out.items()))}))
+    return [row for event in header_events for _, row in rows.of(event)]
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """What all connections of a file say, as it would stand in a trace."""
-    for told in _told(Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"])), Counter()):
-        yield told.entry
+    """Yield the entries of all connections of a capture, as in a trace."""
+    for connection_entry in _connection_entries(
+        CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"])), Counter()
+    ):
+        yield connection_entry.entry
 
 
-def _told(read: Pass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
-    """left_out: packets of no row are counted there."""
-    pairs: dict[Ends, Pair] = {}
-    for ends, seen in read.segments():
+def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
+    """Yield the entries of all connections. Adds packets that belong to no row to `left_out`."""
+    pairs: dict[Endpoints, Pair] = {}
+    for ends, segment in read.segments():
         if ends not in pairs:
             pairs[ends] = Pair(ends, read.ports)
-        yield from pairs[ends].take(seen)
+        yield from pairs[ends].take(segment)
     for pair in pairs.values():
         yield from pair.end()
         left_out.update(pair.left_out)
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """(table, rows) of a run, all at its end; last what has to be said of its file, as table `TOLD`."""
-    read = Pass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
-    tabled = Tabled(run)
-    found: dict[str, list[tuple[str, Row]]] = {table: [] for table in TABLES}
+    """Yield (table name, rows) for a capture once it is read completely, then notices about the file as table `NOTICES`."""
+    read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
+    connection_rows = ConnectionRows(run)
+    rows_by_table: dict[str, list[tuple[str, Row]]] = {table: [] for table in TABLES}
     left_out: Counter[str] = Counter()
-    for one in _told(read, left_out):
-        for table, row in tabled.rows(one):
-            found[table].append((one.server, row))
+    for entry in _connection_entries(read, left_out):
+        for table, row in connection_rows.rows(entry):
+            rows_by_table[table].append((entry.server, row))
     left_out.update(read.left_out)
-    filled = Filled(tabled.known, tabled.servers)
-    whole: dict[str, list[dict[str, Any]]] = {
+    filled = ResolvedFacts(connection_rows.cluster, connection_rows.servers)
+    complete_rows: dict[str, list[dict[str, Any]]] = {
         table: sorted((filled.fill(row, server) for server, row in rows), key=lambda row: row["seq"])
-        for table, rows in found.items()
+        for table, rows in rows_by_table.items()
     }
-    whole["events"][:0] = events(run, filled, left_out)
-    for table, rows in whole.items():
+    complete_rows["events"][:0] = events(run, filled, left_out)
+    for table, rows in complete_rows.items():
         for at in range(0, len(rows), ROWS_PER_BATCH):
             yield table, pa.RecordBatch.from_pylist(rows[at : at + ROWS_PER_BATCH], SCHEMAS[table])
-    if read.told:
-        yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in read.told], SCHEMAS[TOLD])
+    if read.notices:
+        yield NOTICES, pa.RecordBatch.from_pylist([entry._asdict() for entry in read.notices], SCHEMAS[NOTICES])

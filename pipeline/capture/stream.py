@@ -1,6 +1,6 @@
-"""One direction of a TCP connection, put together: what was reordered, repeated or overlaps becomes one run of bytes, with holes told.
+"""Reassembly of one direction of a TCP connection: reordered, repeated and overlapping segments become one byte stream with explicit holes.
 
-Memory is bounded: who waits too long for a segment gets a hole. Must never know what the bytes are.
+Memory is bounded: a segment that is missing for too long becomes a hole. This module does not know what the bytes mean.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from typing import NamedTuple
 WINDOW_BYTES = 4 * 1024 * 1024
 WINDOW_SEGMENTS = 2048
 PATIENCE_PACKETS = 32
-"""So many packets later a segment that the other end has acknowledged is not going to be seen."""
+"""Number of packets to wait for a missing segment that the other end has acknowledged; after that the capture is taken to lack it."""
 FARTHEST_BACK_BYTES = 1 << 30
-"""The largest window of TCP: what is farther back is no repetition."""
+"""The largest TCP window: a sequence number farther back is no retransmission."""
 LOST, CUT_SHORT = "packets are missing in the capture", "the capture has only the beginning of packets"
 
 
 class Stamp(NamedTuple):
-    """number: of the packet with which this became known. ts_ns: when the last byte of it was there."""
+    """The moment at which a part of a stream (data or a hole) became complete.
+
+    number: number of the packet that completed it. ts_ns: time at which its last byte arrived, since the epoch.
+    """
 
     number: int
     ts_ns: int
@@ -31,7 +34,7 @@ class Data(NamedTuple):
 
 
 class Hole(NamedTuple):
-    """length: how many bytes are unknown, -1: nobody knows."""
+    """A gap in the stream. length: number of missing bytes, -1 if unknown. why: the reason. stamp: when the gap was detected."""
 
     length: int
     why: str
@@ -41,7 +44,7 @@ class Hole(NamedTuple):
 Piece = Data | Hole
 
 
-class _Waiting(NamedTuple):
+class _BufferedSegment(NamedTuple):
     start: int
     number: int
     ts_ns: int
@@ -50,39 +53,46 @@ class _Waiting(NamedTuple):
 
 
 class Stream:
-    """`take` segments as they were captured, and be told of acknowledgements; what is whole comes out in order."""
+    """One direction of a connection, reassembled into pieces: data and holes (missing bytes).
+
+    `take` receives the segments of this direction as captured, `acknowledged` the acknowledgements of the other end; both yield pieces in stream
+    order.
+    """
 
     def __init__(self) -> None:
         self._expected: int | None = None
         self._acknowledged = 0
-        self._waiting: list[_Waiting] = []
-        self._waiting_bytes = 0
-        self._since = 0
+        self._pending: list[_BufferedSegment] = []
+        self._pending_bytes = 0
+        self._packets_since_ack = 0
         self._last_ns = 0
         self.ends_at: int | None = None
 
     def begin(self, sequence: int) -> None:
-        """The handshake told with which number the first byte comes."""
+        """Set the sequence number of the first byte, as the handshake gives it."""
         self._expected = sequence
 
     @property
     def ended(self) -> bool:
-        """Whether its end was told, and all before it is out."""
+        """Return True if a FIN was seen and everything before it was yielded."""
         return self.ends_at is not None and (self._expected is None or self._expected >= self.ends_at)
 
     def end(self, sequence: int) -> None:
-        """A FIN stands at this number."""
+        """Record that a FIN ends the stream. sequence: sequence number after the last byte."""
         self.ends_at = self._position(sequence)
 
     def _position(self, sequence: int) -> int:
-        """The number without its wrapping, near what is expected."""
+        """Return a 32-bit sequence number, which wraps around, as the number nearest to the expected one that does not."""
         if self._expected is None:
             return sequence
         distance = (sequence - self._expected) & 0xFFFFFFFF
         return self._expected + (distance - (1 << 32) if distance >= 1 << 31 else distance)
 
     def take(self, sequence: int, data: bytes, missing: int, stamp: Stamp) -> Iterator[Piece]:
-        """A segment: `data`, and `missing` bytes behind it that were not captured."""
+        """Yield the pieces (data and holes) that a segment completes. stamp: number and time of its packet.
+
+        sequence: sequence number of the first byte of `data`. missing: number of bytes after `data` that were not captured.
+        """
         if self._expected is None:
             self._expected = sequence
         start = self._position(sequence)
@@ -90,57 +100,60 @@ class Stream:
             yield from self.flush(stamp)
             yield Hole(-1, LOST, stamp)
             self._expected = start
-        if start == self._expected and not self._waiting and not missing:  # as nearly always
+        if start == self._expected and not self._pending and not missing:  # the usual case
             self._expected += len(data)
             self._last_ns = max(self._last_ns, stamp.ts_ns)
             yield Data(data, Stamp(stamp.number, self._last_ns))
             return
         if start + len(data) + missing > self._expected:
-            insort(self._waiting, _Waiting(start, stamp.number, stamp.ts_ns, data, missing))
-            self._waiting_bytes += len(data)
+            insort(self._pending, _BufferedSegment(start, stamp.number, stamp.ts_ns, data, missing))
+            self._pending_bytes += len(data)
             yield from self._in_order(stamp)
-        while self._waiting_bytes > WINDOW_BYTES or len(self._waiting) > WINDOW_SEGMENTS:
+        while self._pending_bytes > WINDOW_BYTES or len(self._pending) > WINDOW_SEGMENTS:
             yield from self._give_up(stamp)
 
     def acknowledged(self, sequence: int, stamp: Stamp) -> Iterator[Piece]:
-        """The other end has everything before this number. Called for each of its packets."""
+        """Yield the pieces (data and holes) that an acknowledgement completes; call it for each packet of the other end.
+
+        sequence: the other end has received everything before this number.
+        """
         if self._expected is None:
             return
         self._acknowledged = max(self._acknowledged, self._position(sequence))
-        if not self._waiting or self._acknowledged < self._waiting[0].start:
-            self._since = 0
+        if not self._pending or self._acknowledged < self._pending[0].start:
+            self._packets_since_ack = 0
             return
-        self._since += 1
-        if self._since > PATIENCE_PACKETS:
+        self._packets_since_ack += 1
+        if self._packets_since_ack > PATIENCE_PACKETS:
             yield from self._give_up(stamp)
 
     def flush(self, stamp: Stamp) -> Iterator[Piece]:
-        """Nothing more comes: what waits, with holes before it."""
-        while self._waiting:
+        """Yield all buffered segments, with holes before them, at the end of the connection."""
+        while self._pending:
             yield from self._give_up(stamp)
 
     def _give_up(self, stamp: Stamp) -> Iterator[Piece]:
         assert self._expected is not None
-        self._since = 0
-        length = self._waiting[0].start - self._expected
+        self._packets_since_ack = 0
+        length = self._pending[0].start - self._expected
         self._expected += length
         yield Hole(length, LOST, stamp)
         yield from self._in_order(stamp)
 
     def _in_order(self, stamp: Stamp) -> Iterator[Piece]:
-        """What waits and begins at or before the expected number, without what was out already."""
-        while self._waiting and self._expected is not None and self._waiting[0].start <= self._expected:
-            start, _, ts_ns, data, missing = self._waiting.pop(0)
-            self._waiting_bytes -= len(data)
+        """Yield the buffered segments that start at or before the expected sequence number, without bytes that were already yielded."""
+        while self._pending and self._expected is not None and self._pending[0].start <= self._expected:
+            start, _, ts_ns, data, missing = self._pending.pop(0)
+            self._pending_bytes -= len(data)
             self._last_ns = max(self._last_ns, ts_ns)
-            now = Stamp(stamp.number, self._last_ns)
-            known = self._expected - start
+            piece_stamp = Stamp(stamp.number, self._last_ns)
+            old_bytes = self._expected - start
             end = start + len(data) + missing
             if end <= self._expected:
                 continue
             self._expected = end
-            if known < len(data):
-                yield Data(data[known:] if known else data, now)
-                known = len(data)
+            if old_bytes < len(data):
+                yield Data(data[old_bytes:] if old_bytes else data, piece_stamp)
+                old_bytes = len(data)
             if missing:
-                yield Hole(end - start - known, CUT_SHORT, now)
+                yield Hole(end - start - old_bytes, CUT_SHORT, piece_stamp)

@@ -1,4 +1,4 @@
-"""The command of the demo: starts the brokers, does the steps, prints the table. Exit status 1 when one cell differs."""
+"""The command of the demo: starts the brokers, runs the steps, prints the table."""
 
 from __future__ import annotations
 
@@ -8,26 +8,46 @@ import sys
 from collections.abc import Sequence
 
 from kafkaproto.pipeline.demo.steps import STEPS, WITH_SPARK, run
+from kafkaproto.pipeline.session import ConnectorMissing
+
+MISSING_EXTRA = 3
+"""Exit status when a step needs packages of an extra that is not installed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 0 when all that was seen is what was expected, else 1."""
+    """Run the command. Exit status 0 if all results are as expected, 1 if not, 3 if packages of an extra are missing."""
     parser = argparse.ArgumentParser(
         prog="python -m kafkaproto.pipeline.demo", description="Real clients and Spark against three brokers."
     )
-    parser.add_argument("--without-spark", action="store_true", help="leave steps 6 and 7 out")
-    parser.add_argument("--write-readme", action="store_true", help="put the table into README.md")
+    parser.add_argument("--without-spark", action="store_true", help="skip steps 6 and 7")
+    parser.add_argument("--write-status", action="store_true", help="write the table into docs/status.md")
     parser.add_argument(
-        "--only", choices=[module for module, _ in STEPS], action="append", help="one step; may be repeated"
+        "--only", choices=[module for module, _ in STEPS], action="append", help="run this step only; may be repeated"
     )
     options = parser.parse_args(arguments)
     logging.getLogger("kafka").setLevel(
         logging.ERROR
-    )  # it warns of every throttle, and being throttled is what step 4 is for
-    wanted = [step for step in STEPS if options.only is None or step[0] in options.only]
+    )  # kafka-python warns of every throttle, and step 4 is there to be throttled
+    steps = [step for step in STEPS if options.only is None or step[0] in options.only]
     if options.without_spark:
-        wanted = [step for step in wanted if step[0] not in WITH_SPARK]
-    return run(wanted, options.write_readme)
+        steps = [step for step in steps if step[0] not in WITH_SPARK]
+    try:
+        return run(steps, options.write_status)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "kafkaproto":
+            raise
+        sys.stderr.write(
+            f"demo: {error.name} is missing: install it in a checkout with pip install '.[{extras(steps)}]'\n"
+        )
+        return MISSING_EXTRA
+    except ConnectorMissing as error:
+        sys.stderr.write(f"demo: {error}; --without-spark skips the steps that need it\n")
+        return 1
+
+
+def extras(steps: Sequence[tuple[str, str]]) -> str:
+    """Return the extras of the package that the steps need, as `pip install` takes them."""
+    return "demo,spark" if any(module in WITH_SPARK for module, _ in steps) else "demo"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Three brokers in racks a, b, c, started as anybody would start them: by the command line, in a process of their own."""
+"""Three brokers in racks a, b and c, started by the command line in a process of their own."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ COMMAND = [
 ]
 READY_SECONDS = 20.0
 FOLDER = Path("build", "demo").absolute()
-"""The trace of the latest demo and its report, below the folder in which the demo runs."""
+"""The folder with the trace of the latest demo and its report, below the working directory."""
 
 
 class Brokers:
-    """`with Brokers() as brokers:` runs them. addresses: host:port by broker id. `end_seconds`: how long SIGTERM took.
+    """Three running brokers: `with Brokers() as brokers:`.
 
-    trace: the folder into which they record what they do; that of the demo before is gone.
+    addresses: host:port by broker id. ready_seconds, end_seconds: duration of the start, and of the stop by SIGTERM. trace: folder of their
+    trace; that of an earlier demo is deleted.
     """
 
     def __init__(self, folder: Path = FOLDER) -> None:
@@ -81,19 +82,19 @@ class Brokers:
         self._log.close()
 
     def log_tail(self) -> str:
-        """The last lines that the brokers wrote to stderr."""
+        """Return the last 20 lines that the brokers wrote to stderr."""
         self._log.seek(0)
         return "".join(self._log.readlines()[-20:])
 
     def create_topic(
         self, name: str, partitions: int, replicas: int = 3, assignments: dict[int, list[int]] | None = None
     ) -> None:
-        """By kafka-python's admin client. assignments: partition to broker ids, the leader first; then the numbers do not count."""
-        wanted: dict[str, Any] = {"num_partitions": partitions, "replication_factor": replicas}
+        """Create a topic with kafka-python. assignments: broker ids by partition, leader first; overrides `partitions` and `replicas`."""
+        topic: dict[str, Any] = {"num_partitions": partitions, "replication_factor": replicas}
         if assignments is not None:
-            wanted = {"assignments": assignments}
+            topic = {"assignments": assignments}
         admin = KafkaAdminClient(bootstrap_servers=self.addresses)
         try:
-            admin.create_topics({name: wanted}, wait_for_metadata=True)
+            admin.create_topics({name: topic}, wait_for_metadata=True)
         finally:
             admin.close()

@@ -1,7 +1,7 @@
-"""Step 2: two kafka-python members of a group share the partitions and commit, one leaves, a third resumes.
+"""Step 2: two kafka-python members of a group share the partitions and commit, one leaves, a third joins and resumes.
 
-What counts as read is what was committed: a batch whose commit was refused because the group moved on is not counted, and its
-records have to come again.
+A record counts as read once its offset is committed: a batch whose commit was rejected because the group rebalanced is not counted, and its
+records have to be fetched again.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ GROUP = "demo"
 RECORDS = 6_000
 PARTITIONS = 6
 HALF = RECORDS // 2
-PATIENCE_SECONDS = 30.0
-POLL_MS = 1_000  # kafka-python 3.0.12 can miss the end of a rebalance that outlives a poll, and then waits for ever
-Place = tuple[int, int]
+TIMEOUT_SECONDS = 30.0
+POLL_MS = (
+    1_000  # kafka-python 3.0.12 can miss the end of a rebalance that takes longer than a poll, and then waits forever
+)
+PartitionOffset = tuple[int, int]
 
 
 class Member:
-    """One consumer of the group in a thread of its own. While `rest` is true of it, it stays a member and reads nothing."""
+    """A group member in a thread of its own. It stays a member but reads nothing while `pause(member)` is True."""
 
-    def __init__(self, brokers: Brokers, name: str, rest: Callable[[Member], bool]) -> None:
+    def __init__(self, brokers: Brokers, name: str, pause: Callable[[Member], bool]) -> None:
         self.name = name
         self.assigned: set[int] = set()
-        self.done: list[Place] = []
+        self.committed: list[PartitionOffset] = []
         self.failure: Exception | None = None
-        self._rest = rest
+        self._pause = pause
         self._leave = threading.Event()
         self._addresses = brokers.addresses
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -43,7 +45,7 @@ class Member:
 
     def leave(self) -> None:
         self._leave.set()
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
 
     def _run(self) -> None:
         try:
@@ -64,7 +66,7 @@ class Member:
         )
         try:
             while not self._leave.is_set():
-                if self._rest(self):
+                if self._pause(self):
                     consumer.pause(*consumer.assignment())
                 else:
                     consumer.resume(*consumer.paused())
@@ -72,7 +74,7 @@ class Member:
                 self.assigned = {p.partition for p in consumer.assignment()}
                 places = [(p.partition, r.offset) for p, batch in polled.items() for r in batch]
                 if places and self._commit(consumer):
-                    self.done += places
+                    self.committed += places
         finally:
             consumer.close(autocommit=False)
             self.assigned = set()
@@ -92,47 +94,47 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     members: list[Member] = []
 
     def count() -> int:
-        return sum(len(m.done) for m in members)
+        return sum(len(m.committed) for m in members)
 
     second_half = threading.Event()
 
-    def rest(member: Member) -> bool:
-        """Each reads its part of the first half, however fast the other is, so that whoever comes later has something left."""
+    def pause(member: Member) -> bool:
+        """Return True while a member must not read: each member gets a quarter of the records before the second half is released."""
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
-        return not second_half.is_set() and (not shared or len(member.done) >= HALF // 2)
+        return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)
 
     try:
-        members += [Member(brokers, "first", rest), Member(brokers, "second", rest)]
+        members += [Member(brokers, "first", pause), Member(brokers, "second", pause)]
         _wait(members, lambda: count() >= HALF)
         first, second = members
         shares = " + ".join(str(len(m.assigned)) for m in members)
         progress.note(
-            f"two members hold {shares} partitions, have read and committed {len(first.done)} + {len(second.done)}"
+            f"two members have {shares} partitions, have read and committed {len(first.committed)} + {len(second.committed)}"
         )
         second.leave()
         _wait(members, lambda: len(first.assigned) == PARTITIONS)
         alone = len(first.assigned)
-        progress.note(f"the second has left, the first holds {alone}")
-        third = Member(brokers, "third", rest)
+        progress.note(f"the second has left, the first has {alone}")
+        third = Member(brokers, "third", pause)
         members.append(third)
         _wait(members, lambda: len(third.assigned) == len(first.assigned) == PARTITIONS // 2)
         resumed = f"{len(first.assigned)} + {len(third.assigned)}"
         second_half.set()
         _wait(members, lambda: count() >= RECORDS)
         progress.note(
-            f"a third has joined, they hold {resumed}; committed {len(first.done)} + {len(second.done)} + {len(third.done)}"
+            f"a third has joined, the members have {resumed}; committed {len(first.committed)} + {len(second.committed)} + {len(third.committed)}"
         )
     finally:
         for member in members:
             member.leave()
-    times = Counter(place for member in members for place in member.done)
+    times = Counter(place for member in members for place in member.committed)
     return [
-        same("partitions of the first and the second", "3 + 3", shares),
-        same("of the first when the second has left", PARTITIONS, alone),
-        same("of the first and the third", "3 + 3", resumed),
-        same("records lost", 0, RECORDS - len(times)),
-        same("read again after their commit", 0, sum(n - 1 for n in times.values())),
-        same("all three have read", True, all(member.done for member in members)),
+        same("partitions of the first and second member", "3 + 3", shares),
+        same("of the first after the second has left", PARTITIONS, alone),
+        same("of the first and third member", "3 + 3", resumed),
+        same("lost records", 0, RECORDS - len(times)),
+        same("records read again after their commit", 0, sum(n - 1 for n in times.values())),
+        same("all three members have read", True, all(member.committed for member in members)),
     ]
 
 
@@ -147,12 +149,14 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _wait(members: list[Member], condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         for member in members:
             if member.failure is not None:
                 raise member.failure
         if time.monotonic() > deadline:
-            state = ", ".join(f"{m.name}: partitions {sorted(m.assigned)}, {len(m.done)} committed" for m in members)
-            raise KafkaError(f"the group did not get there within {PATIENCE_SECONDS} s; {state}")
+            state = ", ".join(
+                f"{m.name}: partitions {sorted(m.assigned)}, {len(m.committed)} committed" for m in members
+            )
+            raise KafkaError(f"the group did not reach the expected state within {TIMEOUT_SECONDS} s; {state}")
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Step 5: limits smaller than a record. The consumer still gets on, one batch at a time (KIP-74)."""
+"""Step 5: limits smaller than a record. The consumer still makes progress, one batch at a time (KIP-74)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
         metrics = consumer.metrics()["consumer-fetch-manager-metrics"]
     finally:
         consumer.close()
-    progress.note(f"max_bytes={MAX_BYTES}: {len(values)} records of {VALUE_BYTES:,} B came, one fetch each")
+    progress.note(f"max_bytes={MAX_BYTES}: received {len(values)} records of {VALUE_BYTES:,} B, one per fetch")
     return [
         same(f"records with max_bytes={MAX_BYTES}", RECORDS, sum(value == _value(i) for i, value in enumerate(values))),
         same("records per fetch", "1.00", f"{metrics['records-per-request-avg']:.2f}"),

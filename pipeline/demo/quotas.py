@@ -1,8 +1,8 @@
 """Step 4: a producer and a consumer under a quota, checked against the arithmetic of Kafka's windows.
 
-Kafka's quota is no bound on the long run: what may be read at once, and when, follows from eleven sampled windows of a second. So the
-expectation is no number of its own but the same arithmetic (`kafkaproto.broker.quota.windows`), fed with what the client did. The clients wait
-nowhere: the brokers answer at once, say how long, and then do not read from the connection for that long (KIP-219).
+A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from eleven windows of one second. The expected
+throttle times therefore come from the same arithmetic (`kafkaproto.broker.quota.windows`), applied to the requests of the client. The clients do not
+delay requests themselves: the brokers respond at once with the throttle time, and mute the connection for that long (KIP-219).
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from kafkaproto.pipeline.demo.brokers import Brokers
 from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 QUOTA = 1_000_000  # bytes per second
-WRITTEN, WRITE_BYTES = 58, 250_000  # one record a request
-READ, READ_BYTES = 140, 100_000  # one record a fetch
-OVERHEAD_BYTES = 150  # header, topic, batch header: what a request or an answer has beside its value
+WRITTEN, WRITE_BYTES = 58, 250_000  # one record per request
+READ, READ_BYTES = 140, 100_000  # one record per fetch
+OVERHEAD_BYTES = 150  # header, topic and batch header of a request or response
 PRODUCER, CONSUMER = "demo-limited-producer", "demo-limited-consumer"
 TO_WRITE, TO_READ = "demo-limited-writes", "demo-limited-reads"
-SLACK_MS = 100  # between the broker's reading of the clock and the client's
+SLACK_MS = 100  # largest difference between the clocks that broker and client read
 RATE_TOLERANCE = 0.15
 PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer as the client saw it: when, and how long it was told to wait. A throttled fetch brings no record."""
+    """A response as the client saw it.
+
+    at_ms: time since the start of the step. throttle_ms: the throttle time in the response. empty: True for a throttled fetch without records.
+    """
 
     at_ms: float
     throttle_ms: int
@@ -43,7 +46,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Run:
-    """What one client saw. count: records written or read."""
+    """The results of one client. count: records written or read. seconds: duration. failure: the exception that ended it, or None."""
 
     count: int = 0
     seconds: float = 0.0
@@ -63,14 +66,14 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     set_client_quota(brokers.addresses[0], CONSUMER, consumer_byte_rate=QUOTA)
     written, read = Run(), Run()
     progress.note(
-        f"quota {QUOTA:,} B/s each; writing {WRITTEN * WRITE_BYTES:,} B and reading {READ * READ_BYTES:,} B, side by side"
+        f"quota {QUOTA:,} B/s each; writing {WRITTEN * WRITE_BYTES:,} B and reading {READ * READ_BYTES:,} B at the same time"
     )
     threads = [_start(_write, brokers, written), _start(_read, brokers, read)]
     for thread in threads:
         thread.join(PATIENCE_SECONDS)
-    for seen in (written, read):
-        if seen.failure is not None:
-            raise seen.failure
+    for result in (written, read):
+        if result.failure is not None:
+            raise result.failure
     return [
         *_cells("producer", written, WRITTEN * WRITE_BYTES, WRITE_BYTES + OVERHEAD_BYTES, _expected_writes(), progress),
         *_cells("consumer", read, READ * READ_BYTES, READ_BYTES + 2 * OVERHEAD_BYTES, _expected_reads(), progress),
@@ -78,33 +81,38 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
 
 
 def _cells(
-    who: str, seen: Run, wanted: int, event_bytes: int, expected_seconds: float, progress: Progress
+    client: str, result: Run, total_bytes: int, event_bytes: int, expected_seconds: float, progress: Progress
 ) -> list[Cell]:
-    """wanted: bytes in values. event_bytes: what one request, or one answer of a fetch, counts."""
-    size = wanted // (WRITTEN if who == "producer" else READ)
-    rate, wanted_rate = seen.count * size / seen.seconds, wanted / expected_seconds
-    told = f"told to wait {len(seen.throttles_ms)} times, {max(seen.throttles_ms, default=0):,} ms at most"
-    progress.note(f"{who}: {seen.count * size:,} B in {seen.seconds:.1f} s = {rate:,.0f} B/s; {told}")
-    right, answers = len(seen.answers) - len(wrong(seen.answers, event_bytes)), len(seen.answers)
-    throttled = bool(seen.throttles_ms)
+    """Return the results of a client as cells of the table, and write them to `progress`.
+
+    client: "producer" or "consumer". total_bytes: bytes of all values. event_bytes: bytes that one request or response is charged.
+    """
+    size = total_bytes // (WRITTEN if client == "producer" else READ)
+    rate, expected_rate = result.count * size / result.seconds, total_bytes / expected_seconds
+    throttles = f"throttled {len(result.throttles_ms)} times, {max(result.throttles_ms, default=0):,} ms at most"
+    progress.note(f"{client}: {result.count * size:,} B in {result.seconds:.1f} s = {rate:,.0f} B/s; {throttles}")
+    correct, answers = len(result.answers) - len(throttle_mismatches(result.answers, event_bytes)), len(result.answers)
+    throttled = bool(result.throttles_ms)
     return [
-        same(f"{who}, quota {QUOTA:,} B/s: bytes", wanted, seen.count * size),
+        same(f"{client}, quota {QUOTA:,} B/s: bytes", total_bytes, result.count * size),
         Cell(
-            f"{who}: throttle times",
-            "each as the windows give",
-            f"{right} of {answers}; {told}",
-            right == answers and throttled,
+            f"{client}: throttle times",
+            "each as the windows predict",
+            f"{correct} of {answers}; {throttles}",
+            correct == answers and throttled,
         ),
-        within(f"{who}: rate", wanted_rate * (1 - RATE_TOLERANCE), wanted_rate * (1 + RATE_TOLERANCE), rate, "B/s"),
+        within(
+            f"{client}: rate", expected_rate * (1 - RATE_TOLERANCE), expected_rate * (1 + RATE_TOLERANCE), rate, "B/s"
+        ),
     ]
 
 
-def _start(work: Callable[[Brokers, Run], None], brokers: Brokers, seen: Run) -> threading.Thread:
+def _start(work: Callable[[Brokers, Run], None], brokers: Brokers, result: Run) -> threading.Thread:
     def guarded() -> None:
         try:
-            work(brokers, seen)
+            work(brokers, result)
         except Exception as error:  # noqa: BLE001 - raised again by the main thread
-            seen.failure = error
+            result.failure = error
 
     thread = threading.Thread(target=guarded, daemon=True)
     thread.start()
@@ -119,33 +127,33 @@ def _fill(brokers: Brokers) -> None:
     producer.flush(30)
 
 
-def _write(brokers: Brokers, seen: Run) -> None:
-    told: list[int] = []
+def _write(brokers: Brokers, result: Run) -> None:
+    throttle_times_ms: list[int] = []
     settings: dict[str, Any] = {
         "bootstrap.servers": brokers.bootstrap,
         "client.id": PRODUCER,
         "linger.ms": 0,
-        "throttle_cb": lambda event: told.append(_milliseconds(event)),
+        "throttle_cb": lambda event: throttle_times_ms.append(_milliseconds(event)),
     }
     producer = Producer(settings)
     producer.list_topics(TO_WRITE, timeout=10)
     started = time.monotonic()
     for i in range(WRITTEN):
-        told.clear()
+        throttle_times_ms.clear()
         producer.produce(TO_WRITE, value=b"%0*d" % (WRITE_BYTES, i))
         if producer.flush(PATIENCE_SECONDS):
-            raise TimeoutError(f"{TO_WRITE}: record {i} was not acknowledged")
-        seen.answers.append(Answer((time.monotonic() - started) * 1000, sum(told)))
-        seen.count += 1
-    seen.seconds = time.monotonic() - started
+            raise TimeoutError(f"record {i} of topic {TO_WRITE} was not acknowledged within {PATIENCE_SECONDS} s")
+        result.answers.append(Answer((time.monotonic() - started) * 1000, sum(throttle_times_ms)))
+        result.count += 1
+    result.seconds = time.monotonic() - started
 
 
-def _read(brokers: Brokers, seen: Run) -> None:
+def _read(brokers: Brokers, result: Run) -> None:
     started = time.monotonic()
 
-    def told(event: ThrottleEvent) -> None:
+    def record_throttle(event: ThrottleEvent) -> None:
         if event.throttle_time > 0:
-            seen.answers.append(Answer((time.monotonic() - started) * 1000, _milliseconds(event), empty=True))
+            result.answers.append(Answer((time.monotonic() - started) * 1000, _milliseconds(event), empty=True))
 
     settings: dict[str, Any] = {
         "bootstrap.servers": brokers.bootstrap,
@@ -153,19 +161,21 @@ def _read(brokers: Brokers, seen: Run) -> None:
         "group.id": CONSUMER,
         "enable.auto.commit": False,
         "max.partition.fetch.bytes": READ_BYTES + OVERHEAD_BYTES,
-        "throttle_cb": told,
+        "throttle_cb": record_throttle,
     }
     consumer = Consumer(settings)
     try:
         consumer.assign([TopicPartition(TO_READ, 0, OFFSET_BEGINNING)])
-        while seen.count < READ:
+        while result.count < READ:
             message = consumer.poll(PATIENCE_SECONDS)
             if message is None:
-                raise TimeoutError(f"{TO_READ}: {seen.count} records came, then none")
+                raise TimeoutError(
+                    f"topic {TO_READ} returned {result.count} records, and no more within {PATIENCE_SECONDS} s"
+                )
             if message.error() is None:
-                seen.answers.append(Answer((time.monotonic() - started) * 1000, 0))
-                seen.count += 1
-        seen.seconds = (seen.answers[-1].at_ms - seen.answers[0].at_ms) / 1000
+                result.answers.append(Answer((time.monotonic() - started) * 1000, 0))
+                result.count += 1
+        result.seconds = (result.answers[-1].at_ms - result.answers[0].at_ms) / 1000
     finally:
         consumer.close()
 
@@ -175,7 +185,7 @@ def _milliseconds(event: ThrottleEvent) -> int:
 
 
 def _expected_writes() -> float:
-    """The seconds of a client that writes as fast as it is let."""
+    """Return the seconds that a client needs if it writes as fast as the quota allows."""
     rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
         now_ms += throttle_ms + 1
@@ -184,7 +194,10 @@ def _expected_writes() -> float:
 
 
 def _expected_reads() -> float:
-    """The same for reading: a throttled fetch is empty, its bytes are taken back, and it is made again (Q-13)."""
+    """Return the seconds that a client needs if it reads as fast as the quota allows.
+
+    A throttled fetch is empty, its bytes are not charged, and it is repeated (Q-13).
+    """
     rate, now_ms, left = SampledRate(), 0, READ
     size = READ_BYTES + 2 * OVERHEAD_BYTES
     while left:
@@ -197,10 +210,13 @@ def _expected_reads() -> float:
     return now_ms / 1000
 
 
-def wrong(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
-    """The answers whose throttle time the windows do not give for when they came, or SLACK_MS around."""
+def throttle_mismatches(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
+    """Return the responses whose throttle time is not what the windows predict for their time, with a tolerance of SLACK_MS.
+
+    event_bytes: bytes that each request or response is charged.
+    """
     rate = SampledRate()
-    found = []
+    mismatches = []
     for answer in answers:
         at_ms = round(answer.at_ms) + SLACK_MS
         possible = [
@@ -208,8 +224,8 @@ def wrong(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
             for shift_ms in (-SLACK_MS, 0, SLACK_MS)
         ]
         if not min(possible) - SLACK_MS <= answer.throttle_ms <= max(possible) + SLACK_MS:
-            found.append(answer)
+            mismatches.append(answer)
         rate.record(event_bytes, at_ms)
         if answer.empty:
             rate.record(-event_bytes, at_ms)
-    return found
+    return mismatches

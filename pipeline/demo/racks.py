@@ -1,4 +1,4 @@
-"""Step 3: a consumer reads from the closest replica. The client's own statistics tell which broker sent how many bytes (KIP-392)."""
+"""Step 3: a consumer reads from the closest replica. The client's statistics show how many bytes each broker sent (KIP-392)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     progress.note(f"without a rack: {_bytes(shares)}")
     cells += [
         same("without a rack: records", RECORDS, count),
-        within("without a rack: most bytes from one broker", 30, 45, max(_percent(shares)), "%"),
+        within("without a rack: largest share of bytes from one broker", 30, 45, max(_percent(shares)), "%"),
     ]
     count, shares = _read(brokers, "b")
     progress.note(f"client.rack=b: {_bytes(shares)}")
@@ -44,10 +44,10 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
-    """How many different records came, and how many bytes each broker sent."""
+    """Return the number of distinct records that the consumer received, and the bytes that each broker sent."""
     statistics: dict[str, Any] = {}
 
-    def keep(text: str) -> None:
+    def store(text: str) -> None:
         statistics.update(json.loads(text))
 
     settings: dict[str, Any] = {
@@ -55,21 +55,21 @@ def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
         "group.id": "demo-racks",
         "enable.auto.commit": False,
         "statistics.interval.ms": 100,
-        "stats_cb": keep,
+        "stats_cb": store,
     }
     if rack is not None:
         settings["client.rack"] = rack
     consumer = Consumer(settings)
-    seen: set[tuple[int | None, int | None]] = set()
+    offsets: set[tuple[int | None, int | None]] = set()
     try:
         consumer.assign([TopicPartition(TOPIC, i, OFFSET_BEGINNING) for i in range(PARTITIONS)])
-        while len(seen) < RECORDS:
+        while len(offsets) < RECORDS:
             message = consumer.poll(POLL_SECONDS)
             if message is None:
                 break
             if message.error() is None:
-                seen.add((message.partition(), message.offset()))
-        statistics.clear()  # the next ones count all that was read
+                offsets.add((message.partition(), message.offset()))
+        statistics.clear()  # the next statistics include everything that was read
         while not statistics:
             consumer.poll(0.1)
     finally:
@@ -78,7 +78,7 @@ def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
     for broker in statistics["brokers"].values():
         if broker["nodeid"] >= 0:
             shares[broker["nodeid"]] += broker["rxbytes"]
-    return len(seen), shares
+    return len(offsets), shares
 
 
 def _percent(shares: list[int]) -> list[float]:

@@ -18,7 +18,7 @@ STEP_MS = 50
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was written, and what came back: equal or not."""
+    """The content of a record, to compare what was written with what was read."""
 
     key: bytes
     value: bytes
@@ -30,8 +30,8 @@ def topic_of(kind: str) -> str:
     return f"demo-{kind}"
 
 
-def made(i: int) -> Record:
-    """Record i: values compress about as well as text does."""
+def record_number(i: int) -> Record:
+    """Return record number i. Its value compresses about as well as text."""
     value = f'{{"order": {i}, "item": "item-{i % 97}", "note": "{"please wrap it " * (i % 5)}"}}'.encode()
     headers = (("source", b"demo"), ("number", str(i).encode()))
     return Record(f"customer-{i % 1009}".encode(), value, headers, FIRST_TIMESTAMP_MS + i * STEP_MS)
@@ -39,15 +39,15 @@ def made(i: int) -> Record:
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     cells = []
-    wanted = [made(i) for i in range(RECORDS)]
+    records = [record_number(i) for i in range(RECORDS)]
     for kind in KINDS:
         brokers.create_topic(topic_of(kind), PARTITIONS)
-        begun = progress.seconds
-        _write(brokers, kind, wanted)
-        written = progress.seconds
-        partitions, equal = _compare(wanted, _read(brokers, kind))
+        start = progress.seconds
+        _write(brokers, kind, records)
+        write_end = progress.seconds
+        partitions, equal = _compare(records, _read(brokers, kind))
         progress.note(
-            f"{kind}: {RECORDS:,} records written in {written - begun:.1f} s, read and compared in {progress.seconds - written:.1f} s"
+            f"{kind}: {RECORDS:,} records written in {write_end - start:.1f} s, read and compared in {progress.seconds - write_end:.1f} s"
         )
         cells.append(
             same(f"{kind}: equal records, partitions", f"{RECORDS:,}, {PARTITIONS}", f"{equal:,}, {partitions}")
@@ -55,13 +55,13 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     return cells
 
 
-def _write(brokers: Brokers, kind: str, wanted: list[Record]) -> None:
+def _write(brokers: Brokers, kind: str, records: list[Record]) -> None:
     compression = None if kind == "none" else kind
     producer = KafkaProducer(
         bootstrap_servers=brokers.addresses, compression_type=compression, linger_ms=20, batch_size=65536
     )
     try:
-        for record in wanted:
+        for record in records:
             producer.send(
                 topic_of(kind),
                 key=record.key,
@@ -75,8 +75,8 @@ def _write(brokers: Brokers, kind: str, wanted: list[Record]) -> None:
 
 
 def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
-    """By partition, in the order of the log."""
-    found: dict[int, list[Record]] = {}
+    """Return the records of a topic by partition, in the order of the log."""
+    by_partition: dict[int, list[Record]] = {}
     consumer = KafkaConsumer(bootstrap_servers=brokers.addresses, max_poll_records=5000)
     try:
         topic = topic_of(kind)
@@ -90,25 +90,28 @@ def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
                 break
             for partition, batch in polled.items():
                 left -= len(batch)
-                found.setdefault(partition.partition, []).extend(
+                by_partition.setdefault(partition.partition, []).extend(
                     Record(r.key, r.value, tuple(r.headers), r.timestamp) for r in batch
                 )
     finally:
         consumer.close()
-    return found
+    return by_partition
 
 
-def _compare(wanted: list[Record], found: dict[int, list[Record]]) -> tuple[int, int]:
-    """(partitions with records, records that are equal). Order counts: records of one key lie in one partition as they were sent."""
-    expected: dict[bytes, list[Record]] = {}
-    for record in wanted:
-        expected.setdefault(record.key, []).append(record)
-    seen: dict[bytes, list[Record]] = {}
-    for index in sorted(found):
-        for record in found[index]:
-            seen.setdefault(record.key, []).append(record)
+def _compare(records_sent: list[Record], by_partition: dict[int, list[Record]]) -> tuple[int, int]:
+    """Return (number of partitions with records, number of equal records).
+
+    The order counts: all records of a key must be in one partition, in the order in which they were sent.
+    """
+    sent_by_key: dict[bytes, list[Record]] = {}
+    for record in records_sent:
+        sent_by_key.setdefault(record.key, []).append(record)
+    read_by_key: dict[bytes, list[Record]] = {}
+    for index in sorted(by_partition):
+        for record in by_partition[index]:
+            read_by_key.setdefault(record.key, []).append(record)
     equal = 0
-    for key, records in expected.items():
-        got = seen.pop(key, [])
-        equal += sum(a == b for a, b in zip(records, got, strict=False)) - max(0, len(got) - len(records))
-    return len(found), equal - sum(map(len, seen.values()))
+    for key, sent in sent_by_key.items():
+        read = read_by_key.pop(key, [])
+        equal += sum(a == b for a, b in zip(sent, read, strict=False)) - max(0, len(read) - len(sent))
+    return len(by_partition), equal - sum(map(len, read_by_key.values()))

@@ -1,6 +1,6 @@
 """Step 6: Spark's own Kafka source and sink: batch and streaming, by timestamp, with headers, from the closest replica.
 
-Compared with what kafka-python wrote or reads, never with what Spark says of itself.
+Results are compared with what kafka-python wrote or reads, never with Spark's own numbers.
 """
 
 from __future__ import annotations
@@ -41,32 +41,34 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
         with tempfile.TemporaryFile("w+") as log:
             try:
                 return _with_session(brokers, progress, scratch, log)
+            except session.ConnectorMissing:
+                raise
             except Exception:
                 log.seek(0)
-                progress.note("what Spark wrote last:\n" + "".join(log.readlines()[-30:]))
+                progress.note("last output of Spark:\n" + "".join(log.readlines()[-30:]))
                 raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _with_session(brokers: Brokers, progress: Progress, scratch: Path, log: Any) -> list[Cell]:
-    if not session.fetched():
-        progress.note(f"this is the first time: {session.CONNECTOR} and what it needs are fetched")
+    if not session.is_connector_cached():
+        progress.note(f"first run: {session.installed_connector()} and its dependencies are downloaded")
     spark = session.start("kafkaproto demo", scratch, log)
-    progress.note(f"Spark {spark.version} with its Kafka connector is up")
+    progress.note(f"Spark {spark.version} with its Kafka connector has started")
     try:
         cells = []
         for part in (_batch_read, _read_by_timestamp, _rack_read, _windowed_counts, _batch_write):
-            begun = progress.seconds
+            start = progress.seconds
             cells += part(spark, brokers, scratch)
-            progress.note(f"{str(part.__name__).strip('_').replace('_', ' ')}: {progress.seconds - begun:.1f} s")
+            progress.note(f"{str(part.__name__).strip('_').replace('_', ' ')}: {progress.seconds - start:.1f} s")
         return cells
     finally:
         spark.stop()
 
 
 def source(spark: SparkSession, brokers: Brokers, topic: str, **options: str) -> DataFrame:
-    """A batch read from the earliest offset. options: further ones, dots written as underscores."""
+    """Return a batch read of a topic from the earliest offset. options: further options, with dots written as underscores."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", brokers.bootstrap).option("subscribe", topic)
     for name, value in options.items():
         reader = reader.option(name.replace("_", "."), value)
@@ -78,7 +80,7 @@ def source(spark: SparkSession, brokers: Brokers, topic: str, **options: str) ->
 
 def _batch_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
     frame = source(spark, brokers, records.topic_of(SOURCE_KIND), includeHeaders="true")
-    seen = Counter(
+    records_read = Counter(
         records.Record(
             bytes(row.key),
             bytes(row.value),
@@ -87,22 +89,22 @@ def _batch_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Ce
         )
         for row in frame.select("key", "value", "headers", "timestamp").collect()
     )
-    wanted = Counter(map(records.made, range(records.RECORDS)))
+    expected = Counter(map(records.record_number, range(records.RECORDS)))
     return [
         same(
             "batch read: records with key, headers and timestamp",
             records.RECORDS,
-            (seen & wanted).total() - (seen - wanted).total(),
+            (records_read & expected).total() - (records_read - expected).total(),
         )
     ]
 
 
 def _read_by_timestamp(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
     topic, first = records.topic_of(SOURCE_KIND), records.RECORDS * 3 // 4
-    at_ms = records.made(first).timestamp_ms
+    at_ms = records.record_number(first).timestamp_ms
     offsets = {topic: {str(i): at_ms for i in range(records.PARTITIONS)}}
     count = source(spark, brokers, topic, startingOffsetsByTimestamp=json.dumps(offsets)).count()
-    return [same("startingOffsetsByTimestamp: records from then on", records.RECORDS - first, count)]
+    return [same("startingOffsetsByTimestamp: records from that time on", records.RECORDS - first, count)]
 
 
 def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
@@ -117,7 +119,10 @@ def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cel
 
 
 def _received(spark: SparkSession, group: str) -> list[float]:
-    """Bytes from each broker, by the Java consumers' own metrics: they stay in Spark's pool for a while after the query."""
+    """Return the number of bytes received from each broker, from the metrics of the Java consumers.
+
+    Spark's pool keeps the consumers for a while after the query.
+    """
     jvm: Any = spark.sparkContext._jvm
     pattern = jvm.javax.management.ObjectName("kafka.consumer:type=consumer-node-metrics,*")
     shares = [0.0] * len(RACKS)
@@ -130,23 +135,23 @@ def _received(spark: SparkSession, group: str) -> list[float]:
 
 
 def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
-    """A call to the JVM's MBean server. By reflection: its class is not public, and py4j sees no interfaces."""
+    """Call a method of the JVM's MBean server by reflection: its class is not public, and py4j does not see its interface."""
     context: Any = spark.sparkContext
     jvm = context._jvm
-    called = next(
+    mbean_method = next(
         m for m in jvm.java.lang.Class.forName("javax.management.MBeanServer").getMethods() if m.getName() == method
     )
-    passed = context._gateway.new_array(jvm.Object, len(arguments))
+    java_arguments = context._gateway.new_array(jvm.Object, len(arguments))
     for i, argument in enumerate(arguments):
-        passed[i] = argument
-    return called.invoke(jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer(), passed)
+        java_arguments[i] = argument
+    return mbean_method.invoke(jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer(), java_arguments)
 
 
 # ---- streaming source and sink -----------------------------------------------------------------------------------------------
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Events per minute, from one topic to another, run twice with new events between; the checkpoint knows where the first run ended."""
+    """Count events per minute from one topic to another, in two runs with new events in between; the second continues from the checkpoint."""
     brokers.create_topic(EVENTS, 2)
     brokers.create_topic(COUNTS, 1)
     cells = []
@@ -155,18 +160,18 @@ def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> li
         started_ms = time.time() * 1000
         rows = _count_events(spark, brokers, scratch / "checkpoint")
         sent = range(turn * EVENTS_PER_RUN)
-        wanted = Counter(_event_ms(i) // WINDOW_MS * WINDOW_MS for i in sent)
-        latest, headers, stamped = _counts(brokers)
+        expected = Counter(_event_ms(i) // WINDOW_MS * WINDOW_MS for i in sent)
+        latest, headers, timestamp_ms = _counts(brokers)
         cells += [
-            same(f"streaming, run {turn}: events it took", EVENTS_PER_RUN, rows),
-            same(f"streaming, run {turn}: windows with the right count", len(wanted), _equal(wanted, latest)),
+            same(f"streaming, run {turn}: processed events", EVENTS_PER_RUN, rows),
+            same(f"streaming, run {turn}: windows with the right count", len(expected), _equal(expected, latest)),
         ]
     cells += [
         same("streaming write: headers", [("window", b"60")], headers),
         same(
-            "streaming write: timestamps are those of the writing",
+            "streaming write: timestamps are those of the write",
             True,
-            started_ms - 1000 <= stamped <= time.time() * 1000 + 1000,
+            started_ms - 1000 <= timestamp_ms <= time.time() * 1000 + 1000,
         ),
     ]
     return cells
@@ -183,20 +188,20 @@ def _send_events(brokers: Brokers, turn: int) -> None:
 
 
 def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> int:
-    """One run of the job; how many rows it took from the topic."""
+    """Run the job once; return the number of records that it read."""
     query = windowed_counts.start(spark, brokers.bootstrap, EVENTS, COUNTS, str(checkpoint))
     query.awaitTermination()
     return sum(progress["numInputRows"] for progress in query.recentProgress)
 
 
 def _counts(brokers: Brokers) -> tuple[dict[int, int], list[tuple[str, bytes]], int]:
-    """The last count written for each window, and headers and timestamp of the last record."""
-    found = _read_all(brokers, COUNTS)
-    return {int(r.key): int(r.value) for r in found}, list(found[-1].headers), found[-1].timestamp
+    """Return (last count written for each window start in ms, headers of the last record, its timestamp in ms since the epoch)."""
+    counts = _read_all(brokers, COUNTS)
+    return {int(r.key): int(r.value) for r in counts}, list(counts[-1].headers), counts[-1].timestamp
 
 
-def _equal(wanted: dict[int, int], seen: dict[int, int]) -> int:
-    return sum(seen.get(key) == value for key, value in wanted.items()) - len(seen.keys() - wanted.keys())
+def _equal(expected: dict[int, int], actual: dict[int, int]) -> int:
+    return sum(actual.get(key) == value for key, value in expected.items()) - len(actual.keys() - expected.keys())
 
 
 # ---- batch sink --------------------------------------------------------------------------------------------------------------
@@ -221,7 +226,7 @@ def _batch_write(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[C
         .option("includeHeaders", "true")
         .save()
     )
-    wanted = {(b"key-%d" % i, b"value-%d" % i, i % 3, (("from", b"spark"),)) for i in range(WRITTEN)}
+    expected = {(b"key-%d" % i, b"value-%d" % i, i % 3, (("from", b"spark"),)) for i in range(WRITTEN)}
     read = [(r.key, r.value, r.partition, tuple(r.headers)) for r in _read_all(brokers, COPY)]
     again = source(spark, brokers, COPY, includeHeaders="true").collect()
     by_spark = [
@@ -231,12 +236,12 @@ def _batch_write(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[C
         same(
             "batch write: records as kafka-python reads them",
             WRITTEN,
-            len(wanted & set(read)) if len(read) == WRITTEN else len(read),
+            len(expected & set(read)) if len(read) == WRITTEN else len(read),
         ),
         same(
-            "batch write: as Spark reads them",
+            "batch write: records as Spark reads them",
             WRITTEN,
-            len(wanted & set(by_spark)) if len(by_spark) == WRITTEN else len(by_spark),
+            len(expected & set(by_spark)) if len(by_spark) == WRITTEN else len(by_spark),
         ),
     ]
 
@@ -255,24 +260,24 @@ def _producer(brokers: Brokers) -> Iterator[KafkaProducer]:
 
 
 def _read_all(brokers: Brokers, topic: str) -> list[Any]:
-    """Every record of a topic, by partition and offset."""
+    """Return every record of a topic, by partition and offset."""
     consumer = KafkaConsumer(bootstrap_servers=brokers.addresses)
-    found: list[Any] = []
+    all_records: list[Any] = []
     try:
         partitions = [TopicPartition(topic, i) for i in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(partitions)
         consumer.seek_to_beginning()
         left = sum(consumer.end_offsets(partitions).values())
-        while len(found) < left:
+        while len(all_records) < left:
             polled = consumer.poll(int(POLL_SECONDS * 1000))
             if not polled:
                 break
-            found += [record for batch in polled.values() for record in batch]
+            all_records += [record for batch in polled.values() for record in batch]
     finally:
         consumer.close()
-    return sorted(found, key=lambda record: (record.partition, record.offset))
+    return sorted(all_records, key=lambda record: (record.partition, record.offset))
 
 
 def _milliseconds(moment: datetime) -> int:
-    """Spark hands out local time without a zone."""
+    """Return in ms since the epoch a local time without a time zone, as Spark returns it."""
     return round(moment.astimezone(UTC).timestamp() * 1000)

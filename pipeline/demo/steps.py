@@ -1,4 +1,4 @@
-"""The steps of the demo, and running them against three brokers."""
+"""The steps of the demo, and the function that runs them against three brokers."""
 
 from __future__ import annotations
 
@@ -6,51 +6,54 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from kafkaproto.pipeline.demo.table import Cell, Progress, Step, markdown, write_readme
+from kafkaproto.pipeline.demo.table import Cell, Progress, Step, markdown, write_page
 
 STEPS = (
     ("records", "kafka-python: write and read in each compression kind"),
-    ("groups", "kafka-python: a consumer group changes hands"),
+    ("groups", "kafka-python: a consumer group rebalances"),
     ("racks", "confluent-kafka: read from the closest replica"),
     ("quotas", "confluent-kafka: a producer and a consumer under a quota"),
     ("limits", "kafka-python: limits smaller than a record"),
     ("spark", "Spark: its own Kafka source and sink"),
-    ("report", "Spark: what the brokers recorded of all that"),
+    ("report", "Spark: report of what the brokers recorded"),
 )
 WITH_SPARK = ("spark", "report")
-"""Module and name of each step. Modules are imported when their turn comes: without Spark nobody needs pyspark."""
+"""Modules of the steps that need pyspark. Only the modules of steps that run are imported."""
 
 Work = Callable[..., list[Cell]]
 
 
-def run(wanted: Sequence[tuple[str, str]], readme: bool) -> int:
-    """Run steps of `STEPS` and print their table. readme: also write it into README.md, if no step is left out.
+def run(selected: Sequence[tuple[str, str]], with_page: bool) -> int:
+    """Run steps of `STEPS` and print their table. with_page: also write it into docs/status.md, unless a step is skipped.
 
     Returns 0 if every cell is as expected, else 1.
     """
     progress = Progress()
-    steps = _run_each(wanted, progress)
+    steps = _run_each(selected, progress)
     print(f"\n{markdown(steps)}\n")
-    if readme and len(steps) == len(STEPS):
-        write_readme(steps)
-    differ = [f"{step.name}: {cell.what}" for step in steps for cell in step.cells if not cell.ok]
-    if differ:
-        print(f"{len(differ)} of {sum(len(step.cells) for step in steps)} cells differ: {'; '.join(differ)}")
+    if with_page and len(steps) == len(STEPS):
+        write_page(steps)
+    differences = [f"{step.name}: {cell.what}" for step in steps for cell in step.cells if not cell.ok]
+    if differences:
+        print(f"{len(differences)} of {sum(len(step.cells) for step in steps)} cells differ: {'; '.join(differences)}")
         return 1
-    print(f"All {sum(len(step.cells) for step in steps)} cells are as expected; {progress.seconds:.0f} s in all.")
+    print(f"All {sum(len(step.cells) for step in steps)} cells are as expected; total time {progress.seconds:.0f} s.")
     return 0
 
 
-def _run_each(wanted: Sequence[tuple[str, str]], progress: Progress) -> list[Step]:
+def _run_each(selected: Sequence[tuple[str, str]], progress: Progress) -> list[Step]:
     from kafkaproto.pipeline.demo.brokers import Brokers
 
+    modules = [
+        import_module(f"kafkaproto.pipeline.demo.{module}") for module, _ in selected
+    ]  # a missing package is reported before the brokers start
     steps = []
     with Brokers() as brokers:
         progress.note(f"three brokers are ready after {brokers.ready_seconds:.2f} s: {brokers.bootstrap}")
-        for number, (module, name) in enumerate(wanted, 1):
-            progress.begin(number, len(wanted), name)
-            begun = time.perf_counter()
-            work: Work = import_module(f"kafkaproto.pipeline.demo.{module}").run
-            steps.append(Step(name, work(brokers, progress), time.perf_counter() - begun))
-    progress.note(f"the brokers have ended after {brokers.end_seconds:.2f} s")
+        for number, (module, (_, name)) in enumerate(zip(modules, selected, strict=True), 1):
+            progress.begin(number, len(selected), name)
+            start = time.perf_counter()
+            work: Work = module.run
+            steps.append(Step(name, work(brokers, progress), time.perf_counter() - start))
+    progress.note(f"the brokers stopped within {brokers.end_seconds:.2f} s")
     return steps

@@ -1,4 +1,4 @@
-"""What a step says while it works and what it leaves: cells of expected and seen, and the table of all of them."""
+"""Progress lines of the steps, cells with expected and actual results, and the table of all cells."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-README = Path("README.md").absolute()
+PAGE = Path("docs/status.md").absolute()
+"""The page that holds the table; the demo runs in the folder of a checkout."""
 BEGIN, END = "<!-- demo -->", "<!-- /demo -->"
-HEAD = ("step", "what", "expected", "seen", "s")
+HEAD = ("step", "check", "expected", "actual", "s")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One thing that was looked at. `ok` is whether seen is what was expected."""
+    """One result of a step. what: name of the check. expected, actual: both results as text. ok: True if it is as expected."""
 
     what: str
     expected: str
-    seen: str
+    actual: str
     ok: bool
 
 
-def same(what: str, expected: object, seen: object) -> Cell:
-    """Expected and seen must be equal."""
-    return Cell(what, _text(expected), _text(seen), expected == seen)
+def same(what: str, expected: object, actual: object) -> Cell:
+    """Return a cell whose actual result must equal the expected one."""
+    return Cell(what, _text(expected), _text(actual), expected == actual)
 
 
-def within(what: str, low: float, high: float, seen: float, unit: str = "", digits: int = 0) -> Cell:
-    """Seen must lie from low to high."""
+def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
+    """Return a cell whose actual result must lie between low and high, both inclusive. digits: number of decimals to print."""
     text = f"{low:,.{digits}f} to {high:,.{digits}f} {unit}".rstrip()
-    return Cell(what, text, f"{seen:,.{digits}f} {unit}".rstrip(), low <= seen <= high)
+    return Cell(what, text, f"{actual:,.{digits}f} {unit}".rstrip(), low <= actual <= high)
 
 
 def _text(value: object) -> str:
@@ -41,7 +42,7 @@ def _text(value: object) -> str:
 
 @dataclass(slots=True)
 class Step:
-    """A finished step."""
+    """A finished step with its results."""
 
     name: str
     cells: list[Cell] = field(default_factory=list)
@@ -53,7 +54,7 @@ class Step:
 
 
 class Progress:
-    """Lines while it works, each with the seconds since the beginning. `note` adds one under the running step."""
+    """A log on standard output, with the seconds since the start. `begin` starts a step, `note` adds a line to it."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -74,18 +75,18 @@ class Progress:
 
 
 def rows(steps: Sequence[Step]) -> list[tuple[str, ...]]:
-    """A line per cell; the step's name and its seconds stand on its first."""
+    """Return for each cell (step, name of the check, expected, actual, seconds). Step and seconds are empty except in the first line of a step."""
     lines: list[tuple[str, ...]] = []
     for number, step in enumerate(steps, 1):
         for i, cell in enumerate(step.cells):
-            seen = cell.seen if cell.ok else f"{cell.seen}  DIFFERS"
+            actual = cell.actual if cell.ok else f"{cell.actual}  DIFFERS"
             first = i == 0
             lines.append(
                 (
                     f"{number}. {step.name}" if first else "",
                     cell.what,
                     cell.expected,
-                    seen,
+                    actual,
                     f"{step.seconds:.1f}" if first else "",
                 )
             )
@@ -93,7 +94,7 @@ def rows(steps: Sequence[Step]) -> list[tuple[str, ...]]:
 
 
 def markdown(steps: Sequence[Step]) -> str:
-    """The table as the README has it, columns aligned so that it reads well in a terminal too."""
+    """Return the table in Markdown, with aligned columns so that it is readable in a terminal too."""
     lines = [HEAD, *rows(steps)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
     out = [
@@ -103,8 +104,8 @@ def markdown(steps: Sequence[Step]) -> str:
     return "\n".join(out)
 
 
-def write_readme(steps: Sequence[Step], page: Path = README) -> None:
-    """Put the table between its markers."""
+def write_page(steps: Sequence[Step], page: Path = PAGE) -> None:
+    """Replace the table between its markers in the page."""
     text = page.read_text()
     part = f"{BEGIN}\n{markdown(steps)}\n{END}"
     page.write_text(re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: part, text, flags=re.DOTALL))

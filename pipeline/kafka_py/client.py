@@ -1,7 +1,7 @@
-"""A small blocking client of a cluster: who leads what, which offsets there are, a connection to each broker.
+"""A small blocking client of a cluster: leaders, offsets, and a connection to each broker.
 
-What passes by itself (a leader that moves, a broker that restarts) is tried again until ``api_timeout_ms`` is over. Must
-never know ranges, records or Spark.
+It retries errors that pass by themselves (a leader that moves, a broker that restarts) until ``api_timeout_ms`` is over. This module does
+not depend on ranges, records or Spark.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from ssl import SSLCertVerificationError
 from typing import Any, TypeVar
 
@@ -18,9 +19,10 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkaproto.pipeline.kafka_py.connection import Connection
-from kafkaproto.pipeline.kafka_py.errors import KafkaError, error_name
+from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError, error_name
 from kafkaproto.pipeline.kafka_py.offsets import Offsets, Partition
-from kafkaproto.pipeline.kafka_py.options import ClientSettings
+from kafkaproto.pipeline.kafka_py.options import SERVERS, ClientSettings
+from kafkaproto.pipeline.kafka_py.security import PROTOCOL, WrongProtocol
 
 T = TypeVar("T")
 
@@ -43,23 +45,28 @@ PASSING = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
-"""Errors that pass by themselves, or with new metadata."""
+"""Error codes of conditions that end without intervention: after some time, or once the client has new metadata."""
 NO_OFFSET = -1
 
 
 class Passing(Exception):
-    """What was tried did not work now, and may later. The text says why."""
+    """Raised if an attempt failed for a reason that may pass without intervention; the client then retries. The text names the reason."""
 
 
 class Missing(Passing):
-    """The brokers know no such topic or partition: it is gone, or not there yet."""
+    """Raised if the brokers do not know the topic or partition: it was deleted, or does not exist yet."""
 
 
 class Client:
-    """Not for threads, and never pickled: who needs one on an executor makes one there. `close` it."""
+    """A client for one thread, which cannot be pickled: each executor creates its own. `close` closes its connections.
 
-    def __init__(self, settings: ClientSettings) -> None:
+    fail_fast: whether to give up at once, with OptionError, if the first connection is refused. The driver does so, because the options
+    may be wrong; executors retry, because the driver has reached the brokers with the same options.
+    """
+
+    def __init__(self, settings: ClientSettings, fail_fast: bool = False) -> None:
         self.settings = settings
+        self._fail_fast = fail_fast
         self._brokers: dict[int, tuple[str, int]] = {}
         self._leaders: dict[Partition, int] = {}
         self._open: dict[tuple[str, int], Connection] = {}
@@ -75,15 +82,18 @@ class Client:
             connection.close()
         self._open.clear()
 
-    # ---- trying again --------------------------------------------------------------------------------------------------------
+    # ---- retries -------------------------------------------------------------------------------------------------------------
 
     def until_done(self, doing: str, attempt: Callable[[], T], timeout_ms: int | None = None) -> T:
-        """What an attempt returns, the first that does not raise Passing or OSError. TimeoutError when time is up; SSLCertVerificationError."""
+        """Call `attempt` until it raises neither Passing nor OSError, and return its result. Raises TimeoutError, SSLCertVerificationError.
+
+        doing: beginning of the error text, such as "cannot list the topics". timeout_ms: None for `api_timeout_ms`.
+        """
         deadline = time.monotonic() + (self.settings.api_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         while True:
             try:
                 return attempt()
-            except SSLCertVerificationError:  # an OSError, but none that passes
+            except SSLCertVerificationError:  # an OSError that does not pass by itself
                 raise
             except (Passing, OSError) as error:
                 if time.monotonic() > deadline:
@@ -93,17 +103,21 @@ class Client:
             self.back_off()
 
     def back_off(self) -> None:
-        """Wait before trying again, and forget who leads."""
+        """Wait before the next attempt, and drop the known leaders."""
         self._leaders.clear()
         time.sleep(self.settings.retry_backoff_ms / 1000)
 
     # ---- brokers and leaders -------------------------------------------------------------------------------------------------
 
     def any_connection(self) -> Connection:
-        """To a known broker or to one of those that were given. Raises the last OSError if none can be reached."""
+        """Return a connection to a known broker or to a bootstrap server.
+
+        Raises ConnectionError if none can be reached; with `fail_fast`, OptionError instead, unless an attempt timed out.
+        """
         if self._open:
             return next(iter(self._open.values()))
-        last: OSError | None = None
+        errors: list[OSError] = []
+        timed_out = False
         given = [(host.strip("[]"), int(port)) for host, _, port in (s.rpartition(":") for s in self.settings.servers)]
         for address in dict.fromkeys((*given, *self._brokers.values())):
             try:
@@ -111,29 +125,46 @@ class Client:
             except SSLCertVerificationError:
                 raise
             except OSError as error:
-                last = error
-        raise ConnectionError(f"none of {', '.join(self.settings.servers)} can be reached: {last}")
+                errors.append(
+                    error if error.strerror is None else ConnectionError(f"{address[0]}:{address[1]}: {error.strerror}")
+                )
+                timed_out = timed_out or isinstance(error, TimeoutError)
+        if self._fail_fast and not timed_out:
+            raise self._refused(errors)
+        raise ConnectionError(f"none of {', '.join(self.settings.servers)} can be reached: {errors[-1]}")
+
+    def _refused(self, errors: list[OSError]) -> OptionError:
+        """Return the error that names the wrong option. errors: why the first connection to each bootstrap server failed."""
+        text = "; ".join(map(str, errors))
+        if not all(isinstance(error, WrongProtocol) for error in errors):
+            return OptionError(SERVERS, f"no broker can be reached: {text}")
+        other = replace(self.settings.security, tls=not self.settings.security.tls).protocol
+        return OptionError(PROTOCOL, f"is {self.settings.security.protocol}, but {text}; try {other}")
 
     def connection(self, broker_id: int) -> Connection:
-        """To one broker that metadata told of. Raises OSError and Passing."""
+        """Return a connection to a broker that the metadata names. Raises OSError and Passing."""
         address = self._brokers.get(broker_id)
         if address is None:
-            raise Passing(f"broker {broker_id} is not known")
+            raise Passing(f"broker {broker_id} is not in the cluster's metadata")
         return self._open.get(address) or self._connect(address)
 
     def _connect(self, address: tuple[str, int]) -> Connection:
         made = Connection(*address, self.settings)
+        self._fail_fast = False
         self._open[address] = made
         return made
 
     def forget(self, connection: Connection) -> None:
-        """Close a connection that failed, or whose answers nobody waits for any more."""
+        """Close a connection that failed, or whose responses are no longer needed."""
         connection.close()
         with suppress(StopIteration):
-            self._open.pop(next(address for address, one in self._open.items() if one is connection))
+            self._open.pop(next(address for address, known in self._open.items() if known is connection))
 
     def leader(self, partition: Partition, create: bool = False) -> int:
-        """The broker that leads a partition. create: make the topic if the brokers do so. Raises Passing, OSError, KafkaError."""
+        """Return the id of the broker that leads a partition. Raises Passing, OSError, KafkaError.
+
+        create: create a missing topic if the brokers allow it.
+        """
         if partition not in self._leaders:
             answer = self._ask_metadata([partition[0]], create)
             if any(topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics):
@@ -143,41 +174,41 @@ class Client:
         return self._leaders[partition]
 
     def _ask_metadata(self, topics: list[str] | None, create: bool = False) -> MetadataResponse:
-        asked = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        request = MetadataRequest(topics=asked, allow_auto_topic_creation=create)
+        requested = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=requested, allow_auto_topic_creation=create)
         answer: MetadataResponse = self.any_connection().ask(ApiKey.METADATA, request)
         self._brokers = {b.node_id: (b.host, b.port) for b in answer.brokers}
         for topic in answer.topics:
-            for found in topic.partitions:
-                partition = (topic.name or "", found.partition_index)
+            for described in topic.partitions:
+                partition = (topic.name or "", described.partition_index)
                 self._leaders.pop(partition, None)
-                if found.leader_id in self._brokers:
-                    self._leaders[partition] = found.leader_id
+                if described.leader_id in self._brokers:
+                    self._leaders[partition] = described.leader_id
         return answer
 
     # ---- topics --------------------------------------------------------------------------------------------------------------
 
     def partitions_of(self, topics: Iterable[str], create: bool = False) -> list[Partition]:
-        """All partitions of the topics. KafkaError with UNKNOWN_TOPIC_OR_PARTITION if one is not there, TimeoutError."""
-        wanted = list(topics)
-        if not wanted:
+        """Return all partitions of the topics. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION for an unknown topic, TimeoutError."""
+        names = list(topics)
+        if not names:
             return []
 
         def attempt() -> list[Partition]:
-            answer = self._ask_metadata(wanted, create)
+            answer = self._ask_metadata(names, create)
             for topic in answer.topics:
                 passes = topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE or (create and topic.error_code in PASSING)
                 if passes:
                     raise Passing(f"topic {topic.name}: {error_name(topic.error_code)}")
                 if topic.error_code:
-                    raise KafkaError(topic.error_code, f"looking for topic {topic.name}")
+                    raise KafkaError(topic.error_code, f"cannot look up topic {topic.name}")
             return _partitions(answer)
 
-        return self.until_done(f"looking for {', '.join(wanted)}", attempt)
+        return self.until_done(f"cannot look up the topics {', '.join(names)}", attempt)
 
     def partitions_like(self, pattern: str) -> list[Partition]:
-        """All partitions of the topics whose whole name the regular expression matches, Kafka's own topics left out."""
-        answer = self.until_done("listing topics", lambda: self._ask_metadata(None))
+        """Return all partitions of the topics whose whole name matches the regular expression, without Kafka's internal topics."""
+        answer = self.until_done("cannot list the topics", lambda: self._ask_metadata(None))
         answer.topics = [
             t for t in answer.topics if not t.is_internal and not t.error_code and re.fullmatch(pattern, t.name or "")
         ]
@@ -185,50 +216,61 @@ class Client:
 
     # ---- offsets -------------------------------------------------------------------------------------------------------------
 
-    def offsets(self, asked: Mapping[Partition, int], read_committed: bool = False) -> Offsets:
-        """For each partition the offset that EARLIEST, LATEST or a time in ms stands for; NO_OFFSET for a time that nobody reaches.
+    def offsets(self, timestamps: Mapping[Partition, int], read_committed: bool = False) -> Offsets:
+        """Return the offsets of partitions from ListOffsets. Raises KafkaError and TimeoutError.
 
-        With read_committed LATEST is the last stable offset. Raises KafkaError and TimeoutError.
+        timestamps: EARLIEST, LATEST or a time in ms since the epoch for each partition. The result is NO_OFFSET for a time after all records.
+        read_committed: LATEST is the last stable offset instead of the high watermark.
         """
-        found: Offsets = {}
+        offsets: Offsets = {}
 
         def attempt() -> Offsets:
             by_leader: dict[int, list[Partition]] = {}
-            for partition in asked:
-                if partition not in found:
+            for partition in timestamps:
+                if partition not in offsets:
                     by_leader.setdefault(self.leader(partition), []).append(partition)
             for leader, partitions in by_leader.items():
-                request = ListOffsetsRequest(-1, int(read_committed), _by_topic(partitions, asked))
+                request = ListOffsetsRequest(-1, int(read_committed), _by_topic(partitions, timestamps))
                 answer = self.connection(leader).ask(ApiKey.LIST_OFFSETS, request)
-                _take_offsets(answer, found)
-            if left := asked.keys() - found.keys():
-                raise Passing(f"no answer for {sorted(left)}")
-            return found
+                _take_offsets(answer, offsets)
+            if left := timestamps.keys() - offsets.keys():
+                raise Passing(f"no offset was returned for {sorted(left)}")
+            return offsets
 
-        return self.until_done("looking for offsets", attempt)
+        return self.until_done("cannot look up offsets", attempt)
+
+
+def check_reachable(settings: ClientSettings) -> None:
+    """Connect to one of the servers once. Raises OptionError if the options are wrong, TimeoutError, KafkaError, SSLCertVerificationError."""
+    with Client(settings, fail_fast=True) as client:
+        client.until_done("cannot connect", client.any_connection)
 
 
 def _partitions(answer: MetadataResponse) -> list[Partition]:
-    return sorted((topic.name or "", found.partition_index) for topic in answer.topics for found in topic.partitions)
+    return sorted(
+        (topic.name or "", partition.partition_index) for topic in answer.topics for partition in topic.partitions
+    )
 
 
-def _by_topic(partitions: list[Partition], asked: Mapping[Partition, int]) -> list[ListOffsetsTopic]:
+def _by_topic(partitions: list[Partition], timestamps: Mapping[Partition, int]) -> list[ListOffsetsTopic]:
     topics: dict[str, ListOffsetsTopic] = {}
     for topic, index in partitions:
         listed = topics.setdefault(topic, ListOffsetsTopic(topic)).partitions
-        listed.append(ListOffsetsPartition(index, timestamp=asked[topic, index]))
+        listed.append(ListOffsetsPartition(index, timestamp=timestamps[topic, index]))
     return list(topics.values())
 
 
-def _take_offsets(answer: Any, found: Offsets) -> None:
+def _take_offsets(answer: Any, offsets: Offsets) -> None:
     failed = 0
     for topic in answer.topics:
-        for one in topic.partitions:
-            if not one.error_code:
-                found[topic.name, one.partition_index] = one.offset
-            elif one.error_code in PASSING:
-                failed = one.error_code
+        for partition in topic.partitions:
+            if not partition.error_code:
+                offsets[topic.name, partition.partition_index] = partition.offset
+            elif partition.error_code in PASSING:
+                failed = partition.error_code
             else:
-                raise KafkaError(one.error_code, f"looking for an offset of {topic.name}-{one.partition_index}")
+                raise KafkaError(
+                    partition.error_code, f"cannot look up an offset of {topic.name}-{partition.partition_index}"
+                )
     if failed:
         raise Passing(error_name(failed))

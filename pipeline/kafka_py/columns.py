@@ -1,7 +1,7 @@
-"""Record batches as Arrow columns, those of Spark's Kafka source; no record becomes a Python object on the way.
+"""Converts record batches to Arrow columns, those of Spark's Kafka source, without a Python object for each record.
 
-What Kafka stores is records one after the other. `kafkaproto.records.columns` tells where keys and values lie in there,
-and Arrow copies them out in one step; numpy is not needed, though faster at telling. Must never know brokers, offsets to come or Spark.
+`kafkaproto.records.columns` finds the positions of keys and values in a batch, and Arrow copies them in one step. numpy makes that faster
+and is not required. This module does not depend on brokers, offsets or Spark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DDL = "key binary, value binary, topic string, partition int, offset bigint, tim
 HEADERS_DDL = "headers array<struct<key: string, value: binary>>"
 FULL_ROWS = 10_000
 FULL_BYTES = 8 << 20
-"""A batch of rows is full with so many rows, or with about so many bytes of records."""
+"""Bytes of records at which an Arrow batch counts as full. `FULL_ROWS` limits the number of its rows."""
 NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 _HEADERS = pa.list_(pa.field("element", _HEADER))
@@ -39,14 +39,14 @@ _SCHEMA = pa.schema(
     ]
 )
 SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
-"""By whether there are headers."""
+"""Maps whether rows have headers to the schema of the rows."""
 
 
 class Rows:
-    """Collects batches of one range until they are worth a RecordBatch; records that are not wanted are left out."""
+    """Collects the records of a range of offsets until they make a full RecordBatch. Records outside the range are left out."""
 
-    def __init__(self, wanted: Range, with_headers: bool) -> None:
-        self._wanted = wanted
+    def __init__(self, range_: Range, with_headers: bool) -> None:
+        self._range = range_
         self._with_headers = with_headers
         self._clear()
 
@@ -54,19 +54,22 @@ class Rows:
         self._payloads: list[memoryview] = []
         self._bytes = 0
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
-        """Of all batches, one after the other; places are those in their own payload."""
+        """The columns of all batches, one after another; positions are byte positions in each batch's own payload."""
         self._shifts, self._kinds = array("q"), array("i")
-        """For each record what its places are to be moved by, and its kind of timestamp."""
+        """For each record, the number to add to its positions to get those in all payloads joined, and its timestamp type."""
         self._wanted_from = array("q")
         self._cuts = False
-        """Whether there are records that are not wanted."""
+        """Whether some of the collected records are outside the range."""
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
-        """Take the records of a batch or old message in, from offset ``start`` on; whether that is enough now. DecodeError for damage."""
+        """Add the records of a batch or old message. Returns whether the collected rows fill an Arrow batch. Raises DecodeError.
+
+        start: records with a lower offset are left out.
+        """
         header = entry.header
         if isinstance(header, BatchHeader):
-            if not header.record_count:  # what a cleaner leaves of a producer's last batch
+            if not header.record_count:  # compaction keeps an empty batch for a producer's state
                 return False
             piece = columns(entry.view)
             kind = LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME
@@ -83,23 +86,23 @@ class Rows:
         self._shifts.extend(array("q", [self._bytes]) * count)
         self._kinds.extend(array("i", [kind]) * count)
         self._wanted_from.extend(array("q", [start]) * count)
-        self._cuts |= piece.offsets[0] < start or piece.offsets[-1] >= self._wanted.end
+        self._cuts |= piece.offsets[0] < start or piece.offsets[-1] >= self._range.end
         self._payloads.append(piece.payload)
         self._bytes += len(piece.payload)
         return len(self._shifts) >= FULL_ROWS or self._bytes >= FULL_BYTES
 
     def take(self) -> pa.RecordBatch:
-        """The rows that were collected, none of them twice; there may be none."""
-        found, wanted, count = self._columns, self._wanted, len(self._shifts)
+        """Return the collected rows, possibly none, and clear the collection."""
+        columns, range_, count = self._columns, self._range, len(self._shifts)
         payload = self._payloads[0] if len(self._payloads) == 1 else b"".join(self._payloads)
-        shifts, offsets = _arrow(self._shifts), _arrow(found.offsets)
+        shifts, offsets = _arrow(self._shifts), _arrow(columns.offsets)
         made = [
-            _cut(payload, found.key_starts, found.key_ends, shifts),
-            _cut(payload, found.value_starts, found.value_ends, shifts),
-            pa.repeat(wanted.topic, count),
-            pa.repeat(pa.scalar(wanted.partition, pa.int32()), count),
+            _cut(payload, columns.key_starts, columns.key_ends, shifts),
+            _cut(payload, columns.value_starts, columns.value_ends, shifts),
+            pa.repeat(range_.topic, count),
+            pa.repeat(pa.scalar(range_.partition, pa.int32()), count),
             offsets,
-            pc.multiply(_arrow(found.timestamps), 1000).cast(_TIMESTAMP),
+            pc.multiply(_arrow(columns.timestamps), 1000).cast(_TIMESTAMP),
             _arrow(self._kinds),
         ]
         if self._with_headers:
@@ -107,7 +110,7 @@ class Rows:
         rows = pa.RecordBatch.from_arrays(made, schema=SCHEMAS[self._with_headers])
         if self._cuts:
             begun = pc.greater_equal(offsets, _arrow(self._wanted_from))
-            rows = rows.filter(pc.and_(begun, pc.less(offsets, wanted.end)))
+            rows = rows.filter(pc.and_(begun, pc.less(offsets, range_.end)))
         self._clear()
         return rows
 
@@ -118,9 +121,10 @@ def _arrow(column: array[int]) -> pa.Array:
 
 
 def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
-    """The bytes of the payload between starts and ends, both moved by shifts; null where they are negative.
+    """Return the bytes of the payload from each start (inclusive) to its end (exclusive). A negative start gives null.
 
-    Arrow can read the payload where it lies, as wanted bytes and gaps by turns; of those every second one is taken.
+    shifts: added to each start and end, which are byte positions in the payload of one batch. Arrow splits the payload in place into alternating
+    values and gaps; the values are every second part.
     """
     count = len(starts)
     null = pc.less(_arrow(starts), 0)
@@ -132,7 +136,7 @@ def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array
         for first, places in enumerate(moved):
             view[first : 2 * count : 2] = memoryview(places.buffers()[1]).cast("q")[:count]
         view[2 * count] = len(payload)
-    # a null begins and ends where what is before it does
+    # a null has the position of the value before it
     rising = pc.cumulative_max(_arrow(borders), start=0)
     by_turns = pa.Array.from_buffers(
         pa.large_binary(), 2 * count, [None, rising.buffers()[1], pa.py_buffer(payload)], null_count=0
@@ -148,7 +152,7 @@ def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
 
 
 def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
-    """A list for each record that has headers, null for one that has none, as Spark's source does."""
+    """Return the headers of each record as a list, or null for a record without headers, as Spark's source does."""
     joined = array("q")
     for part in parts:
         joined.extend(part.counts)
@@ -161,7 +165,7 @@ def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
 
 
 def _old_columns(entry: Entry) -> Columns:
-    """Messages of magic 0 and 1, which are few by now, record by record."""
+    """Return the columns of messages of magic 0 and 1. They are rare, so each record is converted on its own."""
     made = Columns(memoryview(b""), *(array("q") for _ in range(6)))
     payload = bytearray()
     for record in records(entry.view):

@@ -1,6 +1,6 @@
-"""One blocking connection to one broker: made safe, versions agreed on, requests sent and answers received in order.
+"""One blocking connection to one broker: TLS, SASL, versions, requests, and responses in order.
 
-Must never know leaders, offsets or what to try again.
+This module does not depend on leaders, offsets or retries.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from kafkaproto.api import ApiKey
 from kafkaproto.client import Client, UnexpectedResponse
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError, UnsupportedVersion
-from kafkaproto.frame import read_frame
+from kafkaproto.frame import LENGTH_BYTES, read_frame
 from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
 from kafkaproto.pipeline.kafka_py.errors import KafkaError
 from kafkaproto.pipeline.kafka_py.options import ClientSettings
 from kafkaproto.pipeline.kafka_py.scram import Scram, ScramError
-from kafkaproto.pipeline.kafka_py.security import PLAIN, Security, secured
+from kafkaproto.pipeline.kafka_py.security import PLAIN, Security, WrongProtocol, secured
 from kafkaproto.versions import VersionRange
 
 SPOKEN: dict[int, VersionRange] = {
-    # below: no creation of topics can be refused; record batches without what is read here
-    # above: topics would have to be named by id
+    # lower versions of Metadata always allow topic creation, lower versions of Produce and Fetch have no batches of magic 2
+    # higher versions identify topics by id
     ApiKey.PRODUCE: VersionRange(3, 12),
     ApiKey.FETCH: VersionRange(4, 12),
     ApiKey.LIST_OFFSETS: VersionRange(1, 9),
@@ -33,10 +33,17 @@ SPOKEN: dict[int, VersionRange] = {
     ApiKey.SASL_HANDSHAKE: VersionRange(1, 1),
     ApiKey.SASL_AUTHENTICATE: VersionRange(0, 1),
 }
+FIRST_RESPONSE_BYTES = 1 << 20
+"""Upper bound in bytes of an ApiVersions response. A larger length means that the peer does not speak Kafka's protocol."""
+TLS_ALERT = b"\x15\x03"
+"""The first two bytes that a TLS port sends in response to plain text."""
 
 
 class Connection:
-    """Connected when made. Raises OSError (ConnectionError and timeouts are), KafkaError and OptionError."""
+    """A blocking connection to a broker; the constructor opens it.
+
+    Raises OSError (also ConnectionError, WrongProtocol and timeouts), KafkaError and OptionError.
+    """
 
     def __init__(self, host: str, port: int, settings: ClientSettings) -> None:
         self.address = f"{host}:{port}"
@@ -47,29 +54,29 @@ class Connection:
         self._socket = socket.create_connection((host, port), self._timeout_seconds)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = secured(self._socket, host, settings.security)
+            self._socket = self._secured(host, settings.security)
             self._agree()
             if settings.security.user is not None:
                 self._authenticate(settings.security, settings.security.user)
         except BaseException:
-            self._socket.close()  # inside TLS the first one is nothing any more
+            self._socket.close()  # inside TLS the plain socket is detached
             raise
 
     def close(self) -> None:
         self._socket.close()
 
     def ask(self, key: ApiKey, request: Any) -> Any:
-        """The answer to a request, in the highest version that both sides speak."""
+        """Send a request in the highest version that both sides support, and return its response."""
         self.send(key, request)
         return self.receive()
 
     def send(self, key: ApiKey, request: Any) -> None:
-        """Send a request; answers come in the order of requests. KafkaError if the broker is too old for it, or too new."""
+        """Send a request; responses come in the order of requests. Raises KafkaError if the broker is too old or too new."""
         self.version(key)
         self._send(self._client.send(request))
 
     def version(self, key: ApiKey) -> int:
-        """The version in which requests of this kind are sent. KafkaError if there is none."""
+        """Return the version in which requests of this API are sent. Raises KafkaError if there is none."""
         try:
             return self._client.version(key)
         except UnsupportedVersion:
@@ -77,7 +84,7 @@ class Connection:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:
-        """The next answer. A broker that throttles is given the time that it said (KIP-219)."""
+        """Return the next response. If an earlier one was throttled, the timeout is extended by the rest of its throttle time (KIP-219)."""
         muted = max(0.0, self._muted_until - time.monotonic())
         self._socket.settimeout(self._timeout_seconds + muted)
         try:
@@ -85,7 +92,7 @@ class Connection:
         except EOFError:
             raise ConnectionError(f"{self.address} closed the connection") from None
         except (DecodeError, UnexpectedResponse) as error:
-            raise ConnectionError(f"{self.address} sent {error}") from None
+            raise ConnectionError(f"{self.address} sent an invalid response: {error}") from None
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
         if throttle_ms:
             self._muted_until = time.monotonic() + throttle_ms / 1000
@@ -95,21 +102,47 @@ class Connection:
         self._socket.settimeout(self._timeout_seconds)
         self._socket.sendall(data)
 
+    def _secured(self, host: str, security: Security) -> socket.socket:
+        try:
+            return secured(self._socket, host, security)
+        except ConnectionError as error:
+            raise type(error)(f"{self.address}: {error}") from None
+
     def _agree(self) -> None:
         asking: bytes | None = self._client.ask_versions()
         while asking is not None:
             self._send(asking)
+            if not self._settings.security.tls:
+                self._check_peer()
             answer = self.receive()
             asking = self._client.agree(answer)
         if answer.error_code:
-            raise KafkaError(answer.error_code, f"asking {self.address} for its versions")
+            raise KafkaError(answer.error_code, f"{self.address} rejected the ApiVersions request")
+
+    def _check_peer(self) -> None:
+        """Check the first bytes from the peer without consuming them.
+
+        Raises WrongProtocol if the peer speaks TLS or has closed the connection, and ConnectionError if it is not a broker.
+        """
+        try:
+            head = self._socket.recv(LENGTH_BYTES, socket.MSG_PEEK)
+        except ConnectionError:
+            head = b""
+        if not head:
+            raise WrongProtocol(f"{self.address} closed the connection instead of answering ApiVersions")
+        if head.startswith(TLS_ALERT):
+            raise WrongProtocol(f"{self.address} speaks TLS")
+        if len(head) == LENGTH_BYTES and int.from_bytes(head, "big") > FIRST_RESPONSE_BYTES:
+            raise ConnectionError(f"{self.address} is not a Kafka broker: its first bytes are {head!r}")
 
     def _authenticate(self, security: Security, user: str) -> None:
-        """SASL in Kafka's own frames (KIP-152)."""
+        """Authenticate with SASL in Kafka's own frames (KIP-152)."""
         answer = self.ask(ApiKey.SASL_HANDSHAKE, SaslHandshakeRequest(security.mechanism))
         if answer.error_code:
             offered = ", ".join(answer.mechanisms)
-            raise KafkaError(answer.error_code, f"{self.address} offers {offered}, {security.mechanism} was asked for")
+            raise KafkaError(
+                answer.error_code, f"{self.address} offers the SASL mechanisms {offered}, but not {security.mechanism}"
+            )
         if security.mechanism == PLAIN:
             self._token(user, b"\0".join((b"", user.encode(), security.password.encode())))  # RFC 4616
             return
@@ -118,7 +151,7 @@ class Connection:
             challenge = self._token(user, login.first())
             login.check(self._token(user, login.final(challenge)))
         except ScramError as error:
-            doing = f"logging in at {self.address} as {user}, {error}"
+            doing = f"cannot log in at {self.address} as {user}: {error}"
             raise KafkaError(ErrorCode.SASL_AUTHENTICATION_FAILED, doing) from None
 
     def _token(self, user: str, token: bytes) -> bytes:

@@ -1,20 +1,40 @@
-"""What kafka_py says when it cannot go on. Must never know Spark."""
+"""The errors of kafka_py. This module does not depend on Spark."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
 from kafkaproto.error_codes import ErrorCode
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class OptionError(ValueError):
-    """An option that is missing, unknown or wrong; the text begins with its name as the documentation writes it."""
+    """Raised for a missing, unknown or invalid option. The text begins with the option's name as the documentation writes it."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"option {name}: {reason}")
         self.name = name
 
 
+def without_our_frames(method: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a method that Spark calls, so that OptionError and KafkaError show no stack frames of this package when Spark prints them."""
+
+    @functools.wraps(method)
+    def called(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return method(*args, **options)
+        except (OptionError, KafkaError) as error:
+            raise error.with_traceback(None) from None
+
+    return called
+
+
 class KafkaError(Exception):
-    """What a broker refused. ``code`` is Kafka's error code, ``doing`` what was asked for."""
+    """Raised if a broker rejected a request. ``code`` is Kafka's error code, ``doing`` says what failed."""
 
     def __init__(self, code: int, doing: str) -> None:
         super().__init__(f"{doing}: {error_name(code)}")
@@ -22,14 +42,14 @@ class KafkaError(Exception):
 
 
 class DataLoss(Exception):
-    """Records that were to be read are not there any more, and ``failOnDataLoss`` is true."""
+    """Raised if records of the range no longer exist and ``failOnDataLoss`` is true."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} (set failOnDataLoss to false to read what is left)")
 
 
 def error_name(code: int) -> str:
-    """``NOT_LEADER_OR_FOLLOWER``, or the number of a code that is not known."""
+    """Return a name such as ``NOT_LEADER_OR_FOLLOWER``, or the number of an unknown code."""
     try:
         return ErrorCode(code).name
     except ValueError:

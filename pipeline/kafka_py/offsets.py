@@ -1,7 +1,7 @@
-"""Arithmetic of offsets: what a batch takes, how it is split among tasks, what of it is lost.
+"""Arithmetic of offsets: the end of a batch, its division among tasks, and lost offsets.
 
-The rules are those of Spark's Kafka source (``KafkaMicroBatchStream.rateLimit``, ``KafkaOffsetRangeCalculator``), so that
-the same options make the same batches. Must never know options, brokers or Spark.
+The rules are those of Spark's Kafka source (``KafkaMicroBatchStream.rateLimit``, ``KafkaOffsetRangeCalculator``), so that the same
+options make the same batches. This module does not depend on options, brokers or Spark.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 Partition: TypeAlias = tuple[str, int]
-"""Topic and number."""
+"""A partition as (topic, partition number)."""
 Offsets: TypeAlias = dict[Partition, int]
 
 EARLIEST, LATEST = -2, -1
-"""What stands for an offset in options and in ListOffsets requests."""
+"""Special offsets in options and in ListOffsets requests."""
 
 
 class Range(NamedTuple):
-    """Offsets from ``start`` on, ``end`` left out, of one partition."""
+    """Offsets of one partition, from ``start`` (inclusive) to ``end`` (exclusive)."""
 
     topic: str
     partition: int
@@ -32,17 +32,20 @@ class Range(NamedTuple):
 
 
 def from_json(parsed: Any) -> Offsets:
-    """From ``{"topic": {"0": 23}}``. ValueError, TypeError or AttributeError for anything else."""
-    found = {
+    """Return the offsets that JSON such as ``{"topic": {"0": 23}}`` describes.
+
+    Raises ValueError, TypeError or AttributeError for another form.
+    """
+    offsets = {
         (topic, int(index)): offset for topic, partitions in parsed.items() for index, offset in partitions.items()
     }
-    if not all(type(offset) is int for offset in found.values()) or any(index < 0 for _, index in found):
+    if not all(type(offset) is int for offset in offsets.values()) or any(index < 0 for _, index in offsets):
         raise ValueError(parsed)
-    return found
+    return offsets
 
 
 def to_json(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
-    """``{"topic": {"0": 23}}``, in one order, so that equal offsets have equal texts."""
+    """Return offsets in the form ``{"topic": {"0": 23}}``, in a fixed order, so that equal offsets have equal texts."""
     made: dict[str, dict[str, int]] = {}
     for (topic, index), offset in sorted(offsets.items()):
         made.setdefault(topic, {})[str(index)] = offset
@@ -50,9 +53,10 @@ def to_json(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
 
 
 def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, int]) -> Offsets:
-    """The end of a batch of about ``limit`` offsets: each partition gets its share of what lies between start and end.
+    """Return the end offsets of a micro-batch of about ``limit`` records, shared among the partitions in proportion to their new offsets.
 
-    ``start`` has all partitions of ``end``. A share below one is one, so that small partitions go on, too.
+    ``start`` and ``end`` are the offsets between which records are available; ``start`` has all partitions of ``end``. A share below one counts as
+    one, so that small partitions make progress.
     """
     sizes = {partition: max(0, offset - start[partition]) for partition, offset in end.items()}
     total = sum(sizes.values())
@@ -68,40 +72,54 @@ def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, 
 
 
 def split(ranges: Iterable[Range], min_partitions: int | None, max_records: int | None) -> list[Range]:
-    """The ranges of the tasks: none empty, none of more than ``max_records`` offsets, about ``min_partitions`` of them."""
-    kept = [one for one in ranges if one.size > 0]
+    """Return the ranges of the tasks, none of them empty.
+
+    min_partitions: approximate least number of ranges; larger ranges are split to reach it. max_records: most offsets of one range. None: no limit.
+    """
+    kept = [range_ for range_ in ranges if range_.size > 0]
     if max_records is not None:
-        kept = [piece for one in kept for piece in _pieces(one, math.ceil(one.size / max_records))]
+        kept = [piece for range_ in kept for piece in _pieces(range_, math.ceil(range_.size / max_records))]
     if min_partitions is None or len(kept) > min_partitions:
         return kept
-    total = sum(one.size for one in kept)
-    whole = {one for one in kept if _parts(one.size, total, min_partitions) == 1}
-    left = total - sum(one.size for one in whole)
-    wanted = max(min_partitions - len(whole), 1)
-    return [piece for one in kept for piece in _pieces(one, 1 if one in whole else _parts(one.size, left, wanted))]
+    total = sum(range_.size for range_ in kept)
+    whole = {range_ for range_ in kept if _parts(range_.size, total, min_partitions) == 1}
+    left = total - sum(range_.size for range_ in whole)
+    parts = max(min_partitions - len(whole), 1)
+    return [
+        piece
+        for range_ in kept
+        for piece in _pieces(range_, 1 if range_ in whole else _parts(range_.size, left, parts))
+    ]
 
 
-def _parts(size: int, total: int, wanted: int) -> int:
-    return max(1, math.floor(size / total * wanted + 0.5))  # Java's rounding: halves go up
+def _parts(size: int, total: int, parts: int) -> int:
+    return max(1, math.floor(size / total * parts + 0.5))  # Java's rounding: halves go up
 
 
-def _pieces(one: Range, parts: int) -> Iterable[Range]:
-    start, left = one.start, one.size
+def _pieces(range_: Range, parts: int) -> Iterable[Range]:
+    start, left = range_.start, range_.size
     for number in range(parts):
         taken = left // (parts - number)
         if taken:  # fewer offsets than parts
-            yield one._replace(start=start, end=start + taken)
+            yield range_._replace(start=start, end=start + taken)
         start, left = start + taken, left - taken
 
 
 def lost(start: Mapping[Partition, int], end: Mapping[Partition, int], new: Mapping[Partition, int]) -> list[str]:
-    """What a batch from start to end cannot have, in words. new: the earliest offsets of partitions that start does not have."""
-    found = [f"{_name(p)} is gone, it was to be read from {start[p]}" for p in start if p not in end]
-    found += [f"{_name(p)} is new and begins at {offset}, not at 0" for p, offset in new.items() if offset]
-    found += [
-        f"{_name(p)} went back from {start[p]} to {offset}" for p, offset in end.items() if offset < start.get(p, 0)
+    """Return a text for each partition whose offsets between start and end no longer exist.
+
+    new: the earliest offsets of the partitions that are missing in ``start``.
+    """
+    losses = [
+        f"{_name(p)} no longer exists, but the query reads it from offset {start[p]}" for p in start if p not in end
     ]
-    return sorted(found)
+    losses += [f"{_name(p)} is new and begins at {offset}, not at 0" for p, offset in new.items() if offset]
+    losses += [
+        f"{_name(p)} went back from offset {start[p]} to offset {offset}"
+        for p, offset in end.items()
+        if offset < start.get(p, 0)
+    ]
+    return sorted(losses)
 
 
 def _name(partition: Partition) -> str:

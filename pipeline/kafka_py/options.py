@@ -1,12 +1,12 @@
-"""The options of reads and writes, checked once on the driver; what comes out is plain data that is sent to executors.
+"""The options of reads and writes, validated once on the driver and passed to executors as plain data.
 
-Names, defaults and rules are those of Spark's Kafka source and sink (``KafkaSourceProvider``); those that begin with
-``kafka.`` are settings of a client. A name that is not known is an error, as it would be without effect. Must never know
-Spark's classes or sockets.
+Names, defaults and rules are those of Spark's Kafka source and sink (``KafkaSourceProvider``); names that begin with ``kafka.`` are
+client settings. An unknown name is an error, because it would have no effect. This module does not depend on Spark's classes or sockets.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from kafkaproto.pipeline.kafka_py.errors import OptionError
 from kafkaproto.pipeline.kafka_py.offsets import EARLIEST, LATEST, Offsets, Partition, from_json
-from kafkaproto.pipeline.kafka_py.security import SECURITY_OPTIONS, Security, read_security
+from kafkaproto.pipeline.kafka_py.security import JAAS, SECURITY_OPTIONS, STORE_PASSWORDS, Security, read_security
 from kafkaproto.records.compression import Compression
 
 T = TypeVar("T")
@@ -65,12 +65,15 @@ SINK_OPTIONS = (
     "kafka.delivery.timeout.ms",
 )
 WITHOUT_EFFECT = ("groupIdPrefix", "kafka.group.id", "kafka.max.poll.records", "kafka.linger.ms", "checkpointLocation")
-"""Taken and passed over: kafka_py has no groups, polls and lingering, and Spark itself uses the last."""
+"""Options that are accepted but have no effect, because kafka_py has no groups, polls or lingering. Spark itself uses the last one."""
+
+NEAR = 0.84
+"""How similar (0 to 1) a known name must be to be suggested. Kafka's names share many words, so a lower value suggests unrelated ones."""
 
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """servers: "host:port". Times in ms; api_timeout_ms is how long one call may take with all that is tried again."""
+    """The settings of a client. servers: "host:port". Times are in ms; api_timeout_ms limits one call with all its retries."""
 
     servers: tuple[str, ...]
     client_id: str = "kafka_py"
@@ -82,8 +85,11 @@ class ClientSettings:
 
 @dataclass(frozen=True)
 class Bound:
-    """Where a read begins or ends: ``everywhere`` in all partitions (EARLIEST or LATEST), or ``offsets``, or times in ms:
-    ``timestamp`` for all partitions or ``timestamps``. name: the option that says so."""
+    """The start or end of a read. name: the option that sets it. Exactly one of the other fields is set.
+
+    everywhere: EARLIEST or LATEST for all partitions. offsets: an offset for each partition. timestamp: a time in ms since the epoch for all
+    partitions. timestamps: such a time for each partition.
+    """
 
     name: str
     everywhere: int | None = None
@@ -94,7 +100,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """Of a read. One of topics, pattern and assigned is there."""
+    """The settings of a read. Exactly one of topics, pattern and assigned is set."""
 
     client: ClientSettings
     start: Bound
@@ -122,7 +128,7 @@ class SourceSettings:
 
 @dataclass(frozen=True)
 class SinkSettings:
-    """Of a write. topic: None if a column says. acks: -1 or 1."""
+    """The settings of a write. topic: None if a column names it. acks: -1 or 1."""
 
     client: ClientSettings
     topic: str | None = None
@@ -136,16 +142,16 @@ class SinkSettings:
 
 
 def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSettings:
-    """The settings of a read. OptionError names the option that is missing, unknown or wrong."""
+    """Return the settings of a read. Raises OptionError that names the missing, unknown or invalid option."""
     read = _Reader(options, (*SOURCE_OPTIONS, *CLIENT_OPTIONS))
     chosen = [name for name in CHOICES if read.text(name) is not None]
     if len(chosen) != 1:
         which = f"{' and '.join(chosen)} are" if chosen else "none is"
-        raise OptionError(", ".join(CHOICES), f"one of them must be given, {which} given")
+        raise OptionError(", ".join(CHOICES), f"exactly one of these must be given, but {which} given")
     start = _bound(read, STARTS, LATEST if streaming else EARLIEST)
     end = _bound(read, ENDS, LATEST)
     if streaming and (given := [name for name in ENDS if read.text(name) is not None]):
-        raise OptionError(given[0], "a streaming query has no end")
+        raise OptionError(given[0], "cannot be used with a streaming query, which has no end")
     if not streaming:
         _check_batch(start, LATEST, "a batch query cannot start at latest")
         _check_batch(end, EARLIEST, "a batch query cannot end at earliest")
@@ -177,7 +183,7 @@ def source_settings(options: Mapping[str, str], *, streaming: bool) -> SourceSet
 
 
 def sink_settings(options: Mapping[str, str]) -> SinkSettings:
-    """The settings of a write. OptionError as for `source_settings`."""
+    """Return the settings of a write. Raises OptionError that names the missing, unknown or invalid option."""
     read = _Reader(options, (*SINK_OPTIONS, *CLIENT_OPTIONS))
     acks = read.choice("kafka.acks", ("all", "-1", "1"), "all")
     idempotent = read.boolean("kafka.enable.idempotence", acks != "1")
@@ -186,7 +192,7 @@ def sink_settings(options: Mapping[str, str]) -> SinkSettings:
     kinds = {kind.name.lower(): kind for kind in Compression}
     topic = read.text("topic")
     if topic is not None and not topic.strip():
-        raise OptionError("topic", "is empty")
+        raise OptionError("topic", "must not be empty")
     return SinkSettings(
         client=_client(read),
         topic=None if topic is None else topic.strip(),
@@ -201,33 +207,33 @@ def sink_settings(options: Mapping[str, str]) -> SinkSettings:
 
 
 def wants_headers(options: Mapping[str, str]) -> bool:
-    """Whether rows have headers, for those who need nothing else."""
+    """Return whether rows have headers, without validating other options."""
     return _Reader(options, None).boolean("includeHeaders", False)
 
 
 class _Reader:
-    """Looks options up without regard to case, as Spark hands them over in lower case."""
+    """Looks up options, ignoring case, because Spark passes their names in lower case."""
 
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...] | None) -> None:
         self._options = {name.lower(): value for name, value in options.items()}
         if known is None:
             return
-        spelling = {name.lower() for name in (*known, *WITHOUT_EFFECT)}
+        spelling = {name.lower(): name for name in (*known, *WITHOUT_EFFECT, *STORE_PASSWORDS)}
         for name in self._options:
             if name not in spelling:
-                raise OptionError(name, f"is not known here; known are {', '.join(sorted(known))}")
+                raise OptionError(name, _unknown(name, spelling, known))
 
     def text(self, name: str) -> str | None:
         return self._options.get(name.lower())
 
-    def _read(self, name: str, default: T, make: Callable[[str], T], wanted: str) -> T:
+    def _read(self, name: str, default: T, make: Callable[[str], T], expected: str) -> T:
         text = self.text(name)
         if text is None:
             return default
         try:
             return make(text.strip())
         except ValueError:
-            raise OptionError(name, f"{text!r} is not {wanted}") from None
+            raise OptionError(name, f"{text!r} is not {expected}") from None
 
     def boolean(self, name: str, default: bool) -> bool:
         return self._read(name, default, lambda text: _one_of(text, ("true", "false")) == "true", "true or false")
@@ -242,7 +248,7 @@ class _Reader:
         return self._read(name, None, lambda text: _at_least(text, 1), "a whole number above 0")
 
     def parsed(self, name: str, make: Callable[[Any], T], example: str) -> T | None:
-        """From JSON."""
+        """Return the value of an option, parsed as JSON and converted by `make`; None if the option is not given. example: a valid value."""
         text = self.text(name)
         if text is None:
             return None
@@ -250,6 +256,26 @@ class _Reader:
             return make(json.loads(text))
         except (ValueError, TypeError, AttributeError):
             raise OptionError(name, f"{text!r} is not of the form {example}") from None
+
+
+LOGIN_EXAMPLE = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="secret";'
+OF_LIBRDKAFKA = ("kafka.sasl.username", "kafka.sasl.password")
+"""Settings of librdkafka for user and password, which Kafka's own clients combine in one setting."""
+
+
+def _unknown(name: str, spelling: Mapping[str, str], known: tuple[str, ...]) -> str:
+    """Return the message for an unknown option.
+
+    name: in lower case. spelling: maps every accepted name in lower case to its usual spelling. known: the names to list if none is similar.
+    """
+    if name in {option.lower() for option in (*SOURCE_OPTIONS, *SINK_OPTIONS)}:
+        return f"is an option of {'writes' if CHOICES[0] in known else 'reads'} only"
+    if name in OF_LIBRDKAFKA:
+        return f"is not known; set {JAAS}, as for Kafka's Java clients: {LOGIN_EXAMPLE}"
+    nearest = difflib.get_close_matches(name, spelling, n=1, cutoff=NEAR)
+    if nearest:
+        return f'is not known; did you mean "{spelling[nearest[0]]}"?'
+    return f"is not known; known are {', '.join(sorted(known))}"
 
 
 def _one_of(text: str, values: tuple[str, ...]) -> str:
@@ -289,7 +315,7 @@ def _topics(read: _Reader) -> tuple[str, ...]:
         return ()
     topics = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not topics:
-        raise OptionError("subscribe", "names no topic")
+        raise OptionError("subscribe", "must name at least one topic")
     return topics
 
 
@@ -298,11 +324,11 @@ def _pattern(read: _Reader) -> str:
     if text is None:
         return ""
     if not text.strip():
-        raise OptionError("subscribePattern", "is empty")
+        raise OptionError("subscribePattern", "must not be empty")
     try:
         re.compile(text)
     except re.error as error:
-        raise OptionError("subscribePattern", f"{text!r} is no regular expression: {error}") from None
+        raise OptionError("subscribePattern", f"{text!r} is not a valid regular expression: {error}") from None
     return text
 
 
@@ -311,19 +337,22 @@ def _assigned(read: _Reader) -> tuple[Partition, ...]:
     if made is None:
         return ()
     if not made:
-        raise OptionError("assign", "names no partition")
+        raise OptionError("assign", "must name at least one partition")
     return made
 
 
 def _partitions_of(parsed: Any) -> tuple[Partition, ...]:
-    found = [(topic, index) for topic, indexes in parsed.items() for index in indexes]
-    if not all(type(index) is int and index >= 0 for _, index in found):
+    partitions = [(topic, index) for topic, indexes in parsed.items() for index in indexes]
+    if not all(type(index) is int and index >= 0 for _, index in partitions):
         raise ValueError
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(partitions)))
 
 
 def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
-    """The first of the names that is given counts, as in Spark."""
+    """Return the start or end of a read from the first option that is given, as Spark does.
+
+    names: the options for a time, for a time by partition, and for offsets, in this order. default: EARLIEST or LATEST, if no option is given.
+    """
     timestamp, by_timestamp, offsets = names
     if read.text(timestamp) is not None:
         return Bound(timestamp, timestamp=read.number(timestamp, 0, 0))
@@ -338,10 +367,10 @@ def _bound(read: _Reader, names: tuple[str, ...], default: int) -> Bound:
 
 def _offsets(read: _Reader, name: str, lowest: int) -> Offsets | None:
     example = '{"topic": {"0": 23, "1": -2}}' if lowest else '{"topic": {"0": 1700000000000}}'
-    found = read.parsed(name, from_json, example)
-    if found and min(found.values()) < lowest:
-        raise OptionError(name, f"{min(found.values())} is below {lowest}")
-    return found
+    offsets = read.parsed(name, from_json, example)
+    if offsets and min(offsets.values()) < lowest:
+        raise OptionError(name, f"every value must be at least {lowest} (got {min(offsets.values())})")
+    return offsets
 
 
 def _check_batch(bound: Bound, refused: int, reason: str) -> None:

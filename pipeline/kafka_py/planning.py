@@ -1,6 +1,6 @@
-"""From settings to offsets and ranges, by asking the brokers: what is there, where a read begins, where it ends.
+"""Computes offsets and ranges by asking the brokers: existing partitions, and the start and end of a read.
 
-Done on the driver, for batch and streaming alike. Must never know records or Spark.
+It runs on the driver, for batch and streaming. This module does not depend on records or Spark.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ _SYMBOLS = (EARLIEST, LATEST)
 
 
 class Beginning(NamedTuple):
-    """Where a query begins. late: the partitions that begin at what was the latest offset, and would begin later if asked later."""
+    """The offsets at which a query starts.
+
+    late: the partitions that start at the latest offset. If these offsets are looked up again later, they may be larger.
+    """
 
     offsets: Offsets
     late: frozenset[Partition]
 
 
 class Planner:
-    """Asks through one client, which is made when it is needed and again after `close`."""
+    """Plans reads with one client, which is created on first use, and again after `close`."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -40,13 +43,13 @@ class Planner:
     @property
     def _client(self) -> Client:
         if self._open is None:
-            self._open = Client(self._settings.client)
+            self._open = Client(self._settings.client, fail_fast=True)
         return self._open
 
     # ---- what is there -------------------------------------------------------------------------------------------------------
 
     def partitions(self) -> list[Partition]:
-        """What the query reads. A topic that is not there is looked for a few times, as it may be on its way."""
+        """Return the partitions of the query. A missing topic is looked up a few times, because it may be new."""
         settings = self._settings
         if settings.assigned:
             return list(settings.assigned)
@@ -59,40 +62,42 @@ class Planner:
                 if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not left:
                     raise
             time.sleep(settings.retry_interval_ms / 1000)
-        raise AssertionError("the last turn returns or raises")
+        raise AssertionError("looking up the topics neither returned partitions nor raised an error")
 
     def earliest(self, partitions: Iterable[Partition]) -> Offsets:
         return self._ask(dict.fromkeys(partitions, EARLIEST))
 
     def latest(self, known: Mapping[Partition, int]) -> Offsets:
-        """The end of each partition now. An end that lies before the known offset is looked at again: it may be that of a new
-        leader that does not know yet."""
+        """Return the current end offset of each partition. known: end offsets returned by earlier calls.
+
+        An end below the known offset is looked up again: it may come from a new leader that does not know the end yet.
+        """
         for left in range(self._settings.num_retries, -1, -1):
-            found = self._ask(dict.fromkeys(self.partitions(), LATEST))
-            if not left or all(offset >= known.get(partition, 0) for partition, offset in found.items()):
+            offsets = self._ask(dict.fromkeys(self.partitions(), LATEST))
+            if not left or all(offset >= known.get(partition, 0) for partition, offset in offsets.items()):
                 break
             time.sleep(self._settings.retry_interval_ms / 1000)
-        return found
+        return offsets
 
     # ---- where a read begins and ends ----------------------------------------------------------------------------------------
 
     def start(self) -> Beginning:
-        """Where the query begins. OptionError if offsets are given and not for all partitions, or a time has no record."""
+        """Return the start of the query. Raises OptionError if offsets are missing for some partitions, or a time is after all records."""
         settings, bound = self._settings, self._settings.start
-        found = self._resolve(bound)
-        unmatched = sorted(p for p, offset in found.items() if offset == NO_OFFSET)
+        offsets = self._resolve(bound)
+        unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
         if unmatched and not settings.no_match_is_latest:
             topic, index = unmatched[0]
-            reason = f"{topic}-{index} has no record at or after that time"
-            raise OptionError(bound.name, f"{reason} (startingOffsetsByTimestampStrategy may be latest)")
-        found |= self._ask(dict.fromkeys(unmatched, LATEST))
-        late = {p for p in found if bound.everywhere == LATEST or (bound.offsets or {}).get(p) == LATEST}
-        return Beginning(found, frozenset(late.union(unmatched)))
+            reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy=latest starts at its end)"
+            raise OptionError(bound.name, reason)
+        offsets |= self._ask(dict.fromkeys(unmatched, LATEST))
+        late = {p for p in offsets if bound.everywhere == LATEST or (bound.offsets or {}).get(p) == LATEST}
+        return Beginning(offsets, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
-        """Where a batch query ends. A time that no record reaches stands for the end of the partition."""
-        found = self._resolve(self._settings.end)
-        return found | self._ask({p: LATEST for p, offset in found.items() if offset == NO_OFFSET})
+        """Return the end of a batch query. A time after all records stands for the end of the partition."""
+        offsets = self._resolve(self._settings.end)
+        return offsets | self._ask({p: LATEST for p, offset in offsets.items() if offset == NO_OFFSET})
 
     def _resolve(self, bound: Bound) -> Offsets:
         partitions = self.partitions()
@@ -103,21 +108,21 @@ class Planner:
         given = bound.offsets if bound.timestamps is None else bound.timestamps
         assert given is not None
         if given.keys() != set(partitions):
-            text = f"names {_names(given)}, the query reads {_names(partitions)}; -2 stands for earliest, -1 for latest"
+            text = f"names {_names(given)}, but the query reads {_names(partitions)}; -2 stands for earliest, -1 for latest"
             raise OptionError(bound.name, text)
         if bound.timestamps is not None:
             return self._ask(given)
         return given | self._ask({p: offset for p, offset in given.items() if offset in _SYMBOLS})
 
-    def _ask(self, asked: Mapping[Partition, int]) -> Offsets:
-        return self._client.offsets(asked, self._settings.read_committed) if asked else {}
+    def _ask(self, timestamps: Mapping[Partition, int]) -> Offsets:
+        return self._client.offsets(timestamps, self._settings.read_committed) if timestamps else {}
 
     # ---- tasks ---------------------------------------------------------------------------------------------------------------
 
     def ranges(self, start: Mapping[Partition, int], end: Mapping[Partition, int]) -> list[Range]:
-        """What the tasks of a batch read. Partitions that start does not have are new and read from their beginning.
+        """Return the ranges of a batch's tasks. Partitions missing in `start` are new, and are read from their first offset.
 
-        DataLoss if something between start and end cannot be had and that is to fail.
+        Raises DataLoss if offsets between start and end no longer exist and ``failOnDataLoss`` is true.
         """
         settings = self._settings
         new = self.earliest(sorted(end.keys() - start.keys()))

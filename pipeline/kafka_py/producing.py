@@ -1,6 +1,6 @@
-"""A small blocking producer: records into batches, batches to leaders, one request at a time, idempotent unless told otherwise.
+"""A small blocking producer: puts records into batches and sends them to leaders, one request at a time, idempotent by default.
 
-Must never know Arrow or Spark. Twins: ``RecordAccumulator``, ``Sender``.
+This module does not depend on Arrow or Spark. Kafka classes: ``RecordAccumulator`` and ``Sender``.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from kafkaproto.records.batch import NO_EPOCH, NO_PRODUCER, NO_SEQUENCE, build_b
 from kafkaproto.records.record import NewRecord
 
 RECORD_OVERHEAD_BYTES = 70
-"""About what a batch's header and a record's own fields take beside key, value and headers."""
+"""Approximate size in bytes of a batch's header and the fields of a record other than key, value and headers."""
 MOST_RECORDS = 100_000
-"""Of a batch: small values would otherwise make batches that are large in memory."""
+"""Largest number of records in a batch, because batches of many small values would take much memory."""
 LARGEST_SEQUENCE = 2**31
 
 
 @dataclass
 class _Waiting:
-    """Records of one partition that are not sent yet."""
+    """Records of one partition that are not sent yet. bytes: their approximate size. sequence: sequence number of the first of them."""
 
     records: list[NewRecord] = field(default_factory=list)
     bytes: int = 0
@@ -38,7 +38,7 @@ class _Waiting:
 
 
 class Producer:
-    """Give it records, then `flush`; what it was given before that may or may not be written. Not for threads."""
+    """A producer for one thread. `send` may delay records; `flush` writes all that remain."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -54,18 +54,21 @@ class Producer:
         self._client.close()
 
     def send(self, topic: str, partition: int | None, record: NewRecord) -> None:
-        """Take one record. partition: None where the key decides, or anyone may.
+        """Add one record to a batch. partition: None to choose it by the key, or to choose any partition for a record without a key.
 
-        KafkaError, OptionError for a record that is too large, ValueError for a partition that is not there, TimeoutError.
+        Raises KafkaError, OptionError for a record that is too large, ValueError for a partition that does not exist, TimeoutError.
         """
         count = self._counts.get(topic) or self._look_up(topic)
         if partition is None:
             partition = self._sticky[topic] if record.key is None else partition_of_key(record.key, count)
         elif not 0 <= partition < count:
-            raise ValueError(f"topic {topic} has partitions 0 to {count - 1}, a row wants {partition}")
+            raise ValueError(f"topic {topic} has partitions 0 to {count - 1}, but a row names {partition}")
         size = _size(record)
         if size > self._settings.max_request_bytes:
-            raise OptionError("kafka.max.request.size", f"a record of {size} bytes is larger")
+            raise OptionError(
+                "kafka.max.request.size",
+                f"a record of {size} bytes exceeds the limit of {self._settings.max_request_bytes} bytes",
+            )
         waiting = self._waiting.setdefault((topic, partition), _Waiting())
         if waiting.records and waiting.bytes + size > self._settings.batch_bytes:
             self._send((topic, partition), waiting)
@@ -75,13 +78,13 @@ class Producer:
             self._send((topic, partition), waiting)
 
     def flush(self) -> None:
-        """All records are written when this returns."""
+        """Write all records that were added."""
         for partition, waiting in self._waiting.items():
             if waiting.records:
                 self._send(partition, waiting)
 
     def _look_up(self, topic: str) -> int:
-        """How many partitions a topic has. It is made if it is not there and the brokers do so, as Spark's sink asks for."""
+        """Return how many partitions a topic has. Spark's sink creates missing topics if the brokers allow it, and so does this method."""
         self._counts[topic] = len(self._client.partitions_of([topic], create=True))
         self._sticky[topic] = random.randrange(self._counts[topic])
         return self._counts[topic]
@@ -92,7 +95,7 @@ class Producer:
         if answer.error_code in PASSING:
             raise Passing(error_name(answer.error_code))
         if answer.error_code:
-            doing = "asking for a producer id (kafka.enable.idempotence=false does without)"
+            doing = "cannot get a producer id (with kafka.enable.idempotence=false none is needed)"
             raise KafkaError(answer.error_code, doing)
         return answer.producer_id, answer.producer_epoch
 
@@ -105,7 +108,7 @@ class Producer:
             producer_epoch=self._epoch,
             base_sequence=waiting.sequence if idempotent else NO_SEQUENCE,
         )
-        doing = f"writing to {partition[0]}-{partition[1]}"
+        doing = f"cannot write to {partition[0]}-{partition[1]}"
         self._client.until_done(doing, lambda: self._attempt(partition, batch), self._settings.delivery_timeout_ms)
         if idempotent:
             waiting.sequence = (waiting.sequence + len(waiting.records)) % LARGEST_SEQUENCE
@@ -114,7 +117,7 @@ class Producer:
         self._sticky[partition[0]] = random.randrange(self._counts[partition[0]])
 
     def _attempt(self, partition: Partition, batch: bytes) -> None:
-        """The same batch with the same sequence each time, so that a broker that has it already says so (KIP-98)."""
+        """Send a batch. Every attempt uses the same sequence number, so that the broker recognises a batch that it already has (KIP-98)."""
         topic, index = partition
         data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, batch)])
         request = ProduceRequest(
@@ -122,12 +125,13 @@ class Producer:
         )
         connection = self._client.connection(self._client.leader(partition, create=True))
         answer: Any = connection.ask(ApiKey.PRODUCE, request)
-        found = answer.responses[0].partition_responses[0]
-        if found.error_code in PASSING:
-            raise Passing(error_name(found.error_code))
-        if found.error_code and found.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+        result = answer.responses[0].partition_responses[0]
+        if result.error_code in PASSING:
+            raise Passing(error_name(result.error_code))
+        if result.error_code and result.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             raise KafkaError(
-                found.error_code, f"writing to {topic}-{index} ({found.error_message or 'no more is told'})"
+                result.error_code,
+                f"cannot write to {topic}-{index} ({result.error_message or 'without an error message'})",
             )
 
 

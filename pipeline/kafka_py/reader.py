@@ -1,4 +1,4 @@
-"""The tasks of reads, and the batch read. Must never know how offsets of streams are kept."""
+"""The batch read, and the tasks of batch and streaming reads. This module does not depend on how offsets of streams are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafkaproto.pipeline.kafka_py.client import Client
 from kafkaproto.pipeline.kafka_py.columns import Rows
-from kafkaproto.pipeline.kafka_py.errors import OptionError
+from kafkaproto.pipeline.kafka_py.errors import OptionError, without_our_frames
 from kafkaproto.pipeline.kafka_py.fetching import fetch
 from kafkaproto.pipeline.kafka_py.offsets import Range
 from kafkaproto.pipeline.kafka_py.options import SourceSettings
@@ -17,21 +17,24 @@ from kafkaproto.pipeline.kafka_py.planning import Planner
 
 
 class RangePartition(InputPartition):
-    """What one task reads."""
+    """The range that one task reads."""
 
-    def __init__(self, wanted: Range) -> None:
-        super().__init__(wanted)
+    def __init__(self, range_: Range) -> None:
+        super().__init__(range_)
 
 
 def read_range(settings: SourceSettings, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-    """The rows of one task, on an executor. partition: None where a read has nothing to do, as Spark wants one task at least."""
-    if partition is None:
+    """Yield the rows of one task, on an executor.
+
+    partition: None, or one without a range from Spark 4.1 on, for an empty read, because Spark requires at least one task.
+    """
+    if partition is None or partition.value is None:
         return
-    wanted: Range = partition.value
-    rows = Rows(wanted, settings.include_headers)
+    range_: Range = partition.value
+    rows = Rows(range_, settings.include_headers)
     with Client(settings.client) as client:
         full = True
-        for entry, start in fetch(client, settings, wanted):
+        for entry, start in fetch(client, settings, range_):
             full = rows.add(entry, start)
             if full:
                 yield rows.take()
@@ -40,11 +43,12 @@ def read_range(settings: SourceSettings, partition: InputPartition | None) -> It
 
 
 class KafkaReader(DataSourceReader):
-    """A batch read: offsets are looked up when it is planned, so all tasks agree."""
+    """A batch read. Offsets are looked up when it is planned, so that all tasks agree."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
 
+    @without_our_frames
     def partitions(self) -> list[InputPartition]:
         planner = Planner(self._settings)
         try:
@@ -52,12 +56,12 @@ class KafkaReader(DataSourceReader):
             for partition, offset in sorted(start.items()):
                 if partition in end and offset > end[partition]:
                     topic, index = partition
-                    reason = f"{topic}-{index} would begin at {offset}, behind its end {end[partition]}"
+                    reason = f"{topic}-{index} would start at offset {offset}, which is after its end at offset {end[partition]}"
                     raise OptionError(self._settings.start.name, reason)
             ranges = planner.ranges(start, end)
         finally:
             planner.close()
-        return [RangePartition(one) for one in ranges]
+        return [RangePartition(range_) for range_ in ranges]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         return read_range(self._settings, partition)

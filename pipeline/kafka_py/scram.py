@@ -1,7 +1,7 @@
 """SCRAM: a user and a broker prove to each other that they know a password, without sending it (RFC 5802, RFC 7677).
 
-Text in, text out: one `Scram` for each login. Names and passwords are ASCII: what SASLprep (RFC 4013) would make of other letters is not
-known here, and Kafka does not ask for it. Must never know sockets, nor how tokens travel.
+Messages are passed in and out as bytes, with one `Scram` for each login. Names and passwords must be ASCII, because SASLprep (RFC 4013)
+is not implemented here and Kafka does not apply it. This module does not depend on sockets, nor on how tokens are sent.
 """
 
 from __future__ import annotations
@@ -14,25 +14,32 @@ from base64 import b64decode, b64encode
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 1_000_000
-"""Below, a stolen password file is too easily tried out (RFC 7677; Kafka refuses it too); above, somebody wants to keep us busy."""
+"""Accepted range of iteration counts.
+
+With fewer iterations a stolen password file is too easy to crack (RFC 7677; Kafka refuses it, too). With more, a malicious peer could use
+much CPU time of the client.
+"""
 _NONCE_BYTES = 24
 _CHALLENGE = re.compile(r"r=([!-+\--~]+),s=([A-Za-z0-9+/]+=*),i=([1-9][0-9]{0,8})(?:,[A-Za-z]=.*)?", re.DOTALL)
-"""RFC 5802, section 7: in this order, extensions behind. What must be understood (m=) stands in front, and is not."""
+"""Matches the broker's first message: the fields of RFC 5802, section 7, in this order, with extensions after them.
+
+A mandatory extension (m=) would come first, and does not match.
+"""
 _SHOWN_CHARS = 80
 _NO_CHANNEL_BINDING = "n,,"
 
 
 class ScramError(ValueError):
-    """What the other side said cannot be, or proves nothing: the text says what."""
+    """Raised if the broker's message is invalid, or does not prove that the broker knows the password."""
 
 
 def is_prepared(text: str) -> bool:
-    """Whether a name or a password is what SASLprep would make of it."""
+    """Return whether SASLprep would leave a name or a password unchanged."""
     return bool(text) and text.isascii() and text.isprintable()
 
 
 class Scram:
-    """`first()`, `final(answer)` and `check(answer)`, in this order. mechanism: one of `HASHES`. nonce: for tests."""
+    """One login: call `first()`, `final(answer)` and `check(answer)`, in this order. mechanism: one of `HASHES`. nonce: set only by tests."""
 
     def __init__(self, mechanism: str, user: str, password: str, nonce: str | None = None) -> None:
         self._hash = HASHES[mechanism]
@@ -43,23 +50,23 @@ class Scram:
         self._signature = b""
 
     def first(self) -> bytes:
-        """Who is there."""
+        """Return the first message, with the user's name."""
         return f"{_NO_CHANNEL_BINDING}{self._bare}".encode()
 
     def final(self, server_first: bytes) -> bytes:
-        """The proof, to the broker's challenge. Raises ScramError."""
+        """Return the proof for the broker's challenge. Raises ScramError."""
         challenge = _text(server_first)
-        told = _CHALLENGE.fullmatch(challenge)
-        salt = _base64(told[2]) if told else b""
-        if told is None or not salt:
-            raise ScramError(f"{challenge[:_SHOWN_CHARS]!r} is no challenge of SCRAM")
-        nonce, iterations = told[1], int(told[3])
+        fields = _CHALLENGE.fullmatch(challenge)
+        salt = _base64(fields[2]) if fields else b""
+        if fields is None or not salt:
+            raise ScramError(f"the broker sent {challenge[:_SHOWN_CHARS]!r}, which is not a SCRAM challenge")
+        nonce, iterations = fields[1], int(fields[3])
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
-            raise ScramError("its challenge is not an answer to this login")
+            raise ScramError("the broker's challenge does not belong to this login")
         if not LEAST_ITERATIONS <= iterations <= MOST_ITERATIONS:
             raise ScramError(
-                f"its password is stored with {iterations} iterations, {LEAST_ITERATIONS} to {MOST_ITERATIONS} are taken: "
-                "set the user's credentials anew with a number in between"
+                f"the broker stores the password with {iterations} iterations, but {LEAST_ITERATIONS} to {MOST_ITERATIONS} are supported: "
+                "set the user's credentials again with a supported number"
             )
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         client_key = self._hmac(salted, b"Client Key")
@@ -71,12 +78,14 @@ class Scram:
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
 
     def check(self, server_final: bytes) -> None:
-        """Whether the broker knows the password too. Raises ScramError."""
-        told = _attributes(_text(server_final))
-        if "e" in told:
-            raise ScramError(f"it says {told['e']}")
-        if not self._signature or not hmac.compare_digest(_base64(told.get("v", "")), self._signature):
-            raise ScramError("it does not prove that it knows the password: it may be somebody else's")
+        """Check the broker's proof that it knows the password, too. Raises ScramError."""
+        attributes = _attributes(_text(server_final))
+        if "e" in attributes:
+            raise ScramError(f"the broker reported {attributes['e']}")
+        if not self._signature or not hmac.compare_digest(_base64(attributes.get("v", "")), self._signature):
+            raise ScramError(
+                "the broker did not prove that it knows the password; it may not be the broker that was meant"
+            )
 
     def _hmac(self, key: bytes, data: bytes) -> bytes:
         return hmac.digest(key, data, self._hash)
@@ -86,7 +95,7 @@ def _text(data: bytes) -> str:
     try:
         return bytes(data).decode()
     except UnicodeDecodeError:
-        raise ScramError("what it says is no text") from None
+        raise ScramError("the broker's message is not UTF-8 text") from None
 
 
 def _attributes(text: str) -> dict[str, str]:

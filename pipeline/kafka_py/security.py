@@ -1,6 +1,6 @@
-"""How a connection is made safe: TLS, and SASL with PLAIN or SCRAM, from the names of Kafka's settings.
+"""Secures a connection: TLS, and SASL with PLAIN or SCRAM, from the names of Kafka's settings.
 
-Keys and certificates are PEM, as files or as text; Java's own key stores cannot be read here. Must never know requests.
+Keys and certificates are PEM, as files or as text; Java key stores cannot be read. This module does not depend on requests.
 """
 
 from __future__ import annotations
@@ -37,19 +37,28 @@ SECURITY_OPTIONS = (
     f"{KEYS}.key",
     f"{KEYS}.certificate.chain",
 )
+STORE_PASSWORDS = (f"{TRUST}.password", f"{KEYS}.password")
+"""Settings that only Java key stores need."""
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PLAIN = "PLAIN"
 MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(scram.HASHES, "ScramLoginModule")}
-"""Of each mechanism of SASL that is spoken here, Kafka's class of Java that the settings name."""
+"""Maps each supported SASL mechanism to the Java class of Kafka that login settings name."""
 _JAAS = re.compile(r"\s*\S+?(\w+)\s+required\s+(.*?);?\s*", re.DOTALL)
 _JAAS_ENTRY = re.compile(r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s;]+))")
+
+_PEM_INSTEAD = f"give PEM files instead, for example {TRUST}.type=PEM and {TRUST}.location=ca.pem"
 
 Text = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
 class Security:
-    """user, password, mechanism: of SASL, user None without it. trusted, keys: PEM files; *_text: PEM."""
+    """The settings of TLS and SASL.
+
+    user, password, mechanism: those of SASL; user is None without SASL. trusted, trusted_text: the accepted CA certificates as name of a PEM file or
+    as PEM text; both None: those of the system. keys, keys_text: the client's key and certificates in the same two forms; both None: no client
+    certificate. checks_name: whether the broker's certificate must have its host name.
+    """
 
     tls: bool = False
     user: str | None = None
@@ -62,24 +71,38 @@ class Security:
     key_password: str | None = None
     checks_name: bool = True
 
+    @property
+    def protocol(self) -> str:
+        """Return the value of `kafka.security.protocol` that corresponds to these settings."""
+        return _protocol(self.tls, self.user is not None)
+
     def __repr__(self) -> str:
-        return f"Security(tls={self.tls}, user={self.user!r})"  # what is secret stays out of plans and logs
+        return f"Security(tls={self.tls}, user={self.user!r})"  # no secrets in plans and logs
+
+
+class WrongProtocol(ConnectionError):
+    """Raised if only one side of a connection seems to speak TLS: the handshake fails, or the peer closes the connection."""
+
+
+def _protocol(tls: bool, sasl: bool) -> str:
+    return f"{'SASL_' if sasl else ''}{'SSL' if tls else 'PLAINTEXT'}"
 
 
 def read_security(text: Text) -> Security:
-    """From the options. text: looks one up. OptionError names the one that cannot be had here."""
+    """Return the security settings of options. Raises OptionError that names an invalid or unsupported option.
+
+    text: function that returns the value of an option, or None if the option is not given.
+    """
+    _refuse_key_stores(text)
     protocol = (text(PROTOCOL) or "PLAINTEXT").strip().upper()
     if protocol not in PROTOCOLS:
         raise OptionError(PROTOCOL, f"{protocol!r} is not one of {', '.join(PROTOCOLS)}")
     user, password, mechanism = _login(text) if protocol.startswith("SASL") else (None, "", PLAIN)
     if not protocol.endswith("SSL"):
         return Security(user=user, password=password, mechanism=mechanism)
-    for store in (TRUST, KEYS):
-        if (text(f"{store}.location") or text(f"{store}.type")) and (text(f"{store}.type") or "JKS").upper() != "PEM":
-            raise OptionError(f"{store}.type", "must be PEM here; Java's key stores cannot be read")
     key, chain = text(f"{KEYS}.key"), text(f"{KEYS}.certificate.chain")
     if (key is None) != (chain is None):
-        raise OptionError(f"{KEYS}.key", f"and {KEYS}.certificate.chain must be given together")
+        raise OptionError(f"{KEYS}.key", f"must be given together with {KEYS}.certificate.chain")
     return Security(
         tls=True,
         user=user,
@@ -94,37 +117,65 @@ def read_security(text: Text) -> Security:
     )
 
 
+def _refuse_key_stores(text: Text) -> None:
+    """Refuse every option of Java key stores, even if the chosen protocol would ignore it silently."""
+    for name in STORE_PASSWORDS:
+        if text(name) is not None:
+            raise OptionError(name, f"belongs to Java key stores, which cannot be read; {_PEM_INSTEAD}")
+    for store in (TRUST, KEYS):
+        kind, location = text(f"{store}.type"), text(f"{store}.location")
+        if (kind is not None or location is not None) and (kind or "JKS").strip().upper() != "PEM":
+            raise OptionError(f"{store}.type", f"must be PEM; Java key stores cannot be read; {_PEM_INSTEAD}")
+
+
 def _login(text: Text) -> tuple[str, str, str]:
-    """(user, password, mechanism) of SASL."""
+    """Return (user, password, mechanism) of SASL."""
     mechanism = (text(MECHANISM) or "GSSAPI").upper()
     if mechanism not in MODULES:
-        raise OptionError(MECHANISM, f"{mechanism} is not spoken here, but {', '.join(MODULES)}")
+        raise OptionError(MECHANISM, f"{mechanism} is not supported; supported are {', '.join(MODULES)}")
     config = _JAAS.fullmatch(text(JAAS) or "")
-    found = {}
+    login = {}
     for name, double, single, bare in _JAAS_ENTRY.findall(config[2]) if config else ():
-        found[name] = re.sub(r"\\(.)", r"\1", double or single or bare)
-    if config is None or config[1] != MODULES[mechanism] or not found.keys() >= {"username", "password"}:
-        wanted = f'...{MODULES[mechanism]} required username="..." password="...";'
-        raise OptionError(JAAS, f"is not of the form {wanted} as {mechanism} wants it")
+        login[name] = re.sub(r"\\(.)", r"\1", double or single or bare)
+    if config is None or config[1] != MODULES[mechanism] or not login.keys() >= {"username", "password"}:
+        form = f'...{MODULES[mechanism]} required username="..." password="...";'
+        raise OptionError(JAAS, f"is not of the form {form} as {mechanism} requires")
     if mechanism in scram.HASHES:
-        if found.get("tokenauth", "false").lower() == "true":
+        if login.get("tokenauth", "false").lower() == "true":
             raise OptionError(
-                JAAS, "asks for a delegation token (tokenauth), which is not known here: give a user with a password"
+                JAAS, "asks for a delegation token (tokenauth), which is not supported; give a user with a password"
             )
-        if not (scram.is_prepared(found["username"]) and scram.is_prepared(found["password"])):
+        if not (scram.is_prepared(login["username"]) and scram.is_prepared(login["password"])):
             raise OptionError(
-                JAAS, f"has a name or a password of other letters than ASCII, which is not spoken here with {mechanism}"
+                JAAS, f"has a name or a password with letters outside ASCII, which {mechanism} does not support here"
             )
-    return found["username"], found["password"], mechanism
+    return login["username"], login["password"], mechanism
 
 
 def secured(sock: socket.socket, host: str, security: Security) -> socket.socket:
-    """The socket, inside TLS if that is wanted. Raises OSError (ssl.SSLError is one) and OptionError for bad PEM."""
-    return context(security).wrap_socket(sock, server_hostname=host) if security.tls else sock
+    """Return the socket, inside TLS if the settings require it.
+
+    Raises WrongProtocol if the peer does not speak TLS, ConnectionError if it refuses the handshake, SSLCertVerificationError, TimeoutError, and
+    OptionError for invalid PEM.
+    """
+    if not security.tls:
+        return sock
+    made = context(security)
+    try:
+        return made.wrap_socket(sock, server_hostname=host)
+    except (ssl.SSLCertVerificationError, TimeoutError):
+        raise
+    except (ssl.SSLEOFError, ConnectionError):
+        raise WrongProtocol("the broker closed the connection during the TLS handshake") from None
+    except ssl.SSLError as error:
+        speaks_tls = "ALERT" in (error.reason or "")  # and refuses the handshake, for example the certificate
+        raise (ConnectionError if speaks_tls else WrongProtocol)(
+            f"the TLS handshake failed ({error.reason or error})"
+        ) from None
 
 
 def context(security: Security) -> ssl.SSLContext:
-    """What TLS is spoken with. OptionError for PEM that cannot be read."""
+    """Return the TLS context. Raises OptionError for PEM that cannot be read."""
     try:
         made = ssl.create_default_context(cafile=security.trusted, cadata=security.trusted_text)
     except (OSError, ValueError) as error:
@@ -135,7 +186,7 @@ def context(security: Security) -> ssl.SSLContext:
         if security.keys:
             made.load_cert_chain(security.keys, password=security.key_password)
         elif security.keys_text:
-            with tempfile.TemporaryDirectory() as folder:  # ssl reads keys from files only; ours is seen by nobody else
+            with tempfile.TemporaryDirectory() as folder:  # ssl reads keys from files only; this folder is private
                 path = Path(folder) / "keys.pem"
                 path.touch(0o600)
                 path.write_text(security.keys_text)

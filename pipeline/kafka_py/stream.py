@@ -1,8 +1,8 @@
-"""The streaming read: where each micro-batch ends.
+"""The streaming read: decides where each micro-batch ends.
 
-From Spark 4.2 on Spark says where a batch begins and how much it may take. Before, it asks for the latest offset and
-nothing else, so the end of the last batch that was planned is remembered here, and the limit kept. On a restart Spark
-plans an empty batch at the checkpoint's offset before it asks, which tells it. Must never know records.
+From version 4.2 on, Spark passes the start of a batch and the limit. Earlier versions request only the latest offset, so this module
+remembers the end of the last planned batch and applies the limit. After a restart, Spark first plans an empty batch at the checkpoint's
+offset, which shows where to continue. This module does not depend on records.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from kafkaproto.pipeline.kafka_py.errors import without_our_frames
 from kafkaproto.pipeline.kafka_py.offsets import Offsets, from_json, limited, to_json
 from kafkaproto.pipeline.kafka_py.options import SourceSettings
 from kafkaproto.pipeline.kafka_py.planning import Beginning, Planner
@@ -27,16 +28,16 @@ try:
 except ImportError:  # before 4.2
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Nobody asks for it there."""
+        """An empty substitute, which Spark before 4.2 does not use."""
 
     ReadAllAvailable = ReadMaxRows = None
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Offsets are those of Spark's own source: ``{"topic": {"0": 23}}``.
+    """A streaming read. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
 
-    With ``trigger(availableNow=True)`` Spark before 4.2 asks a Python source once and reads up to there: without
-    ``maxOffsetsPerTrigger`` that is everything, with it one batch of that size in each run of the query.
+    With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. Without
+    ``maxOffsetsPerTrigger`` that is everything; with it, each run of the query reads one batch of that size.
     """
 
     def __init__(self, settings: SourceSettings) -> None:
@@ -44,17 +45,19 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         self._planner = Planner(settings)
         self._initial: Beginning | None = None
         self._position: Offsets | None = None
-        """Where the next batch begins, as far as Spark has said so."""
+        """The offsets at which the next batch starts; None until Spark has planned a batch."""
         self._frozen: Offsets | None = None
-        """Where a query with the trigger availableNow ends."""
+        """The offsets at which a query with the trigger availableNow ends; None for other triggers."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Executors get the settings; sockets stay here."""
+        """Return the settings for executors, without sockets."""
         return {"_settings": self._settings}
 
+    @without_our_frames
     def initialOffset(self) -> dict[str, Any]:
         return to_json(self._begin().offsets)
 
+    @without_our_frames
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         begin = self._position if start is None else from_json(start)
         if begin is None:
@@ -63,9 +66,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         end = dict(self._planner.latest(begin) if self._frozen is None else self._frozen)
         first = self._position is None or self._frozen is not None
         if first and self._initial is not None and begin == self._initial.offsets:
-            # What begins at latest has nothing in the first batch. Spark does not keep where a Python source began, but it
-            # does keep where a batch ends: a restart before anything is done goes on from here and not from a later end.
-            # What was frozen may even lie before it.
+            # A partition that starts at latest has no records in the first batch. Spark does not keep the start of a Python source, but
+            # the end of a batch: a restart before the first batch is done continues from here and not from a later end.
+            # The frozen end may even be before it.
             end |= {partition: begin[partition] for partition in self._initial.late if partition in end}
         if most is None:
             return to_json(end)
@@ -77,13 +80,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         if start == end:
             return []
         begin = self._begun(from_json(start), self._position)
-        return [RangePartition(one) for one in self._planner.ranges(begin, self._position)]
+        return [RangePartition(range_) for range_ in self._planner.ranges(begin, self._position)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_range(self._settings, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to let go of: Spark's checkpoint has the offsets."""
+        """Do nothing: Spark's checkpoint has the offsets."""
 
     def stop(self) -> None:
         self._planner.close()
@@ -108,14 +111,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return limit.max_rows if isinstance(limit, ReadMaxRows) else None
 
     def _begin(self) -> Beginning:
-        """Where a query without a checkpoint begins, the same as long as it runs."""
+        """Return the start of a query without a checkpoint. It is looked up once, and stays the same while the query runs."""
         if self._initial is None:
             self._initial = self._planner.start()
         return self._initial
 
     def _begun(self, start: Offsets, end: Offsets) -> Offsets:
-        """Where a batch begins. If it is the first one and planned again after a restart, latest is another offset by now; that
-        is no loss, as nothing was in it of the partitions that begin there."""
+        """Return the start of a batch, in which offsets above the end of the batch are lowered to that end.
+
+        Some partitions start at the latest offset. If the first batch is planned again after a restart, their latest offsets may have increased.
+        Lowering such a start to the end loses nothing, because the batch had no records of these partitions.
+        """
         if self._initial is None or start != self._initial.offsets:
             return start
         return start | {p: min(start[p], end[p]) for p in self._initial.late if p in end}

@@ -1,6 +1,7 @@
-"""Writes, batch and streaming: rows with key, value, topic, partition and headers become records.
+"""Batch and streaming writes: rows with key, value, topic, partition and headers become records.
 
-At least once, as with Spark's own sink: a task that is tried again writes its rows again. Must never know batches of records.
+Delivery is at least once, as with Spark's own sink: a task that is retried writes its rows again. This module does not depend on the
+format of record batches.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from kafkaproto.records.record import NewRecord
 
 try:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter  # type: ignore[attr-defined]
-except ImportError:  # before 4.1, where Spark looks for the batch writer's class in streams, too
+except ImportError:  # before 4.1, Spark requires the batch writer's class in streams, too
 
     class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef,misc]
-        """A stream's writer that is given Arrow batches."""
+        """A stream writer that receives Arrow batches."""
 
 
 BYTES = ("binary", "string")
@@ -34,27 +35,27 @@ TYPES = {
     "partition": ("int",),
     "headers": ("array<struct<key:string,value:binary>>",),
 }
-"""What columns may be. Others are passed over."""
+"""The allowed types of each column. Other columns are ignored."""
 
 
 class NoSuchColumn(ValueError):
-    """A frame lacks a column that records need, or has one of a wrong type."""
+    """Raised if a DataFrame lacks a column that records need, or has a column of a wrong type."""
 
 
 def check_schema(schema: StructType, settings: SinkSettings) -> None:
-    """NoSuchColumn and OptionError unless rows of this schema can be written."""
+    """Raise NoSuchColumn or OptionError if rows of this schema cannot be written."""
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     if "value" not in types:
-        raise NoSuchColumn(f"column value is missing, there are {', '.join(types) or 'none'}")
+        raise NoSuchColumn(f"column value is missing; the columns are {', '.join(types) or 'none'}")
     if settings.topic is None and "topic" not in types:
-        raise OptionError("topic", "must be given, as there is no column topic")
-    for name, wanted in TYPES.items():
-        if name in types and types[name] not in wanted:
-            raise NoSuchColumn(f"column {name} is {types[name]}, it must be {' or '.join(wanted)}")
+        raise OptionError("topic", "must be given, because there is no column topic")
+    for name, allowed in TYPES.items():
+        if name in types and types[name] not in allowed:
+            raise NoSuchColumn(f"column {name} is {types[name]}, but it must be {' or '.join(allowed)}")
 
 
 class KafkaWriter(DataSourceArrowWriter):
-    """A batch write. Tasks write as they go; there is nothing to commit and nothing that could be taken back."""
+    """A batch write. Tasks write at once, so there is nothing to commit, and a write cannot be undone."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -68,7 +69,7 @@ class KafkaWriter(DataSourceArrowWriter):
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """The same for each micro-batch."""
+    """A streaming write: each micro-batch is written like a batch."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -82,7 +83,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 
 def write_rows(settings: SinkSettings, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-    """Write all rows of a task, on an executor; when it returns they are written. ValueError for a row without a topic."""
+    """Write all rows of a task, on an executor. Raises ValueError for a row without a topic."""
     producer: Producer | None = None
     try:
         for batch in batches:
@@ -100,8 +101,8 @@ def _write_batch(producer: Producer, topic: str | None, batch: pa.RecordBatch) -
     def column(name: str, kind: pa.DataType | None = None) -> list[Any]:
         if name not in batch.schema.names:
             return [None] * batch.num_rows
-        found = batch.column(name)
-        listed: list[Any] = (found if kind is None else found.cast(kind)).to_pylist()
+        values = batch.column(name)
+        listed: list[Any] = (values if kind is None else values.cast(kind)).to_pylist()
         return listed
 
     topics = column("topic") if topic is None else [topic] * batch.num_rows

@@ -1,1 +1,1 @@
-"""A streaming job over the broker's journal topic: who is throttled and who lags, now, and alerts where it is too much."""
+"""A streaming job over the broker's journal topic: shows which clients are throttled or lag now, and alerts if they exceed a limit."""

@@ -1,8 +1,8 @@
-"""The job itself: the journal topic through Spark's Kafka source, a table of clients in windows, alerts through its Kafka sink.
+"""The streaming query: reads the journal topic with Spark's Kafka source, writes a table of clients by window, and alerts with its Kafka sink.
 
-A folder has all that outlives a run: `state` is Spark's checkpoint (offsets, and the windows that may still change), `table` what came of
-each micro-batch. Whether a client was told of in a window already is looked up in the table, and so survives what the state survives.
-Knows no broker but by its address; what the records say is told in `broker/observe/journal_topic.py`.
+One folder holds everything that outlives a run: `state` is Spark's checkpoint (offsets and open windows), `table` has the rows of each
+micro-batch. Whether a client already has an alert in a window is looked up in that table, which is kept as long as the state is. The job knows
+only the addresses of brokers; `broker/observe/journal_topic.py` describes the records.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from kafkaproto.pipeline.live.limits import Limits as Limits
+from kafkaproto.pipeline.live.limits import Windows as Windows
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 VERSION = 1
-"""Of the journal's records; what has another is left alone."""
+"""Version of the journal's records; the job ignores records of other versions."""
 CLIENT_ID = "kafkaproto-live"
 ENTRY = """v int, kind string, client_id string, throttle_ms long, topic string, partition int, next_offset long,
     high_watermark long"""
@@ -30,32 +33,16 @@ SHOWN_ROWS = 20
 
 
 class FolderError(ValueError):
-    """A folder that this job cannot go on with; the text says what can be done."""
+    """Raised if the folder holds files that this job cannot continue from. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
-    """What the state in a folder depends on. window_s: how long a window is, slide_s: how far apart they begin, late_s: how long one
+class BatchSummary:
+    """One micro-batch that changed the table.
 
-    may still change after a later record has come.
+    batch: its number. rows, windows, alerts: numbers of written rows, of their windows, and of new alerts. worst: at most `SHOWN_ROWS` rows, sorted
+    so that rows with alerts come first, then those with the longest throttle times, then those with the largest lags.
     """
-
-    window_s: int = 10
-    slide_s: int = 10
-    late_s: int = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """From where on a client is told of: milliseconds that it was throttled for in a window, records that it was behind."""
-
-    throttled_ms: int = 1000
-    lag: int = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """One micro-batch that changed something: its number, how many rows and windows, how many alerts, and the worst rows."""
 
     batch: int
     rows: int
@@ -65,9 +52,9 @@ class Told:
 
 
 def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
-    """The journal as a stream: `timestamp` (the broker's clock), `offset`, and the fields of ENTRY.
+    """Return the journal as a stream with the columns `timestamp` (the broker's clock), `offset` and the fields of ENTRY.
 
-    The journal is kept for minutes only: where a job comes back too late, it goes on with what is there.
+    The broker keeps the journal for some minutes only; a job that restarts later continues with the records that remain.
     """
     value = f.from_json(f.col("value").cast("string"), ENTRY)
     return (
@@ -85,11 +72,11 @@ def entries(spark: SparkSession, bootstrap: str, journal: str) -> DataFrame:
 
 
 def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
-    """A row for each window and client, "" for one without a name.
+    """Return a row for each window and client id, which is "" for a client without one.
 
-    throttled_ms: the throttle times that were decided in the window, of all its connections, so that share may pass 1. lag: records that
-    the client had not been given when it was answered, or when others wrote on, of one partition; last: of the partition that was told
-    of last. Both are null for who has read nothing.
+    throttled_ms: sum of the throttle times decided in the window, over all connections. share: throttled_ms divided by the length of the window; it
+    may exceed 1, because connections are throttled at the same time. lag_max, lag_last: the largest and the latest lag in records, each of one
+    partition: high watermark minus the offset that the client has reached. Both are null for a client that read nothing.
     """
     throttle_ms = f.when(f.col("kind") == "throttle", f.col("throttle_ms"))
     lag = f.when(
@@ -114,7 +101,7 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
 
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
-    """What a job has found so far: for each window and client the newest row. Columns are those of TABLE."""
+    """Return the table of a folder: the newest row of each window and client that a job has written so far, with the columns of TABLE."""
     rows = spark.read.schema(TABLE).parquet(str(folder / "table"))
     names = [name for name in rows.columns if name not in ("window_start_ms", "client_id")]
     newest = f.max_by(f.struct(*names), "batch").alias("row")
@@ -122,11 +109,11 @@ def table(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 class Job:
-    """`start()` begins. told: is called after each micro-batch that changed something, in a thread of Spark's.
+    """The live job; `start()` starts its query. on_batch: called in a thread of Spark after each micro-batch that changed the table.
 
-    A client is told of once in a window, in the micro-batch in which it passes a limit. Only where a process dies between the sink's
-    write and the end of its micro-batch are the alerts of that batch written again when the job goes on: Spark's sink has no transactions.
-    Raises FolderError for a folder whose state is that of another job.
+    Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the process
+    ends between writing alerts and the end of their micro-batch, they are written again after a restart. Raises FolderError if the folder holds the
+    state of another job.
     """
 
     def __init__(
@@ -138,7 +125,7 @@ class Job:
         alerts_topic: str = "throttle-alerts",
         windows: Windows | None = None,
         limits: Limits | None = None,
-        told: Callable[[Told], None] | None = None,
+        on_batch: Callable[[BatchSummary], None] | None = None,
     ) -> None:
         self._spark = spark
         self._bootstrap = bootstrap
@@ -147,14 +134,14 @@ class Job:
         self._alerts_topic = alerts_topic
         self._windows = windows or Windows()
         self._limits = limits or Limits()
-        self._told = told
+        self._on_batch = on_batch
         claim(folder, journal, self._windows)
 
     def start(self, every_s: float | None = None) -> StreamingQuery:
-        """every_s: seconds from one micro-batch to the next; None: end when all that is there now is in the table."""
-        passed = (f.col("throttled_ms") >= self._limits.throttled_ms) | self._lags
+        """Start the query and return it. every_s: seconds between micro-batches; None: stop once all records that exist now are in the table."""
+        is_alert = (f.col("throttled_ms") >= self._limits.throttled_ms) | self._lags
         journal = entries(self._spark, self._bootstrap, self._journal)
-        rows = by_client(journal, self._windows).withColumn("alert", passed)
+        rows = by_client(journal, self._windows).withColumn("alert", is_alert)
         writer = (
             rows.writeStream.outputMode("update")
             .queryName("kafkaproto live")
@@ -170,34 +157,39 @@ class Job:
         return f.coalesce(f.col("lag_max"), f.lit(0)) >= self._limits.lag
 
     def _take(self, changed: DataFrame, batch: int) -> None:
-        """One micro-batch; done twice it leaves the same."""
+        """Process one micro-batch. changed: the rows that it changed. batch: its number. Repeating a micro-batch leaves the same table."""
         names = [field.split()[0] for field in TABLE.split(",")]
         rows = changed.withColumn("batch", f.lit(batch).cast("long")).select(*names).persist()
         try:
             counts = rows.groupBy("window_start_ms").agg(
-                f.count("*").alias("rows"), f.count_if("alert").alias("passed")
+                f.count("*").alias("rows"), f.count_if("alert").alias("alerts")
             )
-            found = counts.collect()
-            if not found:
+            window_counts = counts.collect()
+            if not window_counts:
                 return
             writer = rows.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
             writer.partitionBy("window_start_ms", "batch").parquet(str(self._folder / "table"))
-            passing = [row.window_start_ms for row in found if row.passed]
-            alerts = self._alert(rows, passing, batch) if passing else 0
-            if self._told is not None:
+            alert_windows = [row.window_start_ms for row in window_counts if row.alerts]
+            alerts = self._alert(rows, alert_windows, batch) if alert_windows else 0
+            if self._on_batch is not None:
                 worst = rows.orderBy(f.desc("alert"), f.desc("throttled_ms"), f.desc("lag_max"), "client_id")
-                shown = worst.limit(SHOWN_ROWS).collect()
-                self._told(Told(batch, sum(row.rows for row in found), len(found), alerts, shown))
+                worst_rows = worst.limit(SHOWN_ROWS).collect()
+                self._on_batch(
+                    BatchSummary(batch, sum(row.rows for row in window_counts), len(window_counts), alerts, worst_rows)
+                )
         finally:
             rows.unpersist()
 
-    def _alert(self, rows: DataFrame, passing: list[int], batch: int) -> int:
-        """Tell of who passes a limit and was not told of in the same window before."""
+    def _alert(self, rows: DataFrame, alert_windows: list[int], batch: int) -> int:
+        """Write alerts for the clients at or over a limit that have none in their window yet, and return the number of alerts.
+
+        rows: the rows of the micro-batch. alert_windows: starts in ms of the windows with such clients. batch: number of the micro-batch.
+        """
         base = str(self._folder / "table")
-        paths = [f"{base}/window_start_ms={start_ms}" for start_ms in passing]
+        paths = [f"{base}/window_start_ms={start_ms}" for start_ms in alert_windows]
         earlier = rows.sparkSession.read.schema(TABLE).option("basePath", base).parquet(*paths)
-        known = earlier.where((f.col("batch") < batch) & f.col("alert")).select("window_start_ms", "client_id")
-        new = rows.where("alert").join(known, ["window_start_ms", "client_id"], "left_anti").persist()
+        alerted = earlier.where((f.col("batch") < batch) & f.col("alert")).select("window_start_ms", "client_id")
+        new = rows.where("alert").join(alerted, ["window_start_ms", "client_id"], "left_anti").persist()
         try:
             count = new.count()
             if count:
@@ -214,27 +206,29 @@ class Job:
 
 
 def claim(folder: Path, journal: str, windows: Windows) -> None:
-    """Make the folder this job's. Raises FolderError where it is another's, or cannot be written to."""
+    """Mark the folder as belonging to a job with these windows. Raises FolderError if it belongs to another job, or cannot be written to."""
     path = folder / "job.json"
-    mine = {"journal": journal, "window_s": windows.window_s, "slide_s": windows.slide_s, "late_s": windows.late_s}
+    this_job = {"journal": journal, "window_s": windows.window_s, "slide_s": windows.slide_s, "late_s": windows.late_s}
     try:
         if path.exists():
-            theirs = json.loads(path.read_text())
-            if theirs != mine:
+            other_job = json.loads(path.read_text())
+            if other_job != this_job:
                 raise FolderError(
-                    f"{folder} is of a job with {_text(theirs)}, not {_text(mine)}; give another --checkpoint"
+                    f"{folder} is the folder of a job with {_text(other_job)}, not {_text(this_job)}; give another --checkpoint"
                 )
             return
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise FolderError(f"{folder} has files that are none of this job's; give an empty or a new --checkpoint")
-        path.write_text(json.dumps(mine) + "\n")
+            raise FolderError(
+                f"{folder} contains files that do not belong to a job; give an empty or new folder as --checkpoint"
+            )
+        path.write_text(json.dumps(this_job) + "\n")
     except OSError as error:
         raise FolderError(f"{folder} cannot be used: {error.strerror or error}; give another --checkpoint") from None
 
 
-def goes_on_at(folder: Path, journal: str) -> int:
-    """The offset of the journal at which a job goes on with a folder; 0 for a new one. The format is that of Spark's `OffsetSeqLog`."""
+def resume_offset(folder: Path, journal: str) -> int:
+    """Return the offset of the journal at which a job continues from a folder; 0 for a new one. Reads the format of Spark's `OffsetSeqLog`."""
     logs = [path for path in (folder / "state" / "offsets").glob("*") if path.name.isdigit()]
     if not logs:
         return 0

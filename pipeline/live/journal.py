@@ -1,4 +1,4 @@
-"""Whether a broker has the journal that a live job is to read, from the offset at which the job goes on."""
+"""A check that a broker has the journal topic of a live job, from the offset at which the job continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkaproto.errors import DecodeError
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkaproto.pipeline.ask import ask
-from kafkaproto.pipeline.live.job import goes_on_at
+from kafkaproto.pipeline.live.job import resume_offset
 
 METADATA_VERSION = 9
 LIST_OFFSETS_VERSION = 6
@@ -17,33 +17,36 @@ LATEST = -1
 
 
 def problem(bootstrap: str, journal: str, folder: Path) -> str | None:
-    """Return what is wrong with the broker or its journal and how to fix it, or None. Spark would retry for minutes and not say what to do."""
+    """Return a description of what is wrong with the broker or its journal and how to fix it, or None if nothing is.
+
+    Without this check, Spark would retry for minutes without saying what to do.
+    """
     why: object = None
     for address in bootstrap.split(","):
         try:
             request = MetadataRequest([MetadataRequestTopic(name=journal)], allow_auto_topic_creation=False)
-            answer = ask(address, request, METADATA_VERSION)
-            if answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            metadata = ask(address, request, METADATA_VERSION)
+            if metadata.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 return f"{address} has no topic {journal}; start it as kafkaproto broker --journal-topic {journal}"
-            end, begin = _end(answer, journal), goes_on_at(folder, journal)
+            end, begin = _end(metadata, journal), resume_offset(folder, journal)
         except (OSError, EOFError, DecodeError) as error:
             why = error
             continue
         if end < begin:
             return (
-                f"{journal} of {address} ends at offset {end}, and {folder} goes on at {begin}: the broker was started anew; "
-                "give another --checkpoint, or the broker a --data-dir"
+                f"{journal} of {address} ends at offset {end}, but {folder} continues at {begin}: the broker was restarted without its data; "
+                "give another --checkpoint, or start the broker with --data-dir"
             )
         return None
-    return f"no broker answers at {bootstrap} ({why}); start one with kafkaproto broker --journal-topic {journal}"
+    return f"no broker responds at {bootstrap} ({why}); start one with kafkaproto broker --journal-topic {journal}"
 
 
-def _end(answer: MetadataResponse, journal: str) -> int:
-    """Return the end offset of the journal's one partition on its leader. Raises OSError, EOFError."""
-    leader = next((b for b in answer.brokers if b.node_id == answer.topics[0].partitions[0].leader_id), None)
+def _end(metadata: MetadataResponse, journal: str) -> int:
+    """Return the end offset of the journal's only partition, from its leader. Raises OSError or EOFError."""
+    leader = next((b for b in metadata.brokers if b.node_id == metadata.topics[0].partitions[0].leader_id), None)
     if leader is None:
-        raise OSError(f"nobody leads {journal}")
-    wanted = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
-    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=journal, partitions=[wanted])])
-    told = ask(f"{leader.host}:{leader.port}", request, LIST_OFFSETS_VERSION)
-    return int(told.topics[0].partitions[0].offset)
+        raise OSError(f"{journal} has no leader")
+    partition = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=journal, partitions=[partition])])
+    list_offsets = ask(f"{leader.host}:{leader.port}", request, LIST_OFFSETS_VERSION)
+    return int(list_offsets.topics[0].partitions[0].offset)

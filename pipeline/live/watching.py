@@ -1,4 +1,4 @@
-"""A live job from its start to SIGINT: prints the table after each micro-batch."""
+"""A live job that runs until SIGINT and prints its table after each micro-batch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkaproto.pipeline.live.job import Job, Limits, Told, Windows
-from kafkaproto.pipeline.session import local_session
+from kafkaproto.pipeline.live.job import BatchSummary, Job, Limits, Windows
+from kafkaproto.pipeline.session import ConnectorMissing, local_session
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 LAST_BATCH_SECONDS = 60.0
 HEAD = ("window", "client", "throttles", "throttled ms", "share", "longest ms", "lag max", "lag last", "")
 
@@ -29,10 +29,10 @@ def run(
     limits: Limits,
     every_s: float | None,
 ) -> int:
-    """Watch the journal in a Spark session of its own, until SIGINT or SIGTERM. See `Job` for the arguments.
+    """Run the job in a Spark session of its own until SIGINT or SIGTERM, and return the exit status. See `Job` for the arguments.
 
-    every_s: seconds from one micro-batch to the next; None: stop when everything that is there now is in the table. Returns 1 if the query
-    fails, else 0.
+    every_s: seconds between micro-batches; None: stop once all records that exist now are in the table. Returns 1 if the query fails, 2 if
+    Spark's Kafka connector cannot be downloaded, else 0.
     """
     try:
         with local_session("kafkaproto live", connector=True) as spark:
@@ -42,41 +42,49 @@ def run(
                 nonlocal stopped
                 stopped = True
 
-            job = Job(spark, bootstrap, folder, journal, alerts_topic, windows, limits, lambda told: _say(text(told)))
+            job = Job(
+                spark, bootstrap, folder, journal, alerts_topic, windows, limits, lambda summary: _print(text(summary))
+            )
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, stop)  # after Spark's, which would cancel what goes on
+                signal.signal(number, stop)  # replaces Spark's handler, which would cancel the running micro-batch
             query = job.start(every_s)
-            _say(f"watching {journal} of {bootstrap}; alerts go to {alerts_topic}")
+            _print(f"watching {journal} of {bootstrap}; alerts go to {alerts_topic}")
             return _watch(query, lambda: stopped)
-    except KeyboardInterrupt:  # before anything was begun
+    except ConnectorMissing as error:
+        sys.stderr.write(f"live: {error}\n")
+        return 2
+    except KeyboardInterrupt:  # before the query started
         return 0
 
 
 def _watch(query: StreamingQuery, is_stopped: Callable[[], bool]) -> int:
-    """Wait for the end, finish the current micro-batch, and return the exit status. The next run then has nothing to repeat."""
+    """Wait until the job is stopped, and return the exit status.
+
+    The current micro-batch finishes first, so that the next run need not repeat it.
+    """
     while query.isActive and not is_stopped():
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     give_up = time.monotonic() + LAST_BATCH_SECONDS
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < give_up:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     failure = query.exception()
     query.stop()
     if failure is not None:
         sys.stderr.write(f"live: the query failed: {str(failure).splitlines()[0]}\n")
         return 1
-    _say("ended; run again with the same --checkpoint to go on")
+    _print("stopped; run again with the same --checkpoint to continue")
     return 0
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def text(told: Told) -> str:
-    """Return a line about a micro-batch, and its worst rows as a table."""
+def text(summary: BatchSummary) -> str:
+    """Return a line about a micro-batch, followed by a table of the rows in `summary.worst`."""
     lines: list[tuple[str, ...]] = [HEAD]
-    for row in told.worst:
+    for row in summary.worst:
         start = time.strftime("%H:%M:%S", time.gmtime(row.window_start_ms / 1000))
         lags = ["" if lag is None else f"{lag:,}" for lag in (row.lag_max, row.lag_last)]
         throttled = (f"{row.throttled_ms:,}", f"{row.share:.0%}", f"{row.longest_ms:,}")
@@ -84,7 +92,7 @@ def text(told: Told) -> str:
             (start, row.client_id or "(none)", f"{row.throttles:,}", *throttled, *lags, "ALERT" if row.alert else "")
         )
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
-    head = f"batch {told.batch}: {told.rows:,} rows changed in {told.windows:,} windows, {told.alerts:,} new alerts"
+    head = f"batch {summary.batch}: {summary.rows:,} rows changed in {summary.windows:,} windows, {summary.alerts:,} new alerts"
     return "\n".join([head, *("  " + _aligned(line, widths) for line in lines)])
 
 

@@ -1,1 +1,1 @@
-"""Recorded traffic as tables: what a trace's exchanges and events come to, column by column, with Spark or without it."""
+"""The tables of recorded traffic: requests, partitions, batches, events and offsets of a trace as Parquet, made with or without Spark."""

@@ -1,6 +1,7 @@
-"""What the frames of one exchange tell, as columns and rows of the tables in `schema`: functions of that exchange alone.
+"""Columns and rows of the tables in `schema` that one request and its response determine.
 
-keys: the columns that say whose a row is. Must never know what other exchanges told, nor where rows go.
+Every function depends on one exchange only, not on earlier ones. In all of them, `keys` has the columns that identify the request of a row, and
+`where` the columns that identify the partition. This module does not know where rows are stored.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import RequestHeader
-from kafkaproto.pipeline.trace.schema import KEYS, OF_REQUEST, TABLES
-from kafkaproto.pipeline.trace.sessions import Asked, Key
+from kafkaproto.pipeline.trace.schema import KEYS, REQUEST_KEYS, TABLES
+from kafkaproto.pipeline.trace.sessions import PartitionKey, RequestedPartition
 from kafkaproto.records.batch import BatchHeader
 from kafkaproto.records.message_set import MessageHeader
 from kafkaproto.trace.cutting import read_heads
@@ -23,38 +24,38 @@ from kafkaproto.trace.format import Exchange
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)
 NS_PER_MS = 1_000_000
-_BATCH_KEYS = (*(column.name for column in (*KEYS, *OF_REQUEST)), "api", "acks")
+_BATCH_KEYS = (*(column.name for column in (*KEYS, *REQUEST_KEYS)), "api", "acks")
 
 
-def blank(table: str) -> Row:
+def empty_row(table: str) -> Row:
     return dict.fromkeys(column.name for column in TABLES[table])
 
 
-def recorded(one: Exchange) -> Row:
-    """What who recorded it knows, without its frames."""
+def recording_columns(exchange: Exchange) -> Row:
+    """Return the columns that the recorder measured, without decoding the frames."""
     row: Row = {
-        "conn": one.connection,
-        "clock_ms": one.clock_ms or None,
-        "handled_ms": one.handled_ms or None,
-        "received_ns": one.received_ns,
-        "handled_ns": one.handled_ns or None,
-        "ready_ns": one.ready_ns,
-        "wait_ms": one.wait_ns / NS_PER_MS if one.wait_ns >= 0 else None,
-        "sent_ns": one.sent_ns or None,
-        "bytes_in": one.request_bytes,
-        "bytes_out": one.response_bytes,
-        "answered": one.answered,
-        "held": one.held,
-        "decided_ms": one.throttle_ms,
-        "records_bytes": sum(one.request_records) + sum(one.response_records),
+        "conn": exchange.connection,
+        "clock_ms": exchange.clock_ms or None,
+        "handled_ms": exchange.handled_ms or None,
+        "received_ns": exchange.received_ns,
+        "handled_ns": exchange.handled_ns or None,
+        "ready_ns": exchange.ready_ns,
+        "wait_ms": exchange.wait_ns / NS_PER_MS if exchange.wait_ns >= 0 else None,
+        "sent_ns": exchange.sent_ns or None,
+        "bytes_in": exchange.request_bytes,
+        "bytes_out": exchange.response_bytes,
+        "answered": exchange.answered,
+        "held": exchange.held,
+        "decided_ms": exchange.throttle_ms,
+        "records_bytes": sum(exchange.request_records) + sum(exchange.response_records),
     }
-    if one.throttle_ms > 0 and one.clock_ms and not one.held:
-        row |= {"muted_from_ms": one.clock_ms, "muted_until_ms": one.clock_ms + one.throttle_ms}
+    if exchange.throttle_ms > 0 and exchange.clock_ms and not exchange.held:
+        row |= {"muted_from_ms": exchange.clock_ms, "muted_until_ms": exchange.clock_ms + exchange.throttle_ms}
     return row
 
 
 def throttle(facts: Row) -> Row:
-    """Whose quota, and its numbers; of one that was forced there are none."""
+    """Return the `throttle_quota` and `quota_*` columns for the facts of a throttle event; the numbers are None for a forced throttle."""
     window_ms = facts.get("window_ms")
     return {
         "throttle_quota": facts.get("quota", "Forced"),
@@ -71,15 +72,18 @@ def _double(value: Any) -> float | None:
 
 
 @cache
-def _tells_throttles(api_key: int, api_version: int) -> bool:
+def _has_throttle_time(api_key: int, api_version: int) -> bool:
     return "throttleTimeMs" in codec(api_key, api_version).response.cls().to_json(api_version)
 
 
-def answer(seen: Decoded, header: RequestHeader) -> Row:
-    if seen.response is None:
+def response_columns(decoded: Decoded, header: RequestHeader) -> Row:
+    if decoded.response is None:
         return {}
-    tells = _tells_throttles(header.api_key, seen.response_version)
-    return {"error": next(seen.errors(), 0), "throttle_ms": seen.response.throttle_time_ms if tells else None}
+    has_throttle_time = _has_throttle_time(header.api_key, decoded.response_version)
+    return {
+        "error": next(decoded.errors(), 0),
+        "throttle_ms": decoded.response.throttle_time_ms if has_throttle_time else None,
+    }
 
 
 def _fetch_columns(request: Any, response: Any) -> Row:
@@ -94,17 +98,20 @@ def _fetch_columns(request: Any, response: Any) -> Row:
         "answered_session_id": None if response is None else response.session_id,
         "replica_id": replica if replica != -1 else request.replica_id,
         "rack": request.rack_id,
-        **_answered_fetch(request, response),
+        **_fetch_response_columns(request, response),
     }
 
 
-def _answered_fetch(request: Any, response: Any) -> Row:
-    """What its partitions say of the whole answer. A records field that was not empty still tells that it was there."""
-    answered = [] if response is None else [p for topic in response.responses for p in topic.partitions]
-    first = next((p.records for p in answered if p.records), None)
-    heads = _heads(first)
+def _fetch_response_columns(request: Any, response: Any) -> Row:
+    """Return the columns that summarise the partitions of a Fetch response. response: None if there is none.
+
+    A partition had records exactly if its records field is not empty in the trace, because the trace keeps the batch headers.
+    """
+    partitions = [] if response is None else [p for topic in response.responses for p in topic.partitions]
+    first = next((p.records for p in partitions if p.records), None)
+    heads = _batch_headers(first)
     return {
-        "redirects": sum(p.preferred_read_replica >= 0 or p.diverging_epoch.epoch >= 0 for p in answered),
+        "redirects": sum(p.preferred_read_replica >= 0 or p.diverging_epoch.epoch >= 0 for p in partitions),
         "first_batch_bytes": heads[0].size if heads else None,
     }
 
@@ -121,14 +128,14 @@ def topic_columns(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
     return {"topic": name or None, "topic_id": None if topic_id == NO_TOPIC_ID else topic_id.hex()}
 
 
-def _left(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
-    """What `kafkaproto.trace.cutting` left of records: headers of batches, or of messages of magic 0 and 1."""
-    found: list[Any] = read_heads(records or b"")
-    return ([], found) if found and type(found[0]) is MessageHeader else (found, [])
+def _record_headers(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
+    """Return the headers that `kafkaproto.trace.cutting` kept of a records field: (batches of magic 2, messages of magic 0 and 1)."""
+    headers: list[Any] = read_heads(records or b"")
+    return ([], headers) if headers and type(headers[0]) is MessageHeader else (headers, [])
 
 
-def _heads(records: Any) -> list[BatchHeader]:
-    return _left(records)[0]
+def _batch_headers(records: Any) -> list[BatchHeader]:
+    return _record_headers(records)[0]
 
 
 def _records_columns(heads: list[BatchHeader], length: int) -> Row:
@@ -140,18 +147,21 @@ def _records_columns(heads: list[BatchHeader], length: int) -> Row:
     }
 
 
-def _keys_of_batch(keys: Row) -> Row:
+def _batch_keys(keys: Row) -> Row:
     return {name: keys.get(name) for name in _BATCH_KEYS}
 
 
 def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
-    """base_offset: what the broker assigned to the first one; None: as it stands in each."""
+    """Yield a row of the table `batches` for each batch header.
+
+    base_offset: the offset that the broker assigned to the first batch; None: take the base offset from each header.
+    """
     for place, head in enumerate(heads):
         base = head.base_offset if base_offset is None else base_offset
         yield (
             "batches",
             {
-                **_keys_of_batch(keys),
+                **_batch_keys(keys),
                 **where,
                 "place": place,
                 "base_offset": base if base >= 0 else None,
@@ -171,16 +181,22 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
         )
 
 
-def _message_rows(keys: Row, where: Row, messages: list[MessageHeader], asked: int | None) -> Iterator[tuple[str, Row]]:
-    """As batches without a producer. Where a compressed one begins it does not say: behind the one before, the first at the asked offset."""
-    begins = asked
+def _message_rows(
+    keys: Row, where: Row, messages: list[MessageHeader], fetch_offset: int | None
+) -> Iterator[tuple[str, Row]]:
+    """Yield a row of the table `batches` for each message of magic 0 or 1; the producer columns are -1.
+
+    fetch_offset: of the request; None for a produce. A compressed message has only the offset of its last record. Its base offset is therefore the
+    offset after the message before it or, for the first one, `fetch_offset`.
+    """
+    next_offset = fetch_offset
     for place, head in enumerate(messages):
-        base = head.offset if begins is None or not head.compression else min(begins, head.offset)
-        begins = head.next_offset
+        base = head.offset if next_offset is None or not head.compression else min(next_offset, head.offset)
+        next_offset = head.next_offset
         yield (
             "batches",
             {
-                **_keys_of_batch(keys),
+                **_batch_keys(keys),
                 **where,
                 "place": place,
                 "base_offset": base,
@@ -200,8 +216,8 @@ def _message_rows(keys: Row, where: Row, messages: list[MessageHeader], asked: i
         )
 
 
-def produce_rows(keys: Row, one: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    lengths = iter(one.request_records)
+def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
+    lengths = iter(exchange.request_records)
     answers = {
         (topic.name, topic.topic_id, answer.index): answer
         for topic in (() if response is None else response.responses)
@@ -211,11 +227,11 @@ def produce_rows(keys: Row, one: Exchange, request: Any, response: Any) -> Itera
     for topic in request.topic_data:
         for data in topic.partition_data:
             length = 0 if data.records is None else next(lengths, 0)
-            heads = _heads(data.records)
+            heads = _batch_headers(data.records)
             answer = answers.get((topic.name, topic.topic_id, data.index))
             base = -1 if answer is None else answer.base_offset
             where = {**topic_columns(topic.name, topic.topic_id), "partition": data.index}
-            row = {**blank("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
+            row = {**empty_row("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
             if answer is not None:
                 row |= {"error": answer.error_code, "log_start": answer.log_start_offset}
                 if base >= 0:
@@ -228,15 +244,17 @@ def produce_rows(keys: Row, one: Exchange, request: Any, response: Any) -> Itera
             place += 1
 
 
-def fetch_rows(keys: Row, one: Exchange, response: Any, asked: dict[Key, Asked]) -> Iterator[tuple[str, Row]]:
-    lengths = iter(one.response_records)
+def fetch_rows(
+    keys: Row, exchange: Exchange, response: Any, requested: dict[PartitionKey, RequestedPartition]
+) -> Iterator[tuple[str, Row]]:
+    lengths = iter(exchange.response_records)
     place = 0
     for topic in () if response is None else response.responses:
         for data in topic.partitions:
             length = 0 if data.records is None else next(lengths, 0)
-            heads, messages = _left(data.records)
+            heads, messages = _record_headers(data.records)
             where = {**topic_columns(topic.topic, topic.topic_id), "partition": data.partition_index}
-            row = {**blank("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
+            row = {**empty_row("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
             row |= {
                 "error": data.error_code,
                 "base_offset": heads[0].base_offset if heads else None,
@@ -247,26 +265,31 @@ def fetch_rows(keys: Row, one: Exchange, response: Any, asked: dict[Key, Asked])
                 "preferred_replica": data.preferred_read_replica,
                 "aborted": _aborted(data.aborted_transactions),
             }
-            wanted = asked.get((topic.topic, topic.topic_id, data.partition_index))
-            if wanted is not None:
+            requested_partition = requested.get((topic.topic, topic.topic_id, data.partition_index))
+            if requested_partition is not None:
                 row |= {
-                    "asked_offset": wanted.offset,
-                    "limit_bytes": wanted.limit_bytes,
-                    "asked_epoch": wanted.epoch,
+                    "asked_offset": requested_partition.offset,
+                    "limit_bytes": requested_partition.limit_bytes,
+                    "asked_epoch": requested_partition.epoch,
                 }
-            listed = list(_message_rows(keys, where, messages, row["asked_offset"]))
-            if listed:
-                row |= {"base_offset": listed[0][1]["base_offset"], "next_offset": listed[-1][1]["last_offset"] + 1}
+            message_rows = list(_message_rows(keys, where, messages, row["asked_offset"]))
+            if message_rows:
+                row |= {
+                    "base_offset": message_rows[0][1]["base_offset"],
+                    "next_offset": message_rows[-1][1]["last_offset"] + 1,
+                }
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, None)
-            yield from listed
+            yield from message_rows
             place += 1
 
 
-def _aborted(listed: Any) -> str | None:
-    if listed is None:
+def _aborted(transactions: Any) -> str | None:
+    if transactions is None:
         return None
-    return json.dumps([[one.producer_id, one.first_offset] for one in listed], separators=(",", ":"))
+    return json.dumps(
+        [[transaction.producer_id, transaction.first_offset] for transaction in transactions], separators=(",", ":")
+    )
 
 
 def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
@@ -277,10 +300,19 @@ def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[
     }
     place = 0
     for topic in request.topics:
-        for wanted in topic.partitions:
-            row = {**blank("partitions"), **keys, **topic_columns(topic.name), "partition": wanted.partition_index}
-            row |= {"place": place, "asked_timestamp": wanted.timestamp, "asked_epoch": wanted.current_leader_epoch}
-            answer = answers.get((topic.name, wanted.partition_index))
+        for partition_request in topic.partitions:
+            row = {
+                **empty_row("partitions"),
+                **keys,
+                **topic_columns(topic.name),
+                "partition": partition_request.partition_index,
+            }
+            row |= {
+                "place": place,
+                "asked_timestamp": partition_request.timestamp,
+                "asked_epoch": partition_request.current_leader_epoch,
+            }
+            answer = answers.get((topic.name, partition_request.partition_index))
             if answer is not None:
                 row |= {
                     "error": answer.error_code,
@@ -292,7 +324,7 @@ def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[
             place += 1
 
 
-OF_API: dict[int, Callable[[Any, Any], Row]] = {
+REQUEST_COLUMNS: dict[int, Callable[[Any, Any], Row]] = {
     ApiKey.PRODUCE: _produce_columns,
     ApiKey.FETCH: _fetch_columns,
     ApiKey.LIST_OFFSETS: _list_offsets_columns,

@@ -1,7 +1,7 @@
-"""Where a run was left, so that what is new of it is added to its tables.
+"""The position in a run up to which its tables are complete, so that the next job adds only what follows.
 
-A place is JSON, and every part of it is looked at: a folder of tables may come from somebody else, or from another version of this program.
-Must never know Spark, nor where places are kept.
+A place is stored as JSON and every part is validated: a folder of tables may come from another machine or another version of this program.
+This module does not know Spark, nor where places are stored.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 FORM = 3
-"""Of `Rows.carried`, and of what `Rows` says of an entry: another number when one of them changes, so that no run is of two minds."""
+"""Version of `Rows.carried` and of the rows that `Rows` makes from an entry. Increase it when either changes, so that a run never mixes versions."""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
-"""Of whoever makes rows. Who has another one reads a run from its beginning."""
+"""Identifier of the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
 
 
 class Place(NamedTuple):
-    """file: the name of the one in which a run was left. offset: the byte behind its last whole entry. meta: its header. carried: what `Rows`
-    knew there (`Rows.carried`)."""
+    """The position in a trace after the last whole entry that is in the tables.
+
+    file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: state of `Rows` at that position, as
+    `Rows.carried` returns it.
+    """
 
     file: str
     offset: int
@@ -31,9 +34,9 @@ class Place(NamedTuple):
         return json.dumps({"fingerprint": FINGERPRINT, **self._asdict()}, separators=(",", ":"))
 
 
-def place_of(text: str) -> Place:
-    """Read the text of a place. Raises KeyError, TypeError or ValueError for what is none of ours."""
-    told = json.loads(text)
-    if told.pop("fingerprint") != FINGERPRINT:
-        raise ValueError("of another form")
-    return Place(**told)
+def parse_place(text: str) -> Place:
+    """Parse the JSON of a place. Raises KeyError, TypeError or ValueError if it is not a place of this version."""
+    fields = json.loads(text)
+    if fields.pop("fingerprint") != FINGERPRINT:
+        raise ValueError("the saved place in the trace was written with another row format")
+    return Place(**fields)

@@ -1,4 +1,4 @@
-"""What long work says while it lasts."""
+"""Progress messages of jobs that take long."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 
 
 class Progress:
-    """What is done, with the seconds since the beginning, on standard error."""
+    """A log of finished steps on standard error, each with the seconds since the job started."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._begun = time.perf_counter()
+        self._started = time.perf_counter()
         self._quiet = quiet
 
     def note(self, what: str) -> None:
         if not self._quiet:
-            sys.stderr.write(f"{time.perf_counter() - self._begun:6.1f} s  {what}\n")
+            sys.stderr.write(f"{time.perf_counter() - self._started:6.1f} s  {what}\n")
             sys.stderr.flush()

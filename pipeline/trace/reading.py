@@ -1,9 +1,9 @@
-"""A run as Arrow batches of its tables: what Spark's tasks do, and who works without Spark.
+"""Reading of a run into Arrow batches of its tables, in a Spark task or without Spark.
 
-A run is read in the order of its files, by one reader: later rows need what earlier entries told (fetch sessions, throttles, names).
-It is read as far as its files went when they were found, so that a task that is done again makes the same rows; and from the place on
-where it was left before, if it has one. Files that cannot be read are told, not raised, so that the others are used, and so is what an entry
-says that no table can hold: one bit that fell over on a disk must not cost the other runs. Must never know Spark, nor where tables are kept.
+One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
+at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain a part of
+the run, it starts after that part. A file that cannot be read, and an entry with values that no table can hold, yield a notice instead of an
+exception: a single flipped bit on a disk must not cost the other runs. This module does not know Spark, nor where tables are stored.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import pyarrow as pa
 from kafkaproto.pipeline.trace.columns import Row
 from kafkaproto.pipeline.trace.place import Place
 from kafkaproto.pipeline.trace.rows import Rows
-from kafkaproto.pipeline.trace.runs import Run, Told
+from kafkaproto.pipeline.trace.runs import Notice, Run
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Entry, Event, TraceError
 from kafkaproto.trace.reading import Trace
 
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
-TOLD = "told"
-"""What is to be said of a file, as if it were a table."""
+NOTICES = "notices"
+"""Name of the pseudo-table whose rows are the notices about files (`Notice`)."""
 PLACE = "place"
-"""Where a run was left, the same way."""
+"""Name of the pseudo-table with one row: the position (`Place`) up to which the run was read, as JSON."""
 
 _TYPES = {
     "string": pa.string(),
@@ -38,54 +38,56 @@ _TYPES = {
 }
 SCHEMAS = {
     name: pa.schema([(column.name, _TYPES[column.type]) for column in columns]) for name, columns in TABLES.items()
-} | {TOLD: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
+} | {NOTICES: pa.schema([("run", pa.string()), ("text", pa.string()), ("torn", pa.bool_())])}
 PLACE_SCHEMA = pa.schema([("run", pa.string()), ("text", pa.string())])
-_CANNOT_BE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
-"""What comes of values that are not what their names say, or not of their size: `datetime` and Arrow raise these, too."""
+_INVALID_VALUE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""Exceptions that values of an unexpected type or size cause; `datetime` and Arrow raise these too."""
 
 
-class Reading:
-    """What is new of a run, read once by `entries()`. Afterwards `told` has what is to be said of its files, and `left` the file, byte and
-    header behind which to go on when it has grown: None where the next reader had to tell of a file again, or could not read on.
+class RunReader:
+    """A reader of the new part of a run; `entries()` reads it once.
 
-    note: is told now and then how many bytes are read.
+    After that, `notices` describes problems of the files. `resume_at` is (name of a file, byte position, header of the file) from which to continue
+    when the run has grown; it is None if a file could not be read to its end or the next reader must repeat a notice.
+
+    note: called from time to time with the number of bytes read.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:
         self._run = run
         self._note = note
-        self.told: list[Told] = []
-        self.left: tuple[str, int, dict[str, Any]] | None = None
+        self.notices: list[Notice] = []
+        self.resume_at: tuple[str, int, dict[str, Any]] | None = None
 
     def entries(self) -> Iterator[Entry]:
-        """The header as an event, if it is not in the tables yet, then every entry that can be read."""
+        """Yield every entry that can be read, preceded by the header as a `meta` event unless the tables have it already."""
         run = self._run
         if run.place is None:
-            begun = {"clock_ms": int(run.meta.get("clock_ms", 0)), "at_ns": int(run.meta.get("at_ns", 0))}
-            yield Event("meta", {**run.meta, "seq": 0, "broker": -1, **begun})
-        first, begins = run.begins
-        done = 0
+            start_times = {"clock_ms": int(run.meta.get("clock_ms", 0)), "at_ns": int(run.meta.get("at_ns", 0))}
+            yield Event("meta", {**run.meta, "seq": 0, "broker": -1, **start_times})
+        first, offset = run.start
+        done_bytes = 0
         for file, size in zip(run.files[first:], run.sizes[first:], strict=True):
-            self.left, none_told = None, not self.told
+            self.resume_at, no_notices = None, not self.notices
             try:
                 trace = Trace(Path(file))
-                for number, entry in enumerate(trace.entries(begins, size), 1):
+                for number, entry in enumerate(trace.entries(offset, size), 1):
                     yield entry
                     if number % ENTRIES_PER_NOTE == 0:
-                        self._note(done + trace.read_bytes - begins)
+                        self._note(done_bytes + trace.read_bytes - offset)
                 if trace.torn:
-                    self.told.append(Told(run.name, trace.torn, True))
-                if none_told:
-                    self.left = trace.path.name, trace.read_bytes, trace.meta
+                    self.notices.append(Notice(run.name, trace.torn, True))
+                if no_notices:
+                    self.resume_at = trace.path.name, trace.read_bytes, trace.meta
             except (TraceError, OSError) as error:
-                self.told.append(Told(run.name, str(error), False))
-            done += size - begins
-            begins = 0
-            self._note(done)
+                self.notices.append(Notice(run.name, str(error), False))
+            done_bytes += size - offset
+            offset = 0
+            self._note(done_bytes)
 
 
-class _LeftOut:
-    """What cannot be a row of a run: how much, and what the first one was."""
+class _Rejected:
+    """The rows and entries that no table can hold: their number, and a description of the first."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -96,56 +98,60 @@ class _LeftOut:
         self.first = self.first or f"of entry {seq}: {type(error).__name__}: {error}"
 
     def batch(self, table: str, rows: list[Row]) -> pa.RecordBatch:
-        """Those that the table can hold."""
+        """Return as one batch the rows that the table can hold. Count the others in `count`."""
         try:
             return pa.RecordBatch.from_pylist(rows, SCHEMAS[table])
-        except _CANNOT_BE:
+        except _INVALID_VALUE:
             return pa.RecordBatch.from_pylist([row for row in rows if self._fits(table, row)], SCHEMAS[table])
 
     def _fits(self, table: str, row: Row) -> bool:
         try:
             pa.RecordBatch.from_pylist([row], SCHEMAS[table])
-        except _CANNOT_BE as error:
+        except _INVALID_VALUE as error:
             self.add(row["seq"], error)
             return False
         return True
 
-    def told(self, run: str) -> Told:
-        return Told(
-            run, f"run {run}: {self.count} times what no row can hold is left out, the first {self.first}", False
+    def notice(self, run: str) -> Notice:
+        return Notice(
+            run,
+            f"run {run}: {self.count} values do not fit into a row and are left out; the first is {self.first}",
+            False,
         )
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """(table, rows) of what is new of a run; at the end what has to be said of its files, as table `TOLD`, and where it was left, as table
-    `PLACE`. note: as of `Reading`."""
+    """Yield (table name, rows) for the new part of a run, then its notices as table `NOTICES` and its place as table `PLACE`.
+
+    note: called from time to time with the number of bytes read.
+    """
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
     if run.place is None:
         rows = Rows(run.name, wall_ms, at_ns)
     else:
-        rows = Rows.carrying(run.name, wall_ms, at_ns, run.place.carried)
-    reading = Reading(run, note)
-    left_out = _LeftOut()
-    waiting: dict[str, list[Row]] = {table: [] for table in TABLES}
+        rows = Rows.from_carried(run.name, wall_ms, at_ns, run.place.carried)
+    reading = RunReader(run, note)
+    rejected = _Rejected()
+    pending: dict[str, list[Row]] = {table: [] for table in TABLES}
     for entry in reading.entries():
         try:
-            made = list(rows.of(entry))
-        except _CANNOT_BE as error:
-            left_out.add(entry.facts.get("seq") if isinstance(entry, Event) else entry.seq, error)
+            entry_rows = list(rows.of(entry))
+        except _INVALID_VALUE as error:
+            rejected.add(entry.facts.get("seq") if isinstance(entry, Event) else entry.seq, error)
             continue
-        for table, row in made:
-            kept = waiting[table]
-            kept.append(row)
-            if len(kept) == ROWS_PER_BATCH:
-                yield table, left_out.batch(table, kept)
-                kept.clear()
-    for table, kept in waiting.items():
-        if kept:
-            yield table, left_out.batch(table, kept)
-    if left_out.count:
-        reading.told.append(left_out.told(run.name))
-    if reading.told:
-        yield TOLD, pa.RecordBatch.from_pylist([one._asdict() for one in reading.told], SCHEMAS[TOLD])
-    if reading.left is not None and not left_out.count:
-        place = Place(*reading.left, rows.carried())
+        for table, row in entry_rows:
+            table_rows = pending[table]
+            table_rows.append(row)
+            if len(table_rows) == ROWS_PER_BATCH:
+                yield table, rejected.batch(table, table_rows)
+                table_rows.clear()
+    for table, table_rows in pending.items():
+        if table_rows:
+            yield table, rejected.batch(table, table_rows)
+    if rejected.count:
+        reading.notices.append(rejected.notice(run.name))
+    if reading.notices:
+        yield NOTICES, pa.RecordBatch.from_pylist([notice._asdict() for notice in reading.notices], SCHEMAS[NOTICES])
+    if reading.resume_at is not None and not rejected.count:
+        place = Place(*reading.resume_at, rows.carried())
         yield PLACE, pa.RecordBatch.from_pylist([{"run": run.name, "text": place.text()}], PLACE_SCHEMA)

@@ -1,8 +1,8 @@
-"""Entry by entry of a trace the rows of the tables in `schema`, with our codec and nothing else: no Spark, no Arrow.
+"""Rows of the tables in `schema`, made from the entries of a trace with the codec alone: no Spark, no Arrow.
 
-Whatever a frame holds, rows come out: what cannot be read is told in `trouble`. Entries come in the order of the trace, as some columns
-are told by entries before: what is known of them is kept here, and can be carried on as JSON. Must never know files, nor how rows are
-stored.
+Every entry yields rows, whatever its frames contain: the column `trouble` says what could not be decoded. Entries must come in the order of the
+trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not know files, nor
+how rows are stored.
 """
 
 from __future__ import annotations
@@ -23,76 +23,87 @@ from kafkaproto.trace.format import Entry, Event, Exchange, State
 
 MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
-"""A connection is remembered until so many others have closed after it: an exchange that it was closed in is told behind that, and a run
-with a million connections must not be kept whole."""
+"""Number of connections that may close before the state of a closed connection is dropped.
+
+The exchange during which a connection closed is recorded after the close event, so its state is needed a little longer. It must not be kept for
+ever: a run can have a million connections.
+"""
 
 
-class Known:
-    """What answers told, whoever asked. topics: topic id in hex to name; and what only a capture has to be told: brokers: (host, port) to id,
-    advertised: API key to the widest range of versions that a broker offered."""
+class ClusterFacts:
+    """Facts about the cluster that responses reported to any client.
+
+    topics: maps a topic id in hex to the topic name. brokers: maps (host, port) to the broker id. advertised: maps an API key to the widest range of
+    versions that a broker offered, as (lowest, highest). Only captures need the last two, because their header lacks these facts.
+    """
 
     def __init__(self) -> None:
         self.topics: dict[str, str] = {}
         self.brokers: dict[tuple[str, int], int] = {}
         self.advertised: dict[int, tuple[int, int]] = {}
 
-    def offered(self, key: int, lowest: int, highest: int) -> None:
-        before = self.advertised.get(key, (lowest, highest))
-        self.advertised[key] = min(before[0], lowest), max(before[1], highest)
+    def add_versions(self, api_key: int, lowest: int, highest: int) -> None:
+        versions = self.advertised.get(api_key, (lowest, highest))
+        self.advertised[api_key] = min(versions[0], lowest), max(versions[1], highest)
 
 
 class Rows:
-    """The rows of one run, entry by entry; of a capture those of one connection.
+    """Makes the rows of one run, or of one connection of a capture, entry by entry.
 
-    wall_ms, at_ns: from the header of the trace: what time it was when the monotonic clock stood there. known: what others share with it.
+    wall_ms, at_ns: wall clock and monotonic clock at the start, from the header of the trace. cluster: facts that several `Rows` share.
     """
 
-    def __init__(self, run: str, wall_ms: int, at_ns: int, known: Known | None = None) -> None:
+    def __init__(self, run: str, wall_ms: int, at_ns: int, cluster: ClusterFacts | None = None) -> None:
         self._run = run
         self._wall_ms = wall_ms
         self._at_ns = at_ns
         self._sessions = Sessions()
-        self._known = Known() if known is None else known
-        self._told: dict[tuple[Any, ...], Any] = {}
-        """What answers of a broker have told: ids of topics, racks of brokers."""
+        self._cluster = ClusterFacts() if cluster is None else cluster
+        self._reported: dict[tuple[Any, ...], Any] = {}
+        """Maps (broker, kind, id) to the topic id or rack that this broker's responses last reported."""
         self._connections: dict[int, Row] = {}
-        """Columns of all requests of a connection that only something before tells."""
+        """Maps a connection to the columns that all its requests share: principal, listener and client software."""
         self._closed: deque[int] = deque()
-        """Connections of which not much more will come."""
+        """Recently closed connections, oldest first."""
         self._throttles: dict[int, tuple[int, Row]] = {}
-        """Of a connection the sequence number of an exchange, and why it is throttled: this is decided, and told, before it is answered."""
+        """Maps a connection to (sequence number of an exchange, its throttle columns). A throttle event is recorded before its exchange."""
         self._troubles: dict[int, str] = {}
-        """Sequence number of an exchange to what is wrong with it, as who recorded it knows."""
+        """Maps the sequence number of an exchange to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """All that entries told that may matter to later ones, as JSON has it. Another `kafkaproto.pipeline.trace.place.FORM` where this changes."""
+        """Return the state that later entries may need, as JSON values. A change of its form needs a new `place.FORM`."""
         return {
             "sessions": self._sessions.carried(),
-            "topics": self._known.topics,
-            "told": [[*about, value] for about, value in self._told.items()],
-            "connections": [[number, told] for number, told in self._connections.items()],
+            "topics": self._cluster.topics,
+            "told": [[*about, value] for about, value in self._reported.items()],
+            "connections": [[number, shared_columns] for number, shared_columns in self._connections.items()],
             "closed": list(self._closed),
             "throttles": [[number, *why] for number, why in self._throttles.items()],
             "troubles": [[seq, why] for seq, why in self._troubles.items()],
         }
 
     @classmethod
-    def carrying(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
-        """Rows that go on where those were that told this. Raises KeyError, TypeError, ValueError or AttributeError for anything else."""
-        made = cls(run, wall_ms, at_ns)
-        made._known.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}
-        made._sessions = Sessions.carrying(carried["sessions"])
-        made._told = {tuple(about): value for *about, value in carried["told"]}
-        made._connections = {int(number): _only(_OF_CONNECTION, told) for number, told in carried["connections"]}
-        made._closed.extend(map(int, carried["closed"]))
-        made._throttles = {
-            int(number): (int(seq), _only(_OF_THROTTLE, why)) for number, seq, why in carried["throttles"]
+    def from_carried(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
+        """Return a `Rows` with the state that `carried` returned.
+
+        Raises KeyError, TypeError, ValueError or AttributeError for any other value.
+        """
+        rows = cls(run, wall_ms, at_ns)
+        rows._cluster.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}
+        rows._sessions = Sessions.from_carried(carried["sessions"])
+        rows._reported = {tuple(about): value for *about, value in carried["told"]}
+        rows._connections = {
+            int(number): _only(_CONNECTION_COLUMNS, shared_columns) for number, shared_columns in carried["connections"]
         }
-        made._troubles = {int(seq): str(why) for seq, why in carried["troubles"]}
-        return made
+        rows._closed.extend(map(int, carried["closed"]))
+        rows._throttles = {
+            int(number): (int(seq), _only(_THROTTLE_COLUMNS, why)) for number, seq, why in carried["throttles"]
+        }
+        rows._troubles = {int(seq): str(why) for seq, why in carried["troubles"]}
+        return rows
 
     def of(self, entry: Entry) -> Iterator[tuple[str, Row]]:
-        """(table, row) of everything that an entry tells."""
+        """Yield (table name, row) for each row made from an entry of the trace."""
         if isinstance(entry, Event):
             if entry.kind == "throttle" and entry.facts.get("of") is not None:
                 number = int(entry.facts.get("connection", 0))
@@ -107,7 +118,7 @@ class Rows:
             return
         for table, row in self._exchange(entry):
             if row.get("topic_id") is not None and row["topic"] is None:
-                row["topic"] = self._known.topics.get(row["topic_id"])
+                row["topic"] = self._cluster.topics.get(row["topic_id"])
             yield table, row
 
     def _note_connection(self, entry: Event) -> None:
@@ -115,15 +126,15 @@ class Rows:
         if entry.kind == "closed":
             self._closed.append(number)
             if len(self._closed) > LATE_CONNECTIONS:
-                self._let_go(self._closed.popleft())
+                self._forget_connection(self._closed.popleft())
         elif entry.kind in ("opened", "authenticated"):
-            known = self._connections.setdefault(number, {})
-            known |= {name: entry.facts[name] for name in ("principal", "listener") if name in entry.facts}
+            shared_columns = self._connections.setdefault(number, {})
+            shared_columns |= {name: entry.facts[name] for name in ("principal", "listener") if name in entry.facts}
 
-    def _let_go(self, number: int) -> None:
+    def _forget_connection(self, number: int) -> None:
         self._connections.pop(number, None)
         self._throttles.pop(number, None)
-        self._sessions.let_go(number)
+        self._sessions.close_connection(number)
 
     def _hour(self, clock_ms: int, at_ns: int) -> str:
         ms = clock_ms or self._wall_ms + (at_ns - self._at_ns) // NS_PER_MS
@@ -144,103 +155,122 @@ class Rows:
         }
 
     def _state(self, entry: State) -> Iterator[tuple[str, Row]]:
-        told = {"run": self._run, "hour": self._hour(entry.clock_ms, entry.at_ns), **entry._asdict()}
-        del told["logs"]
+        shared = {"run": self._run, "hour": self._hour(entry.clock_ms, entry.at_ns), **entry._asdict()}
+        del shared["logs"]
         for log in entry.logs:
-            yield "state", {**told, **log._asdict()}
+            yield "state", {**shared, **log._asdict()}
 
-    def _exchange(self, one: Exchange) -> Iterator[tuple[str, Row]]:
-        row = columns.blank("requests")
-        keys = {"run": self._run, "seq": one.seq, "hour": self._hour(one.clock_ms, one.ready_ns), "broker": one.broker}
-        row |= keys | columns.recorded(one) | self._throttle(one)
-        if not one.clock_ms:
-            row |= _ONLY_BROKERS_KNOW
-        seen = Decoded(one)
-        header, request, response = seen.header, seen.request, seen.response
-        lacks = self._troubles.pop(one.seq, "")
-        row |= {"trouble": lacks or seen.trouble or None, "partial": bool(lacks)}
+    def _exchange(self, exchange: Exchange) -> Iterator[tuple[str, Row]]:
+        row = columns.empty_row("requests")
+        keys = {
+            "run": self._run,
+            "seq": exchange.seq,
+            "hour": self._hour(exchange.clock_ms, exchange.ready_ns),
+            "broker": exchange.broker,
+        }
+        row |= keys | columns.recording_columns(exchange) | self._throttle(exchange)
+        if not exchange.clock_ms:
+            row |= _NO_BROKER_COLUMNS
+        decoded = Decoded(exchange)
+        header, request, response = decoded.header, decoded.request, decoded.response
+        problem = self._troubles.pop(exchange.seq, "")
+        row |= {"trouble": problem or decoded.trouble or None, "partial": bool(problem)}
         if header is not None:
             row |= {
                 "api_key": header.api_key,
-                "api": seen.api,
+                "api": decoded.api,
                 "api_version": header.api_version,
                 "correlation_id": header.correlation_id,
                 "client_id": header.client_id,
             }
-            row |= columns.answer(seen, header)
+            row |= columns.response_columns(decoded, header)
         if header is None or request is None:
             yield "requests", row
             return
         row["transactional_id"] = getattr(request, "transactional_id", None)
         if header.api_key == ApiKey.API_VERSIONS:
-            self._note_versions(one, request, response)
-        row |= self._connections.get(one.connection, {})
-        if header.api_key in columns.OF_API:
-            row |= columns.OF_API[header.api_key](request, response)
+            self._note_versions(exchange, request, response)
+        row |= self._connections.get(exchange.connection, {})
+        if header.api_key in columns.REQUEST_COLUMNS:
+            row |= columns.REQUEST_COLUMNS[header.api_key](request, response)
         step = None
         if header.api_key == ApiKey.FETCH:
-            step = self._sessions.step(one, request, response, row["throttle_ms"] or one.throttle_ms)
+            step = self._sessions.step(exchange, request, response, row["throttle_ms"] or exchange.throttle_ms)
             row |= step.columns()
         yield "requests", row
-        begun_ns = one.handled_ns or one.received_ns
-        keys |= {"api": row["api"], "conn": one.connection, "begun_ns": begun_ns, "ready_ns": one.ready_ns}
-        if header.api_key in _NAMING and response is not None:
-            yield from self._news(keys, one, response)
+        started_ns = exchange.handled_ns or exchange.received_ns
+        keys |= {"api": row["api"], "conn": exchange.connection, "begun_ns": started_ns, "ready_ns": exchange.ready_ns}
+        if header.api_key in _NAMING_APIS and response is not None:
+            yield from self._name_and_rack_events(keys, exchange, response)
         elif step is not None:
             keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
-            yield from columns.fetch_rows(keys, one, response, step.asked)
+            yield from columns.fetch_rows(keys, exchange, response, step.requested)
         elif header.api_key == ApiKey.PRODUCE:
-            yield from columns.produce_rows({**keys, "acks": row["acks"]}, one, request, response)
+            yield from columns.produce_rows({**keys, "acks": row["acks"]}, exchange, request, response)
         elif header.api_key == ApiKey.LIST_OFFSETS:
             keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
             yield from columns.list_offsets_rows(keys, request, response)
 
-    def _throttle(self, one: Exchange) -> Row:
-        of, why = self._throttles.get(one.connection, (0, {}))
-        if of != one.seq:
+    def _throttle(self, exchange: Exchange) -> Row:
+        seq, throttle = self._throttles.get(exchange.connection, (0, {}))
+        if seq != exchange.seq:
             return {}
-        del self._throttles[one.connection]
-        return why
+        del self._throttles[exchange.connection]
+        return throttle
 
-    def _note_versions(self, one: Exchange, request: Any, response: Any) -> None:
+    def _note_versions(self, exchange: Exchange, request: Any, response: Any) -> None:
         if request.client_software_name:
             software = f"{request.client_software_name} {request.client_software_version}"
-            self._connections.setdefault(one.connection, {})["software"] = software
+            self._connections.setdefault(exchange.connection, {})["software"] = software
         for offer in () if response is None else response.api_keys:
-            self._known.offered(offer.api_key, offer.min_version, offer.max_version)
+            self._cluster.add_versions(offer.api_key, offer.min_version, offer.max_version)
 
-    def _news(self, keys: Row, one: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
-        """What an answer tells of topics and brokers, if its broker has not told that before."""
+    def _name_and_rack_events(self, keys: Row, exchange: Exchange, response: Any) -> Iterator[tuple[str, Row]]:
+        """Yield an event for each topic name and broker rack that this broker reported for the first time or changed."""
         for topic in response.topics:
-            which = columns.topic_columns(topic.name, topic.topic_id)
-            if which["topic_id"] and which["topic"]:
-                self._known.topics[which["topic_id"]] = which["topic"]
-                yield from self._new(one, ("named", topic.name), which["topic_id"], which)
+            names = columns.topic_columns(topic.name, topic.topic_id)
+            if names["topic_id"] and names["topic"]:
+                self._cluster.topics[names["topic_id"]] = names["topic"]
+                yield from self._event_if_new(exchange, ("named", topic.name), names["topic_id"], names)
         for broker in getattr(response, "brokers", ()):
-            self._known.brokers[broker.host, broker.port] = broker.node_id
+            self._cluster.brokers[broker.host, broker.port] = broker.node_id
             facts = {"node": broker.node_id, "rack": broker.rack}
-            yield from self._new(one, ("rack", broker.node_id), broker.rack, facts)
+            yield from self._event_if_new(exchange, ("rack", broker.node_id), broker.rack, facts)
 
-    def _new(self, one: Exchange, about: tuple[Any, ...], value: Any, facts: Row) -> Iterator[tuple[str, Row]]:
-        key = (one.broker, *about)
-        if self._told.get(key, self) != value:
-            self._told[key] = value
-            at = {"seq": one.seq, "clock_ms": one.clock_ms, "at_ns": one.ready_ns, "broker": one.broker}
-            yield "events", self._event(Event(about[0], {**at, "begun_ns": one.handled_ns or one.received_ns, **facts}))
+    def _event_if_new(
+        self, exchange: Exchange, subject: tuple[Any, ...], value: Any, facts: Row
+    ) -> Iterator[tuple[str, Row]]:
+        key = (exchange.broker, *subject)
+        if self._reported.get(key, self) != value:
+            self._reported[key] = value
+            times = {
+                "seq": exchange.seq,
+                "clock_ms": exchange.clock_ms,
+                "at_ns": exchange.ready_ns,
+                "broker": exchange.broker,
+            }
+            yield (
+                "events",
+                self._event(
+                    Event(subject[0], {**times, "begun_ns": exchange.handled_ns or exchange.received_ns, **facts})
+                ),
+            )
 
 
-_ONLY_BROKERS_KNOW: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
-"""Of who has no broker's clock."""
-_OF_CONNECTION = frozenset({"principal", "listener", "software"})
-_OF_THROTTLE = frozenset(columns.throttle({}))
+_NO_BROKER_COLUMNS: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
+"""Columns that stay null if the recorder had no access to the broker's clock."""
+_CONNECTION_COLUMNS = frozenset({"principal", "listener", "software"})
+_THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 
 
-def _only(names: frozenset[str], told: Row) -> Row:
-    """A row's other columns say whose it is and where it is kept: nobody who carries something may set those."""
-    if not told.keys() <= names:
-        raise ValueError(f"{sorted(told.keys() - names)} are not carried")
-    return dict(told)
+def _only(names: frozenset[str], carried: Row) -> Row:
+    """Return a copy of carried columns. Raises ValueError for other columns: carried state must not overwrite the keys of a row."""
+    if not carried.keys() <= names:
+        raise ValueError(
+            f"the carried state has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"
+        )
+    return dict(carried)
 
 
-_NAMING = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
-"""Answers that tell which id belongs to which name."""
+_NAMING_APIS = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+"""APIs whose responses map topic ids to topic names."""

@@ -1,6 +1,7 @@
-"""The runs of a trace: which files belong to one recording, and how far into them its tables reach.
+"""The runs of a trace: which files belong to one recording, and up to which byte the tables already contain them.
 
-Files that cannot be read are reported, not raised, so that the others are used. Must never know rows' columns, Spark, nor where tables are kept.
+A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not know the columns of rows,
+Spark, nor where tables are stored.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafkaproto.pipeline.trace.place import Place, place_of
+from kafkaproto.pipeline.trace.place import Place, parse_place
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.trace.format import TraceError
 from kafkaproto.trace.reading import Trace, files_of
 
 TIMES = ("wall_ms", "at_ns", "clock_ms")
-"""Of a header: when the recording began."""
+"""Fields of a header that say when the recording started."""
 
 
-class Told(NamedTuple):
-    """torn: only the end of a file is missing, as after `kill -9` or while it is written. run: empty for a file of none."""
+class Notice(NamedTuple):
+    """A message about a file for the user.
+
+    run: name of the run, empty if the file belongs to none. torn: True if nothing is wrong except that the end of the file is missing, as after
+    `kill -9` or while it is written.
+    """
 
     run: str
     text: str
@@ -28,8 +33,11 @@ class Told(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The files of one recording. meta: the header of the first. sizes: bytes of each file when it was found. capture: it is one of packets.
-    place: where it was left when its tables were made; None: all of it is new."""
+    """The files of one recording.
+
+    meta: header of the first file. sizes: bytes of each file when the run was listed. capture: the run is a packet capture.
+    place: position up to which the tables are complete; None: the tables have nothing of it.
+    """
 
     name: str
     meta: dict[str, Any]
@@ -39,16 +47,16 @@ class Run(NamedTuple):
     place: Place | None = None
 
     @property
-    def begins(self) -> tuple[int, int]:
-        """Number of the file, and the byte in it, at which what is new begins."""
+    def start(self) -> tuple[int, int]:
+        """Return (index of the file, byte position in that file) at which the new part of the run starts."""
         if self.place is None:
             return 0, 0
         return [Path(file).name for file in self.files].index(self.place.file), self.place.offset
 
     @property
     def old_bytes(self) -> int:
-        """How many bytes stand before that."""
-        number, offset = self.begins
+        """Return the number of bytes of the run that are already in the tables."""
+        number, offset = self.start
         return sum(self.sizes[:number]) + offset
 
     @property
@@ -56,43 +64,46 @@ class Run(NamedTuple):
         return sum(self.sizes) - self.old_bytes
 
 
-def runs_of(path: Path) -> tuple[list[Run], list[Told]]:
-    """The runs of a trace, and what has to be said of files that are none. Raises TraceError where there is no file at all."""
-    found: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
-    told = []
+def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
+    """Return the runs of a trace, and notices about files that cannot be used. Raises TraceError if there is no file at all."""
+    runs_by_name: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
+    notices = []
     for file in files_of(path):
         try:
             trace = Trace(file)
             meta = trace.meta
             if not all(isinstance(meta.get(name, 0), int) for name in TIMES):
-                raise TraceError(f"{file}: its header does not tell when it began")
-            parts, header = found.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
+                raise TraceError(f"{file}: the header has no valid {', '.join(TIMES)}")
+            parts, header = runs_by_name.setdefault(trace.run, {}), json.dumps(meta, sort_keys=True)
             if header in parts:
-                told.append(Told("", f"{file} begins as {parts[header][0]} does: it is a copy, and is left out", False))
+                notices.append(
+                    Notice("", f"{file} has the same header as {parts[header][0]}: it is a copy and is left out", False)
+                )
             else:
                 parts[header] = str(file), meta, file.stat().st_size
         except (TraceError, OSError) as error:
-            told.append(Told("", str(error), False))
+            notices.append(Notice("", str(error), False))
     runs = []
-    for name, parts in found.items():
+    for name, parts in runs_by_name.items():
         files, metas, sizes = zip(*parts.values(), strict=True)
         runs.append(Run(name, metas[0], files, sizes))
-    return runs, told
+    return runs, notices
 
 
-def place_in(run: Run, before: Mapping[str, int], text: str) -> Place | None:
-    """The place from which `run` can be gone on with; None where it has to be read from its beginning.
+def resumable_place(run: Run, before: Mapping[str, int], text: str) -> Place | None:
+    """Return the position (`Place`) from which reading of `run` can continue; None if the run must be read from the start.
 
-    before: the files of which its tables were made, in their order, with their sizes. text: of the place that was left.
+    before: maps the names of the files from which the tables were made to their sizes in bytes then, in the order of the run. text: the saved
+    position as JSON.
     """
     try:
-        place = place_of(text)
-        Rows.carrying(run.name, 0, 0, place.carried)
+        place = parse_place(text)
+        Rows.from_carried(run.name, 0, 0, place.carried)
         names = [Path(file).name for file in run.files]
-        *done, last = before
+        *earlier_names, last = before
         path, size = Path(run.files[names.index(last)]), run.sizes[names.index(last)]
-        same = names[: len(before)] == [*done, last] and all(
-            size == before[name] for name, size in zip(done, run.sizes, strict=False)
+        same = names[: len(before)] == [*earlier_names, last] and all(
+            size == before[name] for name, size in zip(earlier_names, run.sizes, strict=False)
         )
         if (
             same
@@ -108,5 +119,5 @@ def place_in(run: Run, before: Mapping[str, int], text: str) -> Place | None:
 
 
 def meta_text(run: Run) -> str:
-    """Tells whether two runs of one name are the same recording."""
+    """Return the header fields that identify a recording, as JSON: two runs of one name are the same recording if these are equal."""
     return json.dumps([run.meta.get(key) for key in ("recorder", "cluster_id", "wall_ms", "at_ns")])

@@ -1,7 +1,7 @@
-"""The tables of a trace: their columns, types and meanings, declared once for Spark, Arrow and people.
+"""The tables of a trace: columns, types and meanings, declared once for Spark, Arrow and people.
 
-A column that is `broker_only` is known to who recorded inside a broker; a capture or a proxy leaves it null. Must never know where rows
-come from.
+Only a recorder inside a broker knows the columns marked `broker_only`; they are null in the trace of a proxy or a capture. This module does
+not know where rows come from.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """type: as Spark writes it in DDL. about: what it means, with its unit."""
+    """A column of a table. type: as in Spark's DDL. about: its meaning, with the unit. broker_only: null unless a broker recorded the trace."""
 
     name: str
     type: str
@@ -19,171 +19,207 @@ class Column(NamedTuple):
 
 
 KEYS = (
-    Column("run", "string", "which recording"),
-    Column("seq", "bigint", "counts the exchanges, states and events of a run"),
+    Column("run", "string", "name of the recording"),
+    Column("seq", "bigint", "sequence number of the request, state or event in its run"),
 )
 
-OF_REQUEST = (
-    Column("hour", "string", "of the broker's clock, UTC"),
-    Column("broker", "int", "who was asked"),
-    Column("conn", "bigint", "the connection, counted per run"),
-    Column("begun_ns", "bigint", "monotonic clock: its handler began; where nobody knows that: the request was there"),
-    Column("ready_ns", "bigint", "the answer was made"),
+REQUEST_KEYS = (
+    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    Column("broker", "int", "id of the broker that received the request"),
+    Column("conn", "bigint", "number of the connection in its run"),
+    Column(
+        "begun_ns", "bigint", "monotonic clock when the handler started; if unknown, when the whole request had arrived"
+    ),
+    Column("ready_ns", "bigint", "monotonic clock when the response was ready"),
 )
-"""What rows of partitions and batches repeat of their request, so that no rule has to join them."""
+"""Columns of the request that rows of `partitions` and `batches` repeat, so that no rule has to join them."""
 
 REQUESTS = (
     *KEYS,
-    Column("hour", "string", "of the broker's clock, UTC, as 2026-11-21T18"),
-    Column("broker", "int", "who was asked"),
-    Column("conn", "bigint", "the connection, counted per run"),
-    Column("clock_ms", "bigint", "the broker's clock when it was answered", True),
-    Column("handled_ms", "bigint", "the broker's clock when its handler began", True),
-    Column("received_ns", "bigint", "monotonic clock: the whole request was there"),
-    Column("handled_ns", "bigint", "its handler began", True),
-    Column("ready_ns", "bigint", "the answer was made"),
+    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    Column("broker", "int", "id of the broker that received the request"),
+    Column("conn", "bigint", "number of the connection in its run"),
+    Column("clock_ms", "bigint", "the broker's clock when the response was ready", True),
+    Column("handled_ms", "bigint", "the broker's clock when the handler started", True),
+    Column("received_ns", "bigint", "monotonic clock when the whole request had arrived"),
+    Column("handled_ns", "bigint", "monotonic clock when the handler started", True),
+    Column("ready_ns", "bigint", "monotonic clock when the response was ready"),
     Column(
-        "wait_ms", "double", "how much of that it was parked, by the same clock; 0: not at all; null: nobody told", True
+        "wait_ms",
+        "double",
+        "time that the request was parked in purgatory, by the monotonic clock; 0 if it was not parked, null if not recorded",
+        True,
     ),
-    Column("sent_ns", "bigint", "it was handed to the kernel, null where nobody looked"),
-    Column("api_key", "int", "the API's number"),
-    Column("api", "string", "its name"),
-    Column("api_version", "int", "of request and response"),
-    Column("correlation_id", "int", "of the request; the response's was the same, or `trouble` says so"),
-    Column("client_id", "string", "as the client calls itself"),
-    Column("principal", "string", "as whom it has logged in", True),
-    Column("listener", "string", "where it came in", True),
-    Column("software", "string", "name and version, as the connection's ApiVersions said them"),
-    Column("transactional_id", "string", "of requests that have one"),
-    Column("bytes_in", "bigint", "the request with its header, without its length"),
-    Column("bytes_out", "bigint", "the same of the response; 0 without one"),
-    Column("answered", "boolean", "false for acks=0"),
-    Column("held", "boolean", "the answer was kept back for its throttle (before 2.0)", True),
-    Column("error", "int", "the response's own error code, or the first other one in it; 0 for none"),
-    Column("throttle_ms", "int", "as the response says it, null in versions that cannot"),
-    Column("decided_ms", "int", "as the broker decided it", True),
-    Column("throttle_quota", "string", "Produce, Fetch, Request, ControllerMutation, or Forced", True),
-    Column("quota_entity", "string", "whose quota", True),
-    Column("quota_value", "double", "what was recorded: bytes, or percent of a thread", True),
-    Column("quota_bound", "double", "the quota, a second", True),
-    Column("quota_rate", "double", "what was measured, a second", True),
-    Column("quota_window_ms", "bigint", "over how long", True),
-    Column("muted_from_ms", "bigint", "the broker's clock: its connection is left alone from then", True),
-    Column("muted_until_ms", "bigint", "until then", True),
-    Column("acks", "int", "of a Produce"),
-    Column("max_bytes", "int", "of a Fetch: the limit of the whole answer"),
-    Column("min_bytes", "int", "what it waits for"),
-    Column("max_wait_ms", "int", "how long at most"),
-    Column("isolation", "int", "of a Fetch or ListOffsets, 1: read_committed"),
-    Column("session_id", "int", "the fetch session asked for"),
-    Column("session_epoch", "int", "its step"),
-    Column("answered_session_id", "int", "the session that the answer names"),
-    Column("session_expected", "int", "the step that comes next, if this connection has taken the ones before"),
-    Column("session_missing", "int", "partitions that an answer had to carry, and did not"),
-    Column("session_strays", "int", "partitions that it carries, and nobody asked for"),
-    Column("asked_partitions", "int", "of a Fetch: how many, with those of its session; null where that is not known"),
-    Column("redirects", "int", "how many are told another replica, or that their log parts"),
-    Column("more", "boolean", "a partition that is answered has more for the client than it got"),
-    Column("first_batch_bytes", "bigint", "of the first whole batch of a Fetch answer"),
-    Column("replica_id", "int", "of a Fetch or ListOffsets: who follows, below 0 a consumer"),
-    Column("rack", "string", "of the client"),
-    Column("records_bytes", "bigint", "of all records that the request or the answer carried"),
-    Column("trouble", "string", "why it could not be read whole, or was refused; null if neither"),
+    Column("sent_ns", "bigint", "monotonic clock when the kernel accepted the response; null if not recorded"),
+    Column("api_key", "int", "API key"),
+    Column("api", "string", "name of the API"),
+    Column("api_version", "int", "version of request and response"),
+    Column("correlation_id", "int", "correlation id of the request; `trouble` reports a response with another one"),
+    Column("client_id", "string", "client id"),
+    Column("principal", "string", "user that the connection is authenticated as", True),
+    Column("listener", "string", "listener of the broker that accepted the connection", True),
+    Column("software", "string", "name and version of the client software, from the connection's ApiVersions request"),
+    Column("transactional_id", "string", "transactional id, for requests that have one"),
+    Column("bytes_in", "bigint", "size of the request with its header, without the length prefix"),
+    Column(
+        "bytes_out", "bigint", "size of the response with its header, without the length prefix; 0 without a response"
+    ),
+    Column("answered", "boolean", "whether a response is sent; false for acks=0"),
+    Column("held", "boolean", "whether the response was delayed by its throttle time (releases before 2.0)", True),
+    Column("error", "int", "error code of the response, or else the first error code in it; 0 for none"),
+    Column("throttle_ms", "int", "throttle time in the response; null in versions without that field"),
+    Column("decided_ms", "int", "throttle time that the broker applied", True),
+    Column(
+        "throttle_quota",
+        "string",
+        "quota that caused the throttle: Produce, Fetch, Request, ControllerMutation, or Forced",
+        True,
+    ),
+    Column("quota_entity", "string", "user or client id to which the quota belongs", True),
+    Column("quota_value", "double", "value charged to the quota: bytes, or percent of a thread", True),
+    Column("quota_bound", "double", "limit of the quota, per second", True),
+    Column("quota_rate", "double", "measured rate, per second", True),
+    Column("quota_window_ms", "bigint", "time over which the rate was measured", True),
+    Column("muted_from_ms", "bigint", "the broker's clock when it muted the connection", True),
+    Column("muted_until_ms", "bigint", "the broker's clock when it unmuted the connection", True),
+    Column("acks", "int", "`acks` of a Produce"),
+    Column("max_bytes", "int", "`max_bytes` of a Fetch: the limit of the whole response"),
+    Column("min_bytes", "int", "`min_bytes` of a Fetch: bytes to wait for"),
+    Column("max_wait_ms", "int", "`max_wait_ms` of a Fetch: the longest wait for them"),
+    Column("isolation", "int", "isolation level of a Fetch or ListOffsets; 1: read_committed"),
+    Column("session_id", "int", "fetch session id of the request"),
+    Column("session_epoch", "int", "fetch session epoch of the request"),
+    Column("answered_session_id", "int", "fetch session id of the response"),
+    Column(
+        "session_expected",
+        "int",
+        "session epoch that should come next, if all earlier fetches of the session came over this connection",
+    ),
+    Column("session_missing", "int", "number of partitions that the response had to contain and does not"),
+    Column("session_strays", "int", "number of partitions in the response that the session does not contain"),
+    Column(
+        "asked_partitions",
+        "int",
+        "number of partitions that a Fetch covers, including those of its session; null if unknown",
+    ),
+    Column("redirects", "int", "number of partitions whose response names a preferred replica or a diverging epoch"),
+    Column("more", "boolean", "whether a partition of the response has more records than the client received"),
+    Column("first_batch_bytes", "bigint", "size of the first whole batch of a Fetch response"),
+    Column("replica_id", "int", "broker id of the follower that sends a Fetch or ListOffsets; below 0 for a consumer"),
+    Column("rack", "string", "rack of the client"),
+    Column("records_bytes", "bigint", "size of all records in the request or response"),
+    Column("trouble", "string", "why the exchange could not be decoded completely, or was rejected; null otherwise"),
     Column(
         "partial",
         "boolean",
-        "the recording has not all of it (packets are missing, its connection ended first) or it was refused, as `trouble` says",
+        "whether the recording lacks a part (lost packets, a connection that closed early) or the request was rejected; `trouble` says which",
     ),
 )
 
 PARTITIONS = (
     *KEYS,
-    *OF_REQUEST,
+    *REQUEST_KEYS,
     Column("api", "string", "Produce, Fetch or ListOffsets"),
-    Column("isolation", "int", "of a Fetch or ListOffsets"),
-    Column("replica_id", "int", "of a Fetch or ListOffsets: who follows, below 0 a consumer"),
-    Column("acks", "int", "of a Produce"),
-    Column("place", "int", "its place in the answer, from 0; without an answer in the request"),
-    Column("topic", "string", "its name, null where only its id was told, and no answer before said whose that is"),
-    Column("topic_id", "string", "its id in hex, null where only its name was told"),
-    Column("partition", "int", "its index"),
-    Column("asked_offset", "bigint", "of a Fetch, in this step of its session or in one before"),
-    Column("asked_timestamp", "bigint", "of a ListOffsets"),
-    Column("limit_bytes", "int", "of a Fetch: partition_max_bytes"),
-    Column("asked_epoch", "int", "the leader epoch that the client believes in, -1: none"),
-    Column("error", "int", "0 for none; null without an answer"),
+    Column("isolation", "int", "isolation level of a Fetch or ListOffsets; 1: read_committed"),
+    Column("replica_id", "int", "broker id of the follower that sends a Fetch or ListOffsets; below 0 for a consumer"),
+    Column("acks", "int", "`acks` of a Produce"),
+    Column("place", "int", "position of the partition in the response, from 0; without a response, in the request"),
+    Column("topic", "string", "topic name; null if only the id is known"),
+    Column("topic_id", "string", "topic id in hex; null if the request has only a name"),
+    Column("partition", "int", "partition index"),
+    Column("asked_offset", "bigint", "offset that the Fetch requests, in this or an earlier request of its session"),
+    Column("asked_timestamp", "bigint", "timestamp that the ListOffsets requests"),
+    Column("limit_bytes", "int", "`partition_max_bytes` of a Fetch"),
+    Column("asked_epoch", "int", "leader epoch that the client sends; -1: none"),
+    Column("error", "int", "error code of the partition; 0 for none, null without a response"),
     Column(
-        "base_offset", "bigint", "Produce: of the first record; Fetch: of the first batch; ListOffsets: what was found"
+        "base_offset",
+        "bigint",
+        "Produce: offset of the first record; Fetch: of the first batch; ListOffsets: the offset in the response",
     ),
-    Column("next_offset", "bigint", "behind the last whole batch, or message of magic 0 or 1"),
-    Column("batches", "int", "whole batches of magic 2"),
-    Column("records", "bigint", "in them"),
-    Column("bytes", "bigint", "of the records field"),
-    Column("first_batch_bytes", "bigint", "of its first whole batch"),
-    Column("high_watermark", "bigint", "of a Fetch"),
-    Column("last_stable_offset", "bigint", "of a Fetch"),
+    Column("next_offset", "bigint", "offset after the last whole batch, or after the last message of magic 0 or 1"),
+    Column("batches", "int", "number of whole batches of magic 2"),
+    Column("records", "bigint", "number of records in these batches"),
+    Column("bytes", "bigint", "size of the records field"),
+    Column("first_batch_bytes", "bigint", "size of the first whole batch"),
+    Column("high_watermark", "bigint", "high watermark in a Fetch response"),
+    Column("last_stable_offset", "bigint", "last stable offset in a Fetch response"),
     Column("log_start", "bigint", "log start offset"),
-    Column("answered_epoch", "int", "the leader epoch of the answer"),
-    Column("answered_timestamp", "bigint", "of a ListOffsets, -1: none"),
-    Column("preferred_replica", "int", "of a Fetch, -1: none"),
-    Column("aborted", "string", "of a Fetch: [[producer id, first offset], ...] as JSON, null where none are listed"),
+    Column("answered_epoch", "int", "leader epoch in the response"),
+    Column("answered_timestamp", "bigint", "timestamp in a ListOffsets response; -1: none"),
+    Column("preferred_replica", "int", "preferred read replica in a Fetch response; -1: none"),
+    Column(
+        "aborted",
+        "string",
+        "aborted transactions of a Fetch: [[producer id, first offset], ...] as JSON; null if none are listed",
+    ),
 )
 
 BATCHES = (
     *KEYS,
-    *OF_REQUEST,
+    *REQUEST_KEYS,
     Column("api", "string", "Produce or Fetch"),
-    Column("acks", "int", "of a Produce"),
-    Column("topic", "string", "its name, null where only its id was told, and no answer before said whose that is"),
-    Column("topic_id", "string", "its id in hex, null where only its name was told"),
-    Column("partition", "int", "its index"),
-    Column("place", "int", "its place in the partition's records, from 0"),
-    Column("base_offset", "bigint", "Produce: as the answer assigned it, null without one; Fetch: as stored"),
-    Column("last_offset", "bigint", "of its last record"),
-    Column("count", "int", "how many records it says; of a compressed message of magic 0 or 1 how many offsets"),
-    Column("bytes", "bigint", "of the whole batch"),
-    Column("epoch", "int", "partition leader epoch, as stored"),
-    Column("producer_id", "bigint", "-1: none"),
-    Column("producer_epoch", "int", "-1: none"),
-    Column("base_sequence", "int", "-1: none"),
-    Column("codec", "int", "0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd"),
-    Column("transactional", "boolean", "part of a transaction"),
-    Column("control", "boolean", "a marker, no records of clients"),
-    Column("max_timestamp", "bigint", "as it says"),
-    Column("crc", "bigint", "its checksum; null: a message of magic 0 or 1, which the broker may have made of a batch"),
+    Column("acks", "int", "`acks` of a Produce"),
+    Column("topic", "string", "topic name; null if only the id is known"),
+    Column("topic_id", "string", "topic id in hex; null if the request has only a name"),
+    Column("partition", "int", "partition index"),
+    Column("place", "int", "position of the batch in the records of its partition, from 0"),
+    Column(
+        "base_offset",
+        "bigint",
+        "Produce: offset that the broker assigned, null without a response; Fetch: offset in the batch",
+    ),
+    Column("last_offset", "bigint", "offset of the last record"),
+    Column(
+        "count", "int", "number of records in the batch; for a compressed message of magic 0 or 1 the number of offsets"
+    ),
+    Column("bytes", "bigint", "size of the whole batch"),
+    Column("epoch", "int", "partition leader epoch in the batch"),
+    Column("producer_id", "bigint", "producer id; -1: none"),
+    Column("producer_epoch", "int", "producer epoch; -1: none"),
+    Column("base_sequence", "int", "sequence number of the first record; -1: none"),
+    Column("codec", "int", "compression: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd"),
+    Column("transactional", "boolean", "whether the batch belongs to a transaction"),
+    Column("control", "boolean", "whether the batch is a transaction marker without client records"),
+    Column("max_timestamp", "bigint", "largest timestamp of the batch, from its header"),
+    Column(
+        "crc",
+        "bigint",
+        "CRC of the batch; null for a message of magic 0 or 1, which the broker may have down-converted",
+    ),
 )
 
 EVENTS = (
     *KEYS,
-    Column("hour", "string", "of the broker's clock, UTC"),
-    Column("broker", "int", "where, -1: in the cluster"),
+    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    Column("broker", "int", "id of the broker; -1 for the cluster"),
     Column("clock_ms", "bigint", "the broker's clock"),
     Column("at_ns", "bigint", "monotonic clock"),
     Column(
         "kind",
         "string",
-        "meta (the header of the trace), opened, closed, trouble (of which exchange, and why), throttle, topic, quota, leader, isr, log "
-        "(records went), broker, parked, recovery, dropped, …; of a capture lost, unreadable, left_out; and what answers tell for the "
-        "first time, or otherwise than before: named (topic, id), rack (of a broker)",
+        "meta (header of the trace), opened, closed, trouble (problem of an exchange), throttle, topic, quota, leader, isr, log (records were "
+        "deleted), broker, parked, recovery, dropped, …; captures: lost, unreadable, left_out; first report or change in a response: named (id "
+        "of a topic), rack (of a broker)",
     ),
-    Column("facts", "string", "the rest, as JSON"),
+    Column("facts", "string", "details of the event, as JSON"),
 )
 
 STATE = (
     *KEYS,
-    Column("hour", "string", "of the broker's clock, UTC"),
-    Column("broker", "int", "whose log it is"),
+    Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
+    Column("broker", "int", "id of the broker that has the replica"),
     Column("clock_ms", "bigint", "the broker's clock"),
-    Column("at_ns", "bigint", "monotonic clock: then it was so"),
-    Column("topic", "string", "its name"),
-    Column("partition", "int", "its index"),
-    Column("begins", "boolean", "a log that is new, or of which nothing was told before"),
-    Column("high_watermark", "bigint", "of this replica, be it the leader or not"),
-    Column("last_stable_offset", "bigint", "the same"),
+    Column("at_ns", "bigint", "monotonic clock when the offsets had these values"),
+    Column("topic", "string", "topic name"),
+    Column("partition", "int", "partition index"),
+    Column("begins", "boolean", "whether this is the first row of the log"),
+    Column("high_watermark", "bigint", "high watermark of this replica, leader or follower"),
+    Column("last_stable_offset", "bigint", "last stable offset of this replica"),
     Column("log_start", "bigint", "log start offset"),
-    Column("log_end", "bigint", "log end offset; its own moves are not told"),
+    Column("log_end", "bigint", "log end offset; a change of this alone makes no row"),
 )
-"""A row for each time that a high watermark, a last stable offset or a log start has moved: only a broker can tell."""
+"""A row for each change of a high watermark, last stable offset or log start offset; only a broker records them."""
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "requests": REQUESTS,
@@ -195,5 +231,5 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 def ddl(table: str) -> str:
-    """The columns of a table as Spark's DDL."""
+    """Return the columns of a table as Spark DDL."""
     return ", ".join(f"`{column.name}` {column.type}" for column in TABLES[table])

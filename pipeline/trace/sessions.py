@@ -1,7 +1,7 @@
-"""What an incremental fetch leaves unsaid (KIP-227): of each session what was asked in its steps before, and what is due to be told.
+"""State of incremental fetch sessions (KIP-227): which partitions each fetch covers, and which partitions its response must contain.
 
-Must be told of all fetches of a run in their order. Where a step is missing, nothing is made up: only what a request says itself is
-known, until its session begins anew. What is known can be carried on as JSON. Must never know rows beyond the columns of a step.
+`Sessions` needs all fetches of a run in their order. After a missing fetch, only the partitions that a request names itself are known, until the
+session starts again. The state can be saved as JSON. This module knows no columns other than those of `Step`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kafkaproto.trace.format import Exchange
 FINAL_EPOCH, FIRST_EPOCH = -1, 0
 LAST_EPOCH = 2**31 - 1
 
-Key = tuple[str, bytes, int]
-"""(topic name, topic id, partition) as requests have it: one of the first two is empty."""
+PartitionKey = tuple[str, bytes, int]
+"""(topic name, topic id, partition index) as in the request: either the name or the id is empty."""
 
 
-class Asked(NamedTuple):
-    """Of a partition of a fetch: its fetch_offset, partition_max_bytes and current_leader_epoch."""
+class RequestedPartition(NamedTuple):
+    """One partition of a fetch: its `fetch_offset`, `partition_max_bytes` and `current_leader_epoch`."""
 
     offset: int
     limit_bytes: int
@@ -27,10 +27,13 @@ class Asked(NamedTuple):
 
 
 class Step(NamedTuple):
-    """asked: what a fetch asks for, in whatever step of its session. The rest: the columns of the same name, None where that cannot be
-    known."""
+    """One fetch of a session.
 
-    asked: dict[Key, Asked]
+    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are the columns of the
+    same name of the table `requests`; None if they cannot be known.
+    """
+
+    requested: dict[PartitionKey, RequestedPartition]
     session_expected: int | None = None
     session_missing: int | None = None
     session_strays: int | None = None
@@ -38,187 +41,241 @@ class Step(NamedTuple):
     more: bool | None = None
 
     def columns(self) -> dict[str, Any]:
-        return {name: value for name, value in self._asdict().items() if name != "asked"}
+        return {name: value for name, value in self._asdict().items() if name != "requested"}
 
 
 class _Session:
-    """epoch: of the step that comes next. told: the high watermark that each partition was told last. due: since when it has another."""
+    """State of one fetch session.
 
-    __slots__ = ("asked", "connection", "due", "epoch", "told")
+    epoch: the session epoch that the next fetch must have. reported: maps a partition to the high watermark that the client received last.
+    due_since_ns: maps a partition to the time since which the broker has a newer high watermark to report.
+    """
 
-    def __init__(self, connection: int, asked: dict[Key, Asked], epoch: int = 1) -> None:
+    __slots__ = ("connection", "due_since_ns", "epoch", "reported", "requested")
+
+    def __init__(self, connection: int, requested: dict[PartitionKey, RequestedPartition], epoch: int = 1) -> None:
         self.epoch = epoch
         self.connection = connection
-        self.asked = asked
-        self.told: dict[Key, int] = {}
-        self.due: dict[Key, int] = {}
+        self.requested = requested
+        self.reported: dict[PartitionKey, int] = {}
+        self.due_since_ns: dict[PartitionKey, int] = {}
 
 
 class Sessions:
-    """The sessions of all brokers of one run."""
+    """The fetch sessions of all brokers of one run."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], _Session] = {}
-        self._having: dict[tuple[int, Key], set[tuple[int, int]]] = {}
-        """(broker, partition) to the sessions that have it."""
-        self._of: dict[int, set[tuple[int, int]]] = {}
-        """A connection to the sessions whose last step came over it."""
+        self._by_partition: dict[tuple[int, PartitionKey], set[tuple[int, int]]] = {}
+        """Maps (broker, partition) to the keys of the sessions that contain the partition."""
+        self._by_connection: dict[int, set[tuple[int, int]]] = {}
+        """Maps a connection to the keys of the sessions whose last fetch came over it."""
 
     def carried(self) -> list[Any]:
-        """All that it knows, as JSON has it."""
+        """Return the state of all sessions as JSON values."""
         return [
-            [broker, number, one.connection, one.epoch, [_told(one, which) for which in one.asked]]
-            for (broker, number), one in self._open.items()
+            [
+                broker,
+                number,
+                session.connection,
+                session.epoch,
+                [_carried_partition(session, partition_key) for partition_key in session.requested],
+            ]
+            for (broker, number), session in self._open.items()
         ]
 
     @classmethod
-    def carrying(cls, carried: list[Any]) -> Sessions:
-        """The same again. Raises TypeError, ValueError or AttributeError for anything else."""
-        made = cls()
+    def from_carried(cls, carried: list[Any]) -> Sessions:
+        """Return a `Sessions` with the state that `carried` returned. Raises TypeError, ValueError or AttributeError for any other value."""
+        sessions = cls()
         for broker, number, connection, epoch, partitions in carried:
             session = _Session(connection, {}, epoch)
-            for topic, topic_id, partition, offset, limit_bytes, leader_epoch, told, due in partitions:
-                which = topic, bytes.fromhex(topic_id), partition
-                session.asked[which] = Asked(offset, limit_bytes, leader_epoch)
-                if told is not None:
-                    session.told[which] = told
-                if due is not None:
-                    session.due[which] = due
-            made._begin((broker, number), session)
-        return made
+            for topic, topic_id, partition, offset, limit_bytes, leader_epoch, reported, due_since_ns in partitions:
+                partition_key = topic, bytes.fromhex(topic_id), partition
+                session.requested[partition_key] = RequestedPartition(offset, limit_bytes, leader_epoch)
+                if reported is not None:
+                    session.reported[partition_key] = reported
+                if due_since_ns is not None:
+                    session.due_since_ns[partition_key] = due_since_ns
+            sessions._open_session((broker, number), session)
+        return sessions
 
-    def let_go(self, connection: int) -> None:
-        """Nothing comes over a connection any more: the sessions whose last step it had are forgotten. Clients begin new ones elsewhere; of
-        one that goes on after all only what its requests say themselves is known, as in a capture."""
-        for key in self._of.pop(connection, ()):
+    def close_connection(self, connection: int) -> None:
+        """Drop the sessions whose last fetch came over a connection that has closed.
+
+        Clients start new sessions on other connections. If a client continues an old session nevertheless, only the partitions that its requests
+        name are known.
+        """
+        for key in self._by_connection.pop(connection, ()):
             self._close(key)
 
-    def step(self, one: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
-        """A fetch, its answer if that is known, and for how long it is throttled: then it is empty (KIP-219)."""
+    def step(self, exchange: Exchange, request: Any, response: Any, throttle_ms: int) -> Step:
+        """Return the covered partitions and columns of one fetch, and update its session.
+
+        response: None if it is unknown. throttle_ms: if it is not 0 the response is empty (KIP-219), and its partitions are not checked.
+        """
         named = {
-            (t.topic, t.topic_id, p.partition): Asked(p.fetch_offset, p.partition_max_bytes, p.current_leader_epoch)
+            (t.topic, t.topic_id, p.partition): RequestedPartition(
+                p.fetch_offset, p.partition_max_bytes, p.current_leader_epoch
+            )
             for t in request.topics
             for p in t.partitions
         }
         if response is None:
-            self._close((one.broker, request.session_id))
+            self._close((exchange.broker, request.session_id))
             return Step(named)
-        answered = _answered(response)
-        key = one.broker, request.session_id
-        step = (self._full if _is_full(request) else self._incremental)(one, key, request, response, named)
+        answered = _answered_partitions(response)
+        key = exchange.broker, request.session_id
+        step = (self._full if _is_full(request) else self._incremental)(exchange, key, request, response, named)
         if response.error_code == 0 and step.asked_partitions is not None and not throttle_ms:
-            missing = self._missing(one, key, request, step.asked, answered)
-            strays = len(answered.keys() - step.asked.keys())
+            missing = self._missing(exchange, key, request, step.requested, answered)
+            strays = len(answered.keys() - step.requested.keys())
             step = step._replace(
-                session_missing=missing, session_strays=strays, more=_more(request, step.asked, answered)
+                session_missing=missing, session_strays=strays, more=_has_more(request, step.requested, answered)
             )
-        self._note(one, request, response, answered)
+        self._note(exchange, request, response, answered)
         return step
 
-    def _full(self, one: Exchange, key: tuple[int, int], request: Any, response: Any, named: dict[Key, Asked]) -> Step:
+    def _full(
+        self,
+        exchange: Exchange,
+        key: tuple[int, int],
+        request: Any,
+        response: Any,
+        named: dict[PartitionKey, RequestedPartition],
+    ) -> Step:
         self._close(key)
         if request.session_epoch == FIRST_EPOCH and response.session_id and not response.error_code:
-            self._begin((one.broker, response.session_id), _Session(one.connection, named))
+            self._open_session((exchange.broker, response.session_id), _Session(exchange.connection, named))
         return Step(named, asked_partitions=len(named))
 
     def _incremental(
-        self, one: Exchange, key: tuple[int, int], request: Any, response: Any, named: dict[Key, Asked]
+        self,
+        exchange: Exchange,
+        key: tuple[int, int],
+        request: Any,
+        response: Any,
+        named: dict[PartitionKey, RequestedPartition],
     ) -> Step:
         session = self._open.get(key)
         if session is None:
             return Step(named)
-        expected = session.epoch if session.connection == one.connection else None
+        expected = session.epoch if session.connection == exchange.connection else None
         if session.epoch != request.session_epoch or response.error_code:
             self._close(key)
             return Step(named, session_expected=expected)
-        for which in named:
-            self._having.setdefault((key[0], which), set()).add(key)
-        session.asked.update(named)
+        for partition_key in named:
+            self._by_partition.setdefault((key[0], partition_key), set()).add(key)
+        session.requested.update(named)
         for topic in request.forgotten_topics_data:
             for partition in topic.partitions:
                 self._forget(key, session, (topic.topic, topic.topic_id, partition))
         session.epoch = 1 if session.epoch == LAST_EPOCH else session.epoch + 1
-        self._of[session.connection].discard(key)
-        session.connection = one.connection
-        self._of.setdefault(one.connection, set()).add(key)
-        return Step(session.asked, expected, asked_partitions=len(session.asked))
+        self._by_connection[session.connection].discard(key)
+        session.connection = exchange.connection
+        self._by_connection.setdefault(exchange.connection, set()).add(key)
+        return Step(session.requested, expected, asked_partitions=len(session.requested))
 
     def _missing(
-        self, one: Exchange, key: tuple[int, int], request: Any, asked: dict[Key, Asked], answered: dict[Key, Any]
+        self,
+        exchange: Exchange,
+        key: tuple[int, int],
+        request: Any,
+        requested: dict[PartitionKey, RequestedPartition],
+        answered: dict[PartitionKey, Any],
     ) -> int:
-        """Of a full fetch what is not answered; of an incremental one whose high watermark had moved before it was there."""
+        """Count the partitions that the response lacks.
+
+        A full fetch must return all its partitions. An incremental fetch must return those whose high watermark moved before the broker's handler
+        started. key: (broker, session id). requested, answered: the covered partitions, and those in the response.
+        """
         if _is_full(request):
-            return len(asked.keys() - answered.keys())
+            return len(requested.keys() - answered.keys())
         session = self._open.get(key)
         if session is None:
             return 0
-        begun_ns = one.handled_ns or one.received_ns
-        return sum(since_ns < begun_ns and which not in answered for which, since_ns in session.due.items())
+        begun_ns = exchange.handled_ns or exchange.received_ns
+        return sum(
+            since_ns < begun_ns and partition_key not in answered
+            for partition_key, since_ns in session.due_since_ns.items()
+        )
 
-    def _note(self, one: Exchange, request: Any, response: Any, answered: dict[Key, Any]) -> None:
-        """What a session was told, and what is due to all the others that have a partition of this answer."""
-        own = (one.broker, response.session_id)
-        session = self._open.get(own)
-        for which, data in answered.items():
-            if session is not None and which in session.asked:
-                session.due.pop(which, None)
-                session.told[which] = data.high_watermark if data.error_code == 0 else -1
-            for key in self._having.get((one.broker, which), ()):
-                other = self._open[key]
-                if key == own or data.error_code or data.high_watermark < 0:
+    def _note(self, exchange: Exchange, request: Any, response: Any, answered: dict[PartitionKey, Any]) -> None:
+        """Record the high watermarks that a response reported to its session, and mark the partitions that other sessions must now report."""
+        own_key = (exchange.broker, response.session_id)
+        session = self._open.get(own_key)
+        for partition_key, data in answered.items():
+            if session is not None and partition_key in session.requested:
+                session.due_since_ns.pop(partition_key, None)
+                session.reported[partition_key] = data.high_watermark if data.error_code == 0 else -1
+            for key in self._by_partition.get((exchange.broker, partition_key), ()):
+                other_session = self._open[key]
+                if key == own_key or data.error_code or data.high_watermark < 0:
                     continue
-                if 0 <= other.told.get(which, -1) < data.high_watermark:
-                    other.due.setdefault(which, one.ready_ns)
+                if 0 <= other_session.reported.get(partition_key, -1) < data.high_watermark:
+                    other_session.due_since_ns.setdefault(partition_key, exchange.ready_ns)
 
-    def _begin(self, key: tuple[int, int], session: _Session) -> None:
+    def _open_session(self, key: tuple[int, int], session: _Session) -> None:
         self._close(key)
         self._open[key] = session
-        self._of.setdefault(session.connection, set()).add(key)
-        for which in session.asked:
-            self._having.setdefault((key[0], which), set()).add(key)
+        self._by_connection.setdefault(session.connection, set()).add(key)
+        for partition_key in session.requested:
+            self._by_partition.setdefault((key[0], partition_key), set()).add(key)
 
-    def _forget(self, key: tuple[int, int], session: _Session, which: Key) -> None:
-        session.asked.pop(which, None)
-        session.told.pop(which, None)
-        session.due.pop(which, None)
-        self._has_not(key, which)
+    def _forget(self, key: tuple[int, int], session: _Session, partition_key: PartitionKey) -> None:
+        session.requested.pop(partition_key, None)
+        session.reported.pop(partition_key, None)
+        session.due_since_ns.pop(partition_key, None)
+        self._remove_from_index(key, partition_key)
 
     def _close(self, key: tuple[int, int]) -> None:
         session = self._open.pop(key, None)
         if session is not None:
-            self._of.get(session.connection, set()).discard(key)
-            for which in session.asked:
-                self._has_not(key, which)
+            self._by_connection.get(session.connection, set()).discard(key)
+            for partition_key in session.requested:
+                self._remove_from_index(key, partition_key)
 
-    def _has_not(self, key: tuple[int, int], which: Key) -> None:
-        having = self._having.get((key[0], which), set())
-        having.discard(key)
-        if not having:
-            self._having.pop((key[0], which), None)
+    def _remove_from_index(self, key: tuple[int, int], partition_key: PartitionKey) -> None:
+        keys = self._by_partition.get((key[0], partition_key), set())
+        keys.discard(key)
+        if not keys:
+            self._by_partition.pop((key[0], partition_key), None)
 
 
-def _told(session: _Session, which: Key) -> list[Any]:
-    topic, topic_id, partition = which
-    return [topic, topic_id.hex(), partition, *session.asked[which], session.told.get(which), session.due.get(which)]
+def _carried_partition(session: _Session, partition_key: PartitionKey) -> list[Any]:
+    topic, topic_id, partition = partition_key
+    return [
+        topic,
+        topic_id.hex(),
+        partition,
+        *session.requested[partition_key],
+        session.reported.get(partition_key),
+        session.due_since_ns.get(partition_key),
+    ]
 
 
 def _is_full(request: Any) -> bool:
     return bool(request.session_epoch in (FINAL_EPOCH, FIRST_EPOCH))
 
 
-def _answered(response: Any) -> dict[Key, Any]:
+def _answered_partitions(response: Any) -> dict[PartitionKey, Any]:
     return {(t.topic, t.topic_id, p.partition_index): p for t in response.responses for p in t.partitions}
 
 
-def _more(request: Any, asked: dict[Key, Asked], answered: dict[Key, Any]) -> bool:
-    """Whether a partition that is answered has something below its end that the client has not got."""
-    for which, data in answered.items():
+def _has_more(
+    request: Any, requested: dict[PartitionKey, RequestedPartition], answered: dict[PartitionKey, Any]
+) -> bool:
+    """Return True if a partition of the response has records that the client may read and has not received.
+
+    requested, answered: the covered partitions, and those in the response.
+    """
+    for partition_key, data in answered.items():
         end = data.last_stable_offset if request.isolation_level else data.high_watermark
         heads = read_heads(data.records or b"")
         if heads:
             reached = heads[-1].next_offset
-        elif which in asked:
-            reached = asked[which].offset
+        elif partition_key in requested:
+            reached = requested[partition_key].offset
         else:
             continue
         if reached < end:

@@ -1,9 +1,9 @@
-"""The folder of the tables: what is in it, and how a job's work gets into it at once or not at all.
+"""The output folder of the tables: a job's results are committed to it completely or not at all.
 
-A job writes into a staging folder; the rename of that to `_commit` is the decision. What then has to be moved is moved by whoever
-comes next, if the job dies. The rows of a run replace those that are there, or are added to them; the place at which the job left it goes
-with them, and is good for these rows only. Files are moved by rename: OUT is a folder of one file system, local or shared, with one job
-at a time (a lock sees to it). Must never know traces or Spark.
+A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after that, the next one moves the
+committed files. The rows of a run replace its old rows or are added to them. The place (position in the run) that the job reached is committed with
+them, and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A lock
+allows one job at a time. This module does not know traces or Spark.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""A folder as if it were a table, and the one file of a run in it."""
+"""Name of the folder that holds a folder for each run, and of the file in each of them with the position that the run's tables reached."""
 PLACE = "place"
-"""In the manifest: the digest of that file."""
+"""Key in the manifest for the SHA-256 digest of the file with a run's position (`PLACE_FILE`)."""
 ADDED = "_added"
-"""In what is decided: tables of runs that are added to."""
+"""Folder inside the commit folder, for the tables of runs whose new rows are added to the old rows instead of replacing them."""
 FORMAT = 1
 LONGEST_NAME_BYTES = 255
-"""Of a folder, on the file systems that there are."""
+"""Longest name of a folder on common file systems."""
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
 class StoreError(ValueError):
-    """A folder that is not ours, or that somebody else is at work on: the message names it."""
+    """Raised if the output folder holds other files, is damaged, or is locked by another job. The message names the folder."""
 
 
 def folder_of(run: str) -> str:
-    """Its name within each table: as Spark's `partitionBy("run")` has it, whoever writes."""
-    return "run=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", run)
+    """Return the name of a run's folder in each table, escaped like Spark's `partitionBy("run")`."""
+    return "run=" + _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", run)
 
 
-def can_be_held(run: str) -> bool:
-    """Whether a folder can have the name of a run, which whoever made its files has chosen."""
+def is_valid_folder_name(run: str) -> bool:
+    """Return True if a folder can have the name of this run. The name comes from a trace or capture and may be any text."""
     try:
         return len(folder_of(run).encode()) <= LONGEST_NAME_BYTES
     except UnicodeEncodeError:
@@ -50,73 +50,85 @@ def can_be_held(run: str) -> bool:
 
 
 class Store:
-    """The tables under `path`. Raises StoreError for a folder that holds something else: nothing of it is touched."""
+    """The tables under `path`. Raises StoreError for a folder with other files, and leaves them untouched."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         ours = (MANIFEST, STAGING, COMMIT, LOCK)
         try:
-            held = [entry.name for entry in path.iterdir()] if path.exists() else []
+            names = [entry.name for entry in path.iterdir()] if path.exists() else []
         except OSError as error:
             raise StoreError(f"{path}: {error.strerror}; give a folder for the tables") from None
-        if held and not any(name in held for name in ours):
-            raise StoreError(f"{path} is no folder of tables, and not empty ({sorted(held)[0]}): give one that is")
+        if names and not any(name in names for name in ours):
+            raise StoreError(
+                f"{path} holds other files ({sorted(names)[0]}): give an empty folder or a folder of tables"
+            )
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Alone: finishes first what a job before has decided, and forgets what it has not."""
+    def locked(self) -> Iterator[None]:
+        """Lock the tables while the block runs. Raises StoreError if another job has locked them.
+
+        First moves the files that an interrupted job committed, and deletes those that it did not commit.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / LOCK).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise StoreError(f"{self.path}: another job is at work on these tables") from None
+                raise StoreError(f"{self.path}: another job is writing these tables; wait until it ends") from None
             shutil.rmtree(self.path / STAGING, ignore_errors=True)
             self._finish()
             yield
 
     def manifest(self) -> dict[str, Any]:
-        """run → what its tables were made of: `meta`, `files` and `rows`, and what else was told of it. Raises StoreError for a manifest of a
-        version that comes after this one, and for what is none."""
+        """Return the manifest, by run: a run's entry says from what its tables were made (`meta`, `files`, `rows` and notices).
+
+        Raises StoreError if the manifest cannot be parsed or has another format.
+        """
         try:
-            told = json.loads((self.path / MANIFEST).read_text())
+            content = json.loads((self.path / MANIFEST).read_text())
         except FileNotFoundError:
             return {}
         except ValueError as error:
             raise StoreError(f"{self.path / MANIFEST} cannot be read: {error}") from None
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
-            raise StoreError(f"{self.path / MANIFEST} is not of format {FORMAT}, the only one that this program knows")
-        runs: dict[str, Any] = told.get("runs", {})
-        if not (isinstance(runs, dict) and all(map(_is_of_a_run, runs.values()))):
-            raise StoreError(f"{self.path / MANIFEST} does not tell what the tables were made of: give another folder")
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise StoreError(
+                f"{self.path / MANIFEST} is not of format {FORMAT}, the only supported one: give another folder"
+            )
+        runs: dict[str, Any] = content.get("runs", {})
+        if not (isinstance(runs, dict) and all(map(_is_run_entry, runs.values()))):
+            raise StoreError(f"{self.path / MANIFEST} does not list the runs of the tables: give another folder")
         return runs
 
-    def place(self, run: str, told: Mapping[str, Any]) -> str:
-        """What `commit` was given as the place of a run; empty if that is not what is there. told: of the run by the manifest."""
+    def place(self, run: str, entry: Mapping[str, Any]) -> str:
+        """Return the position in a run, as JSON, that was committed with its rows; empty if the file is missing or was changed.
+
+        entry: the run's manifest entry, which has the digest of the file.
+        """
         try:
             text = (self.path / PLACES / folder_of(run) / PLACE_FILE).read_bytes()
         except OSError:
             return ""
-        return text.decode(errors="replace") if sha256(text).hexdigest() == told.get(PLACE) else ""
+        return text.decode(errors="replace") if sha256(text).hexdigest() == entry.get(PLACE) else ""
 
     def staging(self) -> Path:
-        """An empty folder to write <table>/run=<run>/hour=<hour>/… into."""
-        made = self.path / STAGING
-        made.mkdir()
-        return made
+        """Create the empty folder into which a job writes <table>/run=<run>/hour=<hour>/…."""
+        staged = self.path / STAGING
+        staged.mkdir()
+        return staged
 
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
-        """What was staged replaces what was there of the same runs; of those in `added` it goes beside it, under names of its own.
+        """Commit the staged files. They replace the old files of their runs; for the runs in `added`, they are added to them.
 
-        runs: the whole manifest. places: of runs that were staged, where they were left.
+        runs: the complete new manifest. places: maps a run to the position up to which it was read, as JSON.
         """
         staged = self.path / STAGING
-        told = dict(runs)
+        manifest = dict(runs)
         for run, text in places.items():
             place = staged / PLACES / folder_of(run) / PLACE_FILE
             place.parent.mkdir(parents=True)
             place.write_text(text)
-            told[run] = {**told[run], PLACE: sha256(text.encode()).hexdigest()}
+            manifest[run] = {**manifest[run], PLACE: sha256(text.encode()).hexdigest()}
         for run in added:
             for folder in list(staged.glob(f"*/{folder_of(run)}")):
                 target = staged / ADDED / folder.relative_to(staged)
@@ -124,20 +136,20 @@ class Store:
                 folder.rename(target)
         for name in {folder.name for folder in staged.glob("*/run=*")}:
             for table in {old.parent.name for old in self.path.glob(f"[!_]*/{name}")} | {PLACES}:
-                # Where a run has nothing any more, nothing replaces it.
+                # An empty folder makes `_finish` delete the old one: the run has no rows in this table any more.
                 (staged / table / name).mkdir(parents=True, exist_ok=True)
         with (staged / MANIFEST).open("w") as file:
-            json.dump({"format": FORMAT, "runs": told}, file, indent=1)
+            json.dump({"format": FORMAT, "runs": manifest}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
         staged.rename(self.path / COMMIT)
         self._finish()
 
     def _finish(self) -> None:
-        """Move what was decided. Each step may be done again: the manifest goes last."""
-        decided = self.path / COMMIT
-        if (decided / MANIFEST).exists():
-            for run in sorted(decided.glob("*/run=*")):
+        """Move the committed files. Every step can be repeated after a crash, because the manifest is moved last."""
+        committed = self.path / COMMIT
+        if (committed / MANIFEST).exists():
+            for run in sorted(committed.glob("*/run=*")):
                 target = self.path / run.parent.name / run.name
                 shutil.rmtree(target, ignore_errors=True)
                 if any(run.iterdir()):
@@ -145,15 +157,15 @@ class Store:
                     run.rename(target)
                 else:
                     run.rmdir()
-            for part in sorted(decided.glob(f"{ADDED}/*/run=*/**/*")):
+            for part in sorted(committed.glob(f"{ADDED}/*/run=*/**/*")):
                 if part.is_file():
-                    target = self.path / part.relative_to(decided / ADDED)
+                    target = self.path / part.relative_to(committed / ADDED)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     part.replace(target)
-            (decided / MANIFEST).replace(self.path / MANIFEST)
-        shutil.rmtree(decided, ignore_errors=True)
+            (committed / MANIFEST).replace(self.path / MANIFEST)
+        shutil.rmtree(committed, ignore_errors=True)
 
 
-def _is_of_a_run(told: Any) -> bool:
-    counts = [told.get("files"), told.get("rows")] if isinstance(told, dict) else []
+def _is_run_entry(entry: Any) -> bool:
+    counts = [entry.get("files"), entry.get("rows")] if isinstance(entry, dict) else []
     return bool(counts) and all(isinstance(c, dict) and all(type(n) is int for n in c.values()) for c in counts)

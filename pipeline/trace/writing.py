@@ -1,7 +1,7 @@
-"""Rows of a run as Parquet: <folder>/<table>/run=<run>/hour=<hour>/part-….parquet, as a reader of partitioned tables expects it.
+"""The Parquet files of a run: <folder>/<table>/run=<run>/hour=<hour>/part-….parquet.
 
-Rows of many small batches are put together to groups that are worth reading, and few files are open at a time, however many hours a run
-lasts. Must never know Spark, nor what is in a row.
+Small batches are combined into row groups of at least `ROWS_PER_GROUP` rows, except the last of a file. Only `OPEN_PARTS` files are open at a time,
+however many hours a run covers. This module does not know Spark, nor the content of rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkaproto.pipeline.sources import batches
-from kafkaproto.pipeline.trace.reading import PLACE, TOLD
-from kafkaproto.pipeline.trace.runs import Run, Told
+from kafkaproto.pipeline.trace.reading import NOTICES, PLACE
+from kafkaproto.pipeline.trace.runs import Notice, Run
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import folder_of
 
@@ -27,24 +27,27 @@ OPEN_HOURS = 2
 OPEN_PARTS = OPEN_HOURS * len(TABLES)
 
 
-class Written(NamedTuple):
-    """told: what has to be said of files. places: of runs that can be gone on with, where they were left."""
+class WriteResult(NamedTuple):
+    """The result of writing runs.
 
-    told: list[Told]
+    notices: notices about files. places: maps a run to the position from which the next job can continue, as JSON.
+    """
+
+    notices: list[Notice]
     places: dict[str, str]
 
 
 class _Part:
-    """A file that is written to, and the rows that wait for more."""
+    """An open Parquet file, and the batches that wait until they fill a row group."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = pq.ParquetWriter(path, schema, compression=COMPRESSION)
-        self._waiting: list[pa.RecordBatch] = []
+        self._pending: list[pa.RecordBatch] = []
         self._rows = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
-        self._waiting.append(rows)
+        self._pending.append(rows)
         self._rows += len(rows)
         if self._rows >= ROWS_PER_GROUP:
             self._flush()
@@ -56,29 +59,32 @@ class _Part:
             self._writer.close()
 
     def _flush(self) -> None:
-        if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting), row_group_size=self._rows)
-            self._waiting.clear()
+        if self._pending:
+            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=self._rows)
+            self._pending.clear()
             self._rows = 0
 
 
 class _Parts:
-    """Those of one run. Of more hours than `OPEN_HOURS` the ones not written to for longest are closed: what comes late has another file."""
+    """The open files of one run.
+
+    If `OPEN_PARTS` are open, the file that was written least recently is closed; late rows of its hour go into another file.
+    """
 
     def __init__(self, run: Run, folder: Path) -> None:
         self._run = run
         self._folder = folder
         self._open: dict[tuple[str, str], _Part] = {}
-        self._made = 0
+        self._part_count = 0
 
     def add(self, table: str, hour: str, rows: pa.RecordBatch) -> None:
         part = self._open.pop((table, hour), None)
         if part is None:
             while len(self._open) >= OPEN_PARTS:
                 self._open.pop(next(iter(self._open))).close()
-            # Where in the run it begins: another name each time that the run has grown.
-            name = f"part-{self._run.old_bytes:012d}-{self._made:05d}.parquet"
-            self._made += 1
+            # The name contains the position in the run, so that files of a later job never replace these.
+            name = f"part-{self._run.old_bytes:012d}-{self._part_count:05d}.parquet"
+            self._part_count += 1
             part = _Part(self._folder / table / folder_of(self._run.name) / f"hour={hour}" / name, rows.schema)
         self._open[table, hour] = part
         part.add(rows)
@@ -88,18 +94,18 @@ class _Parts:
             self._open.popitem()[1].close()
 
 
-def written(run: Run, folder: Path, note: Callable[[int], None] = lambda _: None) -> tuple[list[Told], str | None]:
-    """Write what is new of a run. What has to be said of its files, and where it was left, None if it cannot be gone on with.
+def write_run(run: Run, folder: Path, note: Callable[[int], None] = lambda _: None) -> tuple[list[Notice], str | None]:
+    """Write the new part of a run into `folder`. Returns (notices about its files, position reached as JSON).
 
-    note: is told now and then how many bytes are read.
+    The position is None if the next job cannot continue there. note: called from time to time with the number of bytes read.
     """
-    told: list[Told] = []
+    notices: list[Notice] = []
     place = None
     parts = _Parts(run, folder)
     try:
         for table, rows in batches(run, note):
-            if table == TOLD:
-                told += [Told(**one) for one in rows.to_pylist()]
+            if table == NOTICES:
+                notices += [Notice(**notice) for notice in rows.to_pylist()]
             elif table == PLACE:
                 [place] = rows["text"].to_pylist()
             else:
@@ -107,4 +113,4 @@ def written(run: Run, folder: Path, note: Callable[[int], None] = lambda _: None
                     parts.add(table, hour, rows.filter(pc.equal(rows["hour"], hour)).drop_columns(list(PARTITIONED_BY)))
     finally:
         parts.close()
-    return told, place
+    return notices, place

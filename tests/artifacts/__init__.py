@@ -1,1 +1,1 @@
-"""What commit 7c3b0af left on disk: newer code must be able to go on with it (see README.md)."""
+"""Files written by commit 7c3b0af, which newer code must still be able to use (see README.md)."""

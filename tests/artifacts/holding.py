@@ -1,4 +1,4 @@
-"""The committed artifacts: each is a tar file, which is unpacked before it is used; and what a data directory holds, asked over the wire."""
+"""The committed artifacts, each a tar file to unpack before use, and the contents of a data directory as clients see them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _without_owner(info: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def unpack(name: str, target: Path) -> Path:
-    """A copy of an artifact in the folder `target`."""
+    """Copy an artifact into the folder `target`."""
     with tarfile.open(FOLDER / f"{name}.tar.gz") as tar:
         tar.extractall(target, filter="data")
     return target
@@ -68,12 +68,12 @@ def expect(name: str, facts: Any) -> None:
 
 
 def recovered(folder: Path, now_ms: int = LATER_MS) -> VirtualCluster:
-    """A cluster in virtual time that goes on with a data directory."""
+    """Start a cluster in virtual time on an existing data directory."""
     return VirtualCluster(BROKERS, clock=ManualClock(now_ms), data_dir=folder, seed=1)
 
 
 def ask(cluster: VirtualCluster, broker_id: int, request: Any, version: int) -> Any:
-    """The response, which may take up to a second of virtual time."""
+    """Return the response, which may take up to a second of virtual time."""
     client = cluster.connect(broker_id)
     client.send(fitted(request, version), version)
     if not client.answers:
@@ -82,17 +82,19 @@ def ask(cluster: VirtualCluster, broker_id: int, request: Any, version: int) -> 
 
 
 def contents(cluster: VirtualCluster) -> dict[str, Any]:
-    """Topics with their records, offsets and epochs, committed offsets, quotas and settings, as clients see them; as JSON has it."""
-    found = ask(cluster, 0, MetadataRequest(topics=None), 12)
-    names = sorted(t.name for t in found.topics if not t.is_internal)
-    told = {
-        "cluster": found.cluster_id,
-        "topics": {t.name: _topic(cluster, t) for t in sorted(found.topics, key=lambda t: t.name) if not t.is_internal},
+    """Return topics with their records, offsets and epochs, committed offsets, quotas and settings, as JSON values."""
+    topics = ask(cluster, 0, MetadataRequest(topics=None), 12)
+    names = sorted(t.name for t in topics.topics if not t.is_internal)
+    summary = {
+        "cluster": topics.cluster_id,
+        "topics": {
+            t.name: _topic(cluster, t) for t in sorted(topics.topics, key=lambda t: t.name) if not t.is_internal
+        },
         "groups": {group: _committed(cluster, group, names) for group in GROUPS},
         "quotas": _quotas(cluster),
         "brokers": {name: _settings(cluster, 4, name) for name in ("", *map(str, range(BROKERS)))},
     }
-    return json.loads(json.dumps(told))
+    return json.loads(json.dumps(summary))
 
 
 def _topic(cluster: VirtualCluster, topic: Any) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def _topic(cluster: VirtualCluster, topic: Any) -> dict[str, Any]:
 
 
 def _log(cluster: VirtualCluster, topic: str, index: int, leader: int) -> dict[str, Any]:
-    """Everything that the leader has, from the start of its log."""
+    """Return everything that the leader has from the start of its log."""
     [start] = ask(cluster, leader, fetch((topic, index, 0)), 11).responses[0].partitions
     position, records = start.log_start_offset, []
     while position < start.high_watermark:
@@ -154,28 +156,30 @@ def _log(cluster: VirtualCluster, topic: str, index: int, leader: int) -> dict[s
 
 
 def _committed(cluster: VirtualCluster, group: str, topics: list[str]) -> list[list[Any]]:
-    wanted = [OffsetFetchRequestTopics(name, partition_indexes=[0, 1]) for name in topics]
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=wanted)])
+    requested_topics = [OffsetFetchRequestTopics(name, partition_indexes=[0, 1]) for name in topics]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=requested_topics)])
     coordinator = cluster.state.coordinator_of(group)
     cluster.run()
-    [found] = ask(cluster, coordinator, request, 8).groups
+    [committed_group] = ask(cluster, coordinator, request, 8).groups
     return [
         [t.name, p.partition_index, p.committed_offset, p.metadata]
-        for t in found.topics
+        for t in committed_group.topics
         for p in t.partitions
         if p.committed_offset >= 0
     ]
 
 
 def _quotas(cluster: VirtualCluster) -> list[list[Any]]:
-    found = ask(cluster, 0, DescribeClientQuotasRequest([], False), 1).entries or ()
-    told = [[[[e.entity_type, e.entity_name] for e in q.entity], {v.key: v.value for v in q.values}] for q in found]
-    return sorted(told, key=str)
+    quota_entries = ask(cluster, 0, DescribeClientQuotasRequest([], False), 1).entries or ()
+    quotas = [
+        [[[e.entity_type, e.entity_name] for e in q.entity], {v.key: v.value for v in q.values}] for q in quota_entries
+    ]
+    return sorted(quotas, key=str)
 
 
 def _settings(cluster: VirtualCluster, kind: int, name: str) -> dict[str, str | None]:
-    """The dynamic settings of a topic or of a broker."""
+    """Return the dynamic settings of a topic or of a broker."""
     broker_id = int(name) if kind == 4 and name else 0
-    found = ask(cluster, broker_id, DescribeConfigsRequest([DescribeConfigsResource(kind, name, None)]), 4)
+    config_entries = ask(cluster, broker_id, DescribeConfigsRequest([DescribeConfigsResource(kind, name, None)]), 4)
     dynamic = {2: (1,), 4: (2, 3)}[kind]
-    return {c.name: c.value for c in found.results[0].configs if c.config_source in dynamic}
+    return {c.name: c.value for c in config_entries.results[0].configs if c.config_source in dynamic}

@@ -59,7 +59,7 @@ def make_data() -> None:
 
 
 def fill(artifact: str, folder: Path) -> None:
-    """Fill a data directory in this process, which is killed at the end if it is the one of that name."""
+    """Fill a data directory in this process, and kill the process at the end for the artifact of a killed broker."""
     made = VirtualCluster(BROKERS, clock=ManualClock(START_MS), data_dir=folder, seed=1)
 
     def topic(name: str, partitions: int, **configs: str) -> None:
@@ -119,8 +119,8 @@ def _commit_offsets(made: VirtualCluster) -> None:
     member.send(join("with a member", member_id), 9)
     made.advance(10)
     assert not member.ask(sync("with a member", member_id, 1, {member_id: b"everything"}), 5).error_code
-    found = member.ask(commit("with a member", ("trimmed", 0, 8), member_id=member_id, generation=1), 8)
-    assert found.topics[0].partitions[0].error_code == 0, found
+    response = member.ask(commit("with a member", ("trimmed", 0, 8), member_id=member_id, generation=1), 8)
+    assert response.topics[0].partitions[0].error_code == 0, response
 
 
 def _set_quotas_and_settings(made: VirtualCluster) -> None:
@@ -148,7 +148,7 @@ def _set_quotas_and_settings(made: VirtualCluster) -> None:
 
 
 def make_trace() -> None:
-    """The tables are those of the first part of the trace; the trace goes on where they end."""
+    """Record a trace that continues beyond the end of its tables."""
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,4 +1,4 @@
-"""The two streaming queries whose checkpoints are kept: one that reads with kafka_py, and the live job."""
+"""The two streaming queries with stored checkpoints: one that reads with kafka_py, and the live job."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ LIMITS = Limits(throttled_ms=1000, lag=10_000)
 
 
 def write(kafka: TestCluster, client_id: str, count: int) -> None:
-    """One produce request of `count` kB on each partition of `t`, of a client that may have a quota."""
+    """Produce `count` kB to each partition of `t`, as a client that may have a quota."""
     from kafka import KafkaProducer
 
     producer = KafkaProducer(bootstrap_servers=kafka.bootstrap, client_id=client_id, linger_ms=1000, batch_size=1 << 20)
     sent = [producer.send("t", b"x" * 1000, partition=number % 2) for number in range(count)]
     producer.flush(30)
-    for one in sent:
-        one.get(30)
+    for entry in sent:
+        entry.get(30)
     producer.close(0)
 
 
 def run_kafka_py(spark: Any, bootstrap: str, checkpoint: Path) -> list[tuple[int, int]]:
-    """(partition, offset) of everything that the query had not read yet."""
+    """Return (partition, offset) of everything that the query had not read yet."""
     spark.dataSource.register(KafkaPy)
     read: list[tuple[int, int]] = []
 
@@ -45,12 +45,12 @@ def run_kafka_py(spark: Any, bootstrap: str, checkpoint: Path) -> list[tuple[int
 
 
 def run_live(spark: Any, bootstrap: str, folder: Path) -> None:
-    """The live job, until everything that is in the journal is in its table."""
+    """Run the live job until its table contains everything in the journal."""
     query = Job(spark, bootstrap, folder, journal=JOURNAL, alerts_topic=ALERTS, windows=WINDOWS, limits=LIMITS).start()
     assert query.awaitTermination(120) and query.exception() is None
 
 
 def table_rows(spark: Any, folder: Path) -> list[list[Any]]:
-    """Window, client, batch, throttles and throttled ms of each row of the live job's table."""
+    """Return window, client, batch, throttles and throttled ms of each row of the live job's table."""
     rows = table(spark, folder).collect()
     return sorted([r.window_start_ms, r.client_id, r.batch, r.throttles, r.throttled_ms] for r in rows)

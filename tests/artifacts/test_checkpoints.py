@@ -1,4 +1,4 @@
-"""Artifacts of commit 7c3b0af in Spark: streaming queries go on from their checkpoints on the data directory that belongs to them."""
+"""Spark streaming queries continue from checkpoints and data directories that commit 7c3b0af wrote."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
     pytest.mark.timeout(180),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
 ]
 COUNT = 120
-"""Records that each turn writes, half of them on each partition; 120 kB of a client that may write 110 kB at once."""
+"""Records per turn, half of them on each partition: 120 kB of a client that may write 110 kB at once."""
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kafka(folder: Path) -> Iterator[TestCluster]:
-    """A broker on a copy of the data directory, later than everything in it, whatever the time is here."""
+    """Start a broker on a copy of the data directory, at a time after all its records."""
     with cluster(1, data_dir=folder / "data", journal_topic=JOURNAL) as made:
         newest_ms = max(record.timestamp_ms for record in made.records("t") + made.records(JOURNAL))
         made.clock.advance(max(0, newest_ms - made.clock.now_ms()) + 600_000)
         yield made
 
 
-def test_a_query_with_kafka_py_goes_on_from_its_checkpoint(spark: Any, kafka: TestCluster, folder: Path) -> None:
+def test_kafka_py_query_continues_from_an_old_checkpoint(spark: Any, kafka: TestCluster, folder: Path) -> None:
     assert expected("streams")["read by kafka_py"] == [COUNT, COUNT] and len(kafka.records("t")) == 2 * COUNT
     write(kafka, "free", 10)
     new = run_kafka_py(spark, kafka.bootstrap, folder / "kafka_py")
@@ -50,11 +50,11 @@ def test_a_query_with_kafka_py_goes_on_from_its_checkpoint(spark: Any, kafka: Te
     assert run_kafka_py(spark, kafka.bootstrap, folder / "kafka_py") == []
 
 
-def test_the_live_job_goes_on_from_its_checkpoint(spark: Any, kafka: TestCluster, folder: Path) -> None:
+def test_live_job_continues_from_an_old_checkpoint(spark: Any, kafka: TestCluster, folder: Path) -> None:
     before = expected("streams")["table of the live job"]
     alerts = len(kafka.records(ALERTS))
     assert table_rows(spark, folder / "live") == before and alerts == expected("streams")["alerts"]
-    assert len(kafka.records(JOURNAL)) > 0  # a job that began at the beginning would count all of it again
+    assert len(kafka.records(JOURNAL)) > 0  # a job that started from the beginning would count all of it again
     write(kafka, "writer", COUNT)
     kafka.clock.advance(1000)
     throttles = [seen for seen in kafka.journal.throttles() if seen.client_id == "writer"]
@@ -69,7 +69,7 @@ def test_the_live_job_goes_on_from_its_checkpoint(spark: Any, kafka: TestCluster
     assert len(kafka.records(ALERTS)) == alerts + 1
 
 
-def test_spark_reads_the_tables_of_a_trace(spark: Any, tmp_path: Path) -> None:
+def test_spark_reads_tables_written_by_an_old_commit(spark: Any, tmp_path: Path) -> None:
     out = unpack("trace", tmp_path) / "tables"
     [run] = json.loads((out / "_manifest.json").read_text())["runs"].values()
     assert {table: tables.read(spark, out, table).count() for table in TABLES} == run["rows"]

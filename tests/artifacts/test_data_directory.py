@@ -1,4 +1,4 @@
-"""Data directories of commit 7c3b0af: the broker recovers everything that they hold, and can write to them again."""
+"""Data directories that commit 7c3b0af wrote: the broker recovers their contents and can write to them again."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ PRODUCER_ID = 0
 
 
 def write(cluster: VirtualCluster, topic: str, data: bytes, index: int = 0) -> tuple[int, int]:
-    """Error code and base offset."""
+    """Produce a batch and return (error code, base offset)."""
     leader, _ = cluster.state.controller.image.leader_of(topic, index)
     [answer] = ask(cluster, leader, produce(topic, data, index, acks=-1), 9).responses[0].partition_responses
     return answer.error_code, answer.base_offset
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_data_directory_holds_what_it_held(name: str, tmp_path: Path) -> None:
+def test_broker_recovers_all_contents_of_an_old_data_directory(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
-    found = contents(cluster)
+    recovered_topics = contents(cluster)
     cluster.state.close()
     for topic, facts in expected(name)["topics"].items():
-        assert found["topics"][topic] == facts, topic
-    assert found == expected(name)
+        assert recovered_topics["topics"][topic] == facts, topic
+    assert recovered_topics == expected(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_data_directory_can_be_written_to_and_recovered_again(name: str, tmp_path: Path) -> None:
+def test_recovered_old_data_directory_can_be_written_and_recovered_again(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
-    wanted = expected(name)
+    expected_contents = expected(name)
     for topic, index in (("events", 0), ("events", 1), ("table", 0), ("trimmed", 0)):
-        end = wanted["topics"][topic]["partitions"][str(index)]["high_watermark"]
+        end = expected_contents["topics"][topic]["partitions"][str(index)]["high_watermark"]
         assert write(cluster, topic, batch(b"new", keys=True), index) == (0, end)
     coordinator = cluster.state.coordinator_of("committed")
     assert not ask(cluster, coordinator, commit("committed", ("table", 0, 5)), 8).topics[0].partitions[0].error_code
@@ -50,11 +50,13 @@ def test_a_data_directory_can_be_written_to_and_recovered_again(name: str, tmp_p
     again.state.close()
     assert ["table", 0, 5, "at 5"] in before["groups"]["committed"]
     records = before["topics"]["events"]["partitions"]["0"]["records"]
-    assert records[:-1] == wanted["topics"]["events"]["partitions"]["0"]["records"] and records[-1][3] == "new"
+    assert (
+        records[:-1] == expected_contents["topics"]["events"]["partitions"]["0"]["records"] and records[-1][3] == "new"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_producers_of_a_data_directory_go_on(name: str, tmp_path: Path) -> None:
+def test_producers_continue_their_sequences_on_an_old_data_directory(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     end = expected(name)["topics"]["events"]["partitions"]["0"]["high_watermark"]
 

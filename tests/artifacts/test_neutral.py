@@ -1,4 +1,4 @@
-"""No artifact names the machine on which it was made."""
+"""Stored artifacts contain no path of the machine that made them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ PLACES = (b"/tmp/", b"/home/", b"/root/", b"/Users/", b"/dev/shm", b"/work/")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.tar.gz")))
-def test_an_artifact_names_no_place_of_the_machine_that_made_it(name: str) -> None:
+def test_stored_artifacts_contain_no_path_of_the_machine_that_made_them(name: str) -> None:
     with tarfile.open(FOLDER / name) as tar:
-        files = [one for one in tar if one.isfile()]
-        found = [one.name for one in files for place in PLACES if place in tar.extractfile(one).read()]
-    assert files and not found
+        files = [member for member in tar if member.isfile()]
+        leaks = [member.name for member in files for place in PLACES if place in tar.extractfile(member).read()]
+    assert files and not leaks

@@ -1,4 +1,4 @@
-"""A trace and its tables of commit 7c3b0af: the tables open, nothing is read anew, and a trace that has grown adds only new rows."""
+"""A trace and its tables that commit 7c3b0af wrote: the tables can be read, and a grown trace adds only new rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANIFEST = "_manifest.json"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """`trace` ends where the tables end; the whole trace is `whole`."""
+    """Return a folder with `trace`, which ends where the tables end, and `whole`, the complete trace."""
     unpack("trace", tmp_path)
     (tmp_path / "trace").rename(tmp_path / "whole")
     (tmp_path / "trace").mkdir()
@@ -37,17 +37,17 @@ def parquet(out: Path) -> dict[str, bytes]:
 
 
 def rows(out: Path, table: str) -> list[dict[str, Any]]:
-    found = [
+    column_rows = [
         row for path in sorted((out / table).rglob("*.parquet")) for row in pq.ParquetFile(path).read().to_pylist()
     ]
-    return sorted(found, key=lambda row: (row["seq"], row.get("place") or 0))
+    return sorted(column_rows, key=lambda row: (row["seq"], row.get("place") or 0))
 
 
 def build(trace: Path, out: Path) -> Any:
     return tables.build(trace, out, tables.without_spark)
 
 
-def test_tables_have_the_rows_that_their_trace_gives_now(folder: Path) -> None:
+def test_tables_built_by_an_old_commit_equal_tables_built_now(folder: Path) -> None:
     build(folder / "trace", folder / "fresh")
     counted = manifest(folder / "tables")["rows"]
     assert {table: len(rows(folder / "tables", table)) for table in TABLES} == counted
@@ -56,22 +56,22 @@ def test_tables_have_the_rows_that_their_trace_gives_now(folder: Path) -> None:
         assert rows(folder / "tables", table) == rows(folder / "fresh", table), table
 
 
-def test_nothing_of_a_trace_is_read_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_old_tables_are_not_rebuilt(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = parquet(folder / "tables")
 
     def must_not_read(*_: Any) -> Any:
-        raise AssertionError("the trace is read anew")
+        raise AssertionError("the trace is read from the beginning")
 
     monkeypatch.setattr(tables, "without_spark", must_not_read)
     assert build(folder / "trace", folder / "tables") == ({}, [])
     assert parquet(folder / "tables") == before
 
 
-def test_a_trace_that_has_grown_adds_only_new_rows(folder: Path) -> None:
+def test_old_tables_of_a_grown_trace_get_only_the_new_rows(folder: Path) -> None:
     before, counted = parquet(folder / "tables"), manifest(folder / "tables")["rows"]
-    counts, told = build(folder / "whole", folder / "tables")
+    counts, notices = build(folder / "whole", folder / "tables")
     [added] = counts.values()
-    assert told == [] and added["requests"] > 0
+    assert notices == [] and added["requests"] > 0
     after = parquet(folder / "tables")
     assert {name: after.get(name) for name in before} == before
     build(folder / "whole", folder / "fresh")

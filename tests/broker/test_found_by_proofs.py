@@ -1,4 +1,4 @@
-"""What simulation and differential found, in virtual time: each small case once, without the machinery that found it."""
+"""Regression tests in virtual time for bugs that the simulation and the comparison with a real broker found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.wire import batch, errors, fetch, flat, limit, produce, produ
 
 
 @pytest.mark.rule("N-15")
-def test_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() -> None:
+def test_leader_learns_the_log_start_offset_that_a_follower_raised() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.advance(10_000)
@@ -25,21 +25,21 @@ def test_the_leader_hears_of_a_log_start_that_a_follower_raised_by_itself() -> N
 
 
 @pytest.mark.rule("P-15")
-def test_a_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
+def test_follower_that_never_fetches_from_a_new_leader_leaves_the_isr() -> None:
     cluster = three("kafka", **{"replica.lag.time.max.ms": "2000"})
     cluster.topic("u", 1, 3)
     elect(cluster, 1, "u")
     [fetcher] = fetchers(cluster, 2, "u")
     fill(cluster, "t", batch(), acks=-1)
     fetcher.cut_link(True, cluster.now_ms)
-    elect(cluster, 1)  # broker 2 would follow it over the link that is cut
+    elect(cluster, 1)  # broker 2 follows broker 1 over the cut link
     assert cluster.state.controller.image.partition("t", 0).isr == (0, 1, 2)  # type: ignore[union-attr]
     cluster.advance(2001)
     assert cluster.state.controller.image.partition("t", 0).isr == (0, 1)  # type: ignore[union-attr]
 
 
 @pytest.mark.rule("N-12")
-def test_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_one() -> None:
+def test_next_real_follower_fetch_replaces_offsets_of_a_forged_follower_fetch() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.connect(0).ask(fetch(("t", 0, 1), replica_id=2), 10)
@@ -51,9 +51,9 @@ def test_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_one() 
 
 @pytest.mark.rule("P-4", "P-5")
 @pytest.mark.parametrize(
-    ("damage", "version", "acks", "wanted"),
+    ("damage", "version", "acks", "error_code"),
     [
-        ("cut", 5, 2, 87),  # P-4 is told before P-5
+        ("cut", 5, 2, 87),  # P-4 is reported before P-5
         ("", 9, 2, 21),
         ("magic 3", 4, 2, 2),
         ("length tiny", 9, 1, 2),
@@ -63,16 +63,18 @@ def test_a_fetch_in_a_followers_name_is_forgotten_with_the_followers_next_one() 
         ("unknown codec", 9, 1, -1),
     ],
 )
-def test_what_refuses_a_batch_before_its_partition_is_asked(damage: str, version: int, acks: int, wanted: int) -> None:
+def test_invalid_batches_are_rejected_before_the_partition_is_checked(
+    damage: str, version: int, acks: int, error_code: int
+) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     data = made({"values": [30], "codec": Compression.GZIP, "damage": damage})
-    assert produced(cluster.connect().ask(produce("t", data, acks=acks), version)).error_code == wanted
+    assert produced(cluster.connect().ask(produce("t", data, acks=acks), version)).error_code == error_code
     assert replica(cluster, 0).log.log_end_offset == 0
 
 
 @pytest.mark.rule("P-4")
-def test_where_no_batch_can_begin_every_partition_of_the_request_is_refused() -> None:
+def test_batch_of_impossible_length_rejects_every_partition_of_the_request() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     request = produce("t", made({"values": [30], "codec": 0, "damage": "length tiny"}))
@@ -83,7 +85,7 @@ def test_where_no_batch_can_begin_every_partition_of_the_request_is_refused() ->
 
 
 @pytest.mark.rule("F-20")
-def test_an_empty_list_where_no_log_was_asked_and_null_where_a_limit_or_a_divergence_keeps_records_back() -> None:
+def test_aborted_transactions_are_null_when_a_limit_or_divergence_withholds_records() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())
@@ -98,16 +100,16 @@ def test_an_empty_list_where_no_log_was_asked_and_null_where_a_limit_or_a_diverg
 
 
 @pytest.mark.rule("F-23")
-def test_of_what_is_wrong_before_reading_unknown_ids_come_first() -> None:
+def test_fetch_lists_unknown_topic_ids_before_other_errors_found_before_reading() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     ids = {"t": cluster.state.controller.image.topics["t"].topic_id, "nobody": b"\7" * 16}
-    asked = fetch(("t", 5, 0), ("nobody", 0, 0), ("t", 0, 0), topic_ids=ids, version=13)
-    assert errors(cluster.connect().ask(asked, 13)) == [0, 100, 3]
+    request = fetch(("t", 5, 0), ("nobody", 0, 0), ("t", 0, 0), topic_ids=ids, version=13)
+    assert errors(cluster.connect().ask(request, 13)) == [0, 100, 3]
 
 
 @pytest.mark.rule("P-12")
-def test_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time() -> None:
+def test_batch_that_claims_log_append_time_is_recompressed_with_that_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="zstd")
     data = made({"values": [5, 5], "codec": Compression.LZ4, "damage": "log append time"})
@@ -118,20 +120,20 @@ def test_a_batch_that_claims_a_logs_time_is_compressed_anew_with_that_time() -> 
 
 
 @pytest.mark.rule("Q-0")
-def test_a_broker_that_starts_has_counted_nothing_of_what_its_clients_use() -> None:
+def test_restarted_broker_starts_with_empty_client_quota_rates() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, producer_byte_rate=5.0)
-    asked = produce("t", batch())
-    throttles_ms = [cluster.connect().ask(asked, 9).throttle_time_ms for _ in range(2)]
+    request = produce("t", batch())
+    throttles_ms = [cluster.connect().ask(request, 9).throttle_time_ms for _ in range(2)]
     assert 0 < throttles_ms[0] < throttles_ms[1]
     cluster.state.stop_broker(0)
     cluster.state.start_broker(0)
     cluster.run()
-    assert cluster.connect().ask(asked, 9).throttle_time_ms == throttles_ms[0]
+    assert cluster.connect().ask(request, 9).throttle_time_ms == throttles_ms[0]
 
 
-def test_a_stopped_broker_may_hold_a_deleted_topic_when_settings_change_and_drops_it_when_it_starts() -> None:
+def test_stopped_broker_drops_a_deleted_topic_when_it_restarts() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), acks=-1)
     cluster.state.stop_broker(2)
@@ -146,14 +148,14 @@ def test_a_stopped_broker_may_hold_a_deleted_topic_when_settings_change_and_drop
 
 
 @pytest.mark.rule("D2", "X-2")
-def test_a_follower_that_heard_of_more_than_it_has_leads_with_what_it_has() -> None:
+def test_unclean_leader_limits_its_high_watermark_to_its_log_end_offset() -> None:
     cluster = three("kip", **{"replica.lag.time.max.ms": "2000"})
     hold(cluster, 1)
     fill(cluster, "t", batch(), batch())
     cluster.advance(4001)
     set_list(cluster, LEADER, "*")
     set_rate(cluster, LEADER, 0)
-    fill(cluster, "t", batch())  # what broker 2 gets uses the rate up
+    fill(cluster, "t", batch())  # replication to broker 2 uses the rate up
     release(cluster, 1)
     cluster.advance(1000)
     log = replica(cluster, 1).log

@@ -1,4 +1,4 @@
-"""What holds whatever happens (X-1 to X-6): random work on random clusters, checked after every step."""
+"""Invariants of random work on random clusters, checked after every step (X-1 to X-6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZES = (80, 120, 200, 700, 2000)
 
 
 def _fill(value: Any, absent: tuple[str, ...] = ()) -> None:
-    """The topic `t` wherever a name is asked for, and what else a request of defaults needs to be taken."""
+    """Set the topic name `t` in all name fields, and the other fields that a default request needs to be valid."""
     for field in fields(value):
         held = getattr(value, field.name)
         if field.name in absent:
@@ -45,8 +45,8 @@ VERSIONS = [(key, version) for key, versions in OFFERED.items() for version in v
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize(("key", "version"), VERSIONS, ids=[f"{APIS[k].name} v{v}" for k, v in VERSIONS])  # type: ignore[index]
-def test_every_version_that_is_offered_answers_wholly(key: int, version: int) -> None:
-    """The client checks that nothing is left behind the answer; a request of defaults is answered, at once or at its deadline."""
+def test_every_supported_version_returns_a_complete_response(key: int, version: int) -> None:
+    """A default request is answered at once or at its deadline, and no bytes are left after the response."""
     cluster = VirtualCluster(2)
     cluster.topic("t", 2, 2)
     client = cluster.connect()
@@ -67,7 +67,7 @@ def test_every_version_that_is_offered_answers_wholly(key: int, version: int) ->
 
 
 class Work:
-    """A cluster under random work, with a plain model of what was accepted."""
+    """Random requests to a cluster, with a simple model of the accepted records."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -75,7 +75,7 @@ class Work:
         self.partitions = 3
         self.cluster.topic("t", self.partitions, 3)
         self.accepted: dict[int, list[int]] = {p: [] for p in range(self.partitions)}
-        """Size of each batch of one record, by offset."""
+        """Partition to the size of each batch of one record, by offset."""
         self.watermarks = dict.fromkeys(range(self.partitions), 0)
 
     def leader(self, partition: int) -> int:
@@ -125,7 +125,7 @@ class Work:
         whole = list(batches(memoryview(data)[: complete_bytes(data)]))
         assert [b.header.base_offset for b in whole] == list(range(offset, offset + len(whole)))
         assert [b.header.size for b in whole] == visible[: len(whole)]
-        assert bool(whole) == bool(visible)  # always some progress
+        assert bool(whole) == bool(visible)  # a fetch always makes progress
 
     def check(self) -> None:
         for partition in range(self.partitions):
@@ -144,7 +144,7 @@ class Work:
 
 @pytest.mark.rule("X-2", "X-3", "X-4")
 @pytest.mark.parametrize("seed", range(25))
-def test_offsets_limits_and_visibility_hold_after_every_step(seed: int) -> None:
+def test_offset_limit_and_visibility_invariants_hold_after_every_random_step(seed: int) -> None:
     work = Work(seed)
     steps = [work.produce, work.produce, work.produce, work.fetch, work.fetch, work.hold, work.refuse]
     for _ in range(120):
@@ -154,7 +154,7 @@ def test_offsets_limits_and_visibility_hold_after_every_step(seed: int) -> None:
 
 
 @pytest.mark.rule("X-2")
-def test_the_same_seed_replays_byte_for_byte() -> None:
+def test_simulated_requests_with_equal_seeds_give_identical_journals() -> None:
     def journal(seed: int) -> list[Any]:
         work = Work(seed)
         for _ in range(60):
@@ -168,7 +168,7 @@ def test_the_same_seed_replays_byte_for_byte() -> None:
 
 @pytest.mark.rule("X-5")
 @pytest.mark.parametrize("seed", range(5))
-def test_answers_are_in_order_and_a_throttle_passes_before_the_next(seed: int) -> None:
+def test_responses_keep_their_order_and_each_throttle_ends_before_the_next_response(seed: int) -> None:
     chance = random.Random(seed)
     cluster = VirtualCluster()
     cluster.topic("t")
@@ -192,7 +192,7 @@ def test_answers_are_in_order_and_a_throttle_passes_before_the_next(seed: int) -
 
 
 def slowly(events: list[tuple[int, float]], bound: float) -> list[int]:
-    """Q-2 to Q-6 word for word: eleven windows of a second, one slot more; a throttle time after each event."""
+    """Return the throttle time in ms after each event, by a literal implementation of Q-2 to Q-6 with eleven windows of a second."""
     windows, window_ms = 11, 1000
     samples: list[dict[str, float]] = []
     throttles = []
@@ -209,7 +209,7 @@ def slowly(events: list[tuple[int, float]], bound: float) -> list[int]:
         if full < windows - 1:
             elapsed += (windows - 1 - full) * window_ms
         rate = total / (max(elapsed, 1) / 1000)
-        # halves go upwards, as in Java
+        # round half up, as in Java
         throttles.append(floor((rate - bound) / bound * max(elapsed, 1) + 0.5) if rate > bound else 0)
     return throttles
 
@@ -223,7 +223,9 @@ def slowly(events: list[tuple[int, float]], bound: float) -> list[int]:
     st.sampled_from([250.0, 1000.0, 4096.0]),
 )
 @settings(max_examples=300, deadline=None)
-def test_every_throttle_time_equals_a_plain_transcription(steps: list[tuple[int, int]], bound: float) -> None:
+def test_every_throttle_time_equals_that_of_a_simple_reference_implementation(
+    steps: list[tuple[int, int]], bound: float
+) -> None:
     now, events = 1_700_000_000_000, []
     for gap, value in steps:
         now += gap

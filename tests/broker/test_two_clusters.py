@@ -1,4 +1,4 @@
-"""Two clusters of one process share nothing: each counts its own connections and rules, and replays alike."""
+"""Two clusters of one process share nothing: connection numbers, rules and replays are separate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.wire import metadata
 
 
 def run() -> list[str]:
-    """Play a short scene, and return the journal of the cluster with all ids."""
+    """Run a short scenario and return the journal of the cluster with all ids."""
     cluster = VirtualCluster(2)
     first, second = cluster.connect(), cluster.connect(1)
     rule = cluster.state.forced_throttles.add(ForcedThrottle(50, api="Metadata", times=1))
@@ -22,18 +22,18 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_a_cluster_replays_with_the_same_ids_whatever_ran_before_it() -> None:
+def test_cluster_replays_with_identical_ids_whatever_ran_before() -> None:
     assert run() == run()
 
 
-def test_rules_are_numbered_in_the_order_in_which_they_are_added() -> None:
+def test_forced_throttle_rules_are_numbered_in_the_order_they_are_added() -> None:
     throttles = VirtualCluster().state.forced_throttles
     later, earlier = ForcedThrottle(1), ForcedThrottle(2)
     assert (later.rule_id, earlier.rule_id) == (0, 0)
     assert [throttles.add(rule).rule_id for rule in (earlier, later)] == [1, 2]
 
 
-def test_a_rule_belongs_to_one_cluster() -> None:
+def test_forced_throttle_rule_cannot_be_added_to_a_second_cluster() -> None:
     rule = VirtualCluster().state.forced_throttles.add(ForcedThrottle(1))
-    with pytest.raises(ValueError, match="forced throttle 1 was added to a cluster before"):
+    with pytest.raises(ValueError, match="forced throttle 1 was already added to a cluster"):
         VirtualCluster().state.forced_throttles.add(rule)

@@ -1,13 +1,12 @@
-"""What one consumer gets of its quota in 30 seconds, five times on our broker and five times on Apache Kafka, and why it is not always the same.
+"""How much of its quota one consumer gets in 30 seconds, five times on this broker and five times on Apache Kafka, and why it varies.
 
 Both brokers stand behind the recording proxy, so that the two journals are made alike: each fetch of the consumer, when it came, how many
 records it brought and for how long it was throttled. Writes BURSTS.md.
-
-usage: python -m tests.clients.bursts
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -43,18 +42,18 @@ PAGE = Path(__file__).with_name("BURSTS.md")
 WHO: Who = ("consumer", "kafka-python")
 SECONDS, REPETITIONS = 30, 5
 SMALL = 20
-"""Records: a burst of one sample's room has ten, one of a whole window a hundred."""
+"""The number of records in a small burst: a burst limited by one sample has about ten, one limited by the whole window a hundred."""
 CHARGED_BYTES = 20_137
-"""Of a fetch with one record (Q-12)."""
+"""The charged bytes of a fetch with one record (Q-12)."""
 SEEDS = 25
 FETCHES_MS = (1, 4, 8, 16)
 RETURNS_MS = ((0, 0), (5, 5), (0, 5), (0, 100))
 MOST_HISTORIES = 1000
-"""Of a journal: how many sequences of moments are followed up at a time."""
+"""The most sequences of possible charge times that are followed at once for a journal."""
 PAUSE_MS = 500
 """A burst ends with a throttle longer than this."""
 CLOCK_MS = 1
-"""How far the proxy's clock and the broker's may be apart."""
+"""The largest difference between the clocks of proxy and broker."""
 
 
 CAUSE = """\
@@ -71,8 +70,10 @@ to Q-6 if some sequence of such moments gives it and all before it. By our broke
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One fetch as the proxy saw it. at_ms, until_ms: when request and response passed, since the first request. value: what it is charged
-    (Q-12), 0 for one without records."""
+    """One fetch as the proxy saw it. at_ms, until_ms: times of request and response, since the first request.
+
+    value: its charged bytes (Q-12), 0 without records.
+    """
 
     at_ms: int
     until_ms: int
@@ -91,7 +92,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One run of 30 seconds. ratio: bytes of values read / what the quota is worth."""
+    """One run of 30 seconds. ratio: bytes of values read / bytes that the quota allows."""
 
     ratio: float
     journal: list[Fetched]
@@ -115,17 +116,17 @@ def _repetition(run: Run, folder: Path) -> Repetition:
 
 
 def _journal(folder: Path) -> list[Fetched]:
-    """Read the consumer's fetches out of a trace, from the first one with records on. One record lies in each fetch that has any."""
-    found = []
+    """Read the consumer's fetches out of a trace, from the first one with records. Each fetch returns at most one record."""
+    entries = []
     for path in sorted(folder.glob("*.kptrace")):
         for entry in Trace(path).entries():
             if isinstance(entry, Exchange):
                 fetched = _fetched(entry)
                 if fetched is not None:
-                    found.append(fetched)
-    begins = next(i for i, one in enumerate(found) if one.value)
-    zero_ms = found[begins].at_ms
-    return [replace(one, at_ms=one.at_ms - zero_ms, until_ms=one.until_ms - zero_ms) for one in found[begins:]]
+                    entries.append(fetched)
+    begins = next(i for i, item in enumerate(entries) if item.value)
+    zero_ms = entries[begins].at_ms
+    return [replace(item, at_ms=item.at_ms - zero_ms, until_ms=item.until_ms - zero_ms) for item in entries[begins:]]
 
 
 def _fetched(entry: Exchange) -> Fetched | None:
@@ -140,46 +141,47 @@ def _fetched(entry: Exchange) -> Fetched | None:
 
 def bursts(journal: Sequence[Fetched]) -> list[Burst]:
     """Return the bursts of a journal that begin in its 30 seconds."""
-    found: list[Burst] = []
+    all_bursts: list[Burst] = []
     at_ms, records = 0, 0
-    for one in journal:
-        if one.at_ms >= SECONDS * 1000:
+    for entry in journal:
+        if entry.at_ms >= SECONDS * 1000:
             break
-        if one.value:
-            at_ms = at_ms if records else one.at_ms
+        if entry.value:
+            at_ms = at_ms if records else entry.at_ms
             records += 1
-        elif records and one.throttle_ms > PAUSE_MS:
-            found.append(Burst(at_ms, records, one.throttle_ms))
+        elif records and entry.throttle_ms > PAUSE_MS:
+            all_bursts.append(Burst(at_ms, records, entry.throttle_ms))
             records = 0
     if records:
-        found.append(Burst(at_ms, records, 0))
-    return found
+        all_bursts.append(Burst(at_ms, records, 0))
+    return all_bursts
 
 
 def as_transcribed(journal: Sequence[Fetched]) -> tuple[int, int]:
-    """Return (fetches that were throttled, how many of them as Q-2 to Q-6 say).
+    """Return (number of throttled fetches, how many of them agree with Q-2 to Q-6).
 
-    The proxy knows between which moments the broker charged a fetch. Each moment that explains the throttle time so far is followed up.
+    The proxy knows only the interval in which the broker charged a fetch. Every possible time that explains the throttle times so far is
+    followed.
     """
     rates = [SlowRate(SAMPLES)]
-    size = next(one.value for one in journal if one.value)
+    size = next(entry.value for entry in journal if entry.value)
     throttled = right = 0
-    for one in journal:
+    for entry in journal:
         possible: dict[object, SlowRate] = {}
-        for rate, at_ms in product(rates, range(one.at_ms - CLOCK_MS, one.until_ms + CLOCK_MS + 1)):
+        for rate, at_ms in product(rates, range(entry.at_ms - CLOCK_MS, entry.until_ms + CLOCK_MS + 1)):
             charged = _charged(rate, size, at_ms)
-            if charged.throttle_ms(at_ms, QUOTA) == one.throttle_ms:
-                if one.throttle_ms:
+            if charged.throttle_ms(at_ms, QUOTA) == entry.throttle_ms:
+                if entry.throttle_ms:
                     charged.record(-size, at_ms)
                 possible.setdefault((charged.current, *((s.start_ms, s.value) for s in charged.slots)), charged)
-        throttled += one.throttle_ms > 0
-        right += bool(possible) and one.throttle_ms > 0
-        rates = list(possible.values())[:MOST_HISTORIES] or [_charged(rate, one.value, one.at_ms) for rate in rates]
+        throttled += entry.throttle_ms > 0
+        right += bool(possible) and entry.throttle_ms > 0
+        rates = list(possible.values())[:MOST_HISTORIES] or [_charged(rate, entry.value, entry.at_ms) for rate in rates]
     return throttled, right
 
 
 def _charged(rate: SlowRate, value: float, at_ms: int) -> SlowRate:
-    """Return a copy of the rate in which the value is recorded."""
+    """Return a copy of the rate with the value recorded."""
     charged = SlowRate(SAMPLES)
     charged.slots, charged.current = [copy(sample) for sample in rate.slots], rate.current
     charged.record(value, at_ms)
@@ -187,7 +189,7 @@ def _charged(rate: SlowRate, value: float, at_ms: int) -> SlowRate:
 
 
 def alone(seed: int, fetch_ms: int, least_ms: int, most_ms: int) -> float:
-    """Return the ratio of a made-up client without any broker.
+    """Return the ratio of a simulated client without any broker.
 
     fetch_ms: the duration of a fetch. least_ms, most_ms: bounds of the random pause between the end of a throttle and the next fetch.
     """
@@ -205,7 +207,7 @@ def alone(seed: int, fetch_ms: int, least_ms: int, most_ms: int) -> float:
 
 
 def page(here: Sequence[Repetition], there: Sequence[Repetition]) -> str:
-    """Write the page from the repetitions on our broker and those on Apache Kafka."""
+    """Return the page for the repetitions on this broker and those on Apache Kafka."""
     return "\n".join([*_beginning(), *_ratios(here, there), *_journals(here[0], there[0]), *_cause(here, there)]) + "\n"
 
 
@@ -227,7 +229,7 @@ def _ratios(here: Sequence[Repetition], there: Sequence[Repetition]) -> Iterator
     yield "| --- | --- | --- |"
     for number, (ours, theirs) in enumerate(zip(here, there, strict=True), 1):
         yield f"| {number} | {ours.ratio:.3f} | {theirs.ratio:.3f} |"
-    middle = [median(one.ratio for one in side) for side in (here, there)]
+    middle = [median(burst.ratio for burst in side) for side in (here, there)]
     yield f"| median | {middle[0]:.3f} | {middle[1]:.3f} |"
     yield ""
 
@@ -242,7 +244,9 @@ def _journals(ours: Repetition, theirs: Repetition) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- |"
     for pair in zip_longest(bursts(ours.journal), bursts(theirs.journal)):
         cells = [
-            cell for one in pair for cell in (("", "", "") if one is None else (one.at_ms, one.records, one.then_ms))
+            cell
+            for entry in pair
+            for cell in (("", "", "") if entry is None else (entry.at_ms, entry.records, entry.then_ms))
         ]
         yield "| " + " | ".join(map(str, cells)) + " |"
     yield ""
@@ -267,10 +271,10 @@ def _cause(here: Sequence[Repetition], there: Sequence[Repetition]) -> Iterator[
         " repetitions above."
     )
     for name, side in (("our broker", here), (f"Kafka {KAFKA_VERSION}", there)):
-        judged = [as_transcribed(one.journal) for one in side]
-        throttled, right = sum(one[0] for one in judged), sum(one[1] for one in judged)
-        small = [len([b for b in bursts(one.journal) if b.records <= SMALL]) for one in side]
-        large = [sum(b.records for b in bursts(one.journal) if b.records > SMALL) for one in side]
+        judged = [as_transcribed(burst.journal) for burst in side]
+        throttled, right = sum(burst[0] for burst in judged), sum(burst[1] for burst in judged)
+        small = [len([b for b in bursts(burst.journal) if b.records <= SMALL]) for burst in side]
+        large = [sum(b.records for b in bursts(burst.journal) if b.records > SMALL) for burst in side]
         yield (
             f"- {name}: {right} of {throttled} throttle times are those of Q-2 to Q-6 for a moment between request and response;"
             f" small bursts in each repetition: {', '.join(map(str, small))}; records in large ones: {', '.join(map(str, large))}."
@@ -278,7 +282,10 @@ def _cause(here: Sequence[Repetition], there: Sequence[Repetition]) -> Iterator[
 
 
 def main() -> int:
-    """Play all repetitions, and write the page."""
+    """Run all repetitions and write the page."""
+    argparse.ArgumentParser(
+        prog="python -m tests.clients.bursts", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     here: list[Repetition] = []
     there: list[Repetition] = []
     for number in range(REPETITIONS):

@@ -1,4 +1,4 @@
-"""Clusters for the client libraries, and what a library's tests look at on the broker's side."""
+"""Clusters for the tests of client libraries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tests.support.clients.broker_side import RACKS, TOPICS
 
 @pytest.fixture
 def kafka() -> Iterator[TestCluster]:
-    """Three brokers in racks a, b, c; topic "t" with 3 partitions on all of them."""
+    """Yield three brokers in racks a, b and c with topic "t", whose 3 partitions are on all of them."""
     with cluster(3, TOPICS, RACKS) as running:
         yield running

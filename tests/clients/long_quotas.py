@@ -1,18 +1,17 @@
-"""The client libraries under quotas for longer than `make test-all` has time for: 30 seconds of all, five times, beside Apache Kafka, and 300 of one.
+"""Client libraries under quotas for longer than in `make test-all`, beside Apache Kafka.
 
 And what kafka-configs prints of Apache Kafka, which `make test-all` expects of ours.
-
-usage: python -m tests.clients.long_quotas      (parts of tests/long_run)
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator
 from statistics import median
 
 from benchmarks.rivals.jars import KAFKA_VERSION
-from tests.support.clients.configs_conversation import CONVERSATION, talk
+from tests.support.clients.configs_commands import COMMANDS, run_commands
 from tests.support.clients.paced import number_in
 from tests.support.clients.quota_runs import (
     EVERYBODY,
@@ -36,20 +35,23 @@ TOLERANCE, POINTS, LONG_TOLERANCE = 0.03, 0.05, 0.05
 
 
 def configs() -> tuple[str, bool]:
-    """Return what kafka-configs prints of Kafka, held against what is expected of ours: (line, whether it holds)."""
+    """Compare the output of kafka-configs on Kafka with the expected output, and return (line, whether they are equal)."""
     kafka = RealKafka("default")
     try:
-        said = talk("{}:{}".format(*kafka.bootstrap[0]))
+        commands_with_output = run_commands("{}:{}".format(*kafka.bootstrap[0]))
     finally:
         kafka.stop()
-    asked = sum(len(part) for part in CONVERSATION)
-    return f"kafka-configs: of {asked} commands Kafka {KAFKA_VERSION} answers all as ours", said == CONVERSATION
+    commands = sum(len(part) for part in COMMANDS)
+    return (
+        f"kafka-configs: Kafka {KAFKA_VERSION} prints the same as this broker for all {commands} commands",
+        commands_with_output == COMMANDS,
+    )
 
 
 def beside_kafka() -> Iterator[tuple[str, bool]]:
-    """Yield (line, whether it holds) for each client under a quota, for 30 seconds on ours and on Kafka, five times each.
+    """Yield (line, whether it holds) for each client under a quota: 30 seconds on this broker and on Kafka, five times each.
 
-    What a client gets in 30 seconds hangs on single milliseconds (BURSTS.md), so the medians are compared.
+    The bytes of 30 seconds depend on single milliseconds, so the medians are compared.
     """
     lines: dict[Who, tuple[str, bool]] = {}
     here: dict[Who, list[float]] = {who: [] for who in EVERYBODY}
@@ -61,12 +63,12 @@ def beside_kafka() -> Iterator[tuple[str, bool]]:
             for who in EVERYBODY:
                 line, holds = _judged(ours, who, SECONDS)
                 if who not in lines or lines[who][1]:
-                    lines[who] = (line, holds)  # the last, or the first that does not hold
+                    lines[who] = (line, holds)  # the last result, or the first failure
                 here[who].append(ratio(ours.runs[who], SECONDS))
                 there[who].append(ratio(theirs[who], SECONDS))
                 whole[who] &= theirs[who].numbers == list(range(len(theirs[who].numbers)))
     for who, (line, holds) in lines.items():
-        text = f"{line}; values / quota {_spread(here[who])}, of Kafka {KAFKA_VERSION} {_spread(there[who])}"
+        text = f"{line}; record bytes / quota {_spread(here[who])}, with Kafka {KAFKA_VERSION} {_spread(there[who])}"
         yield text, holds and whole[who] and abs(median(here[who]) - median(there[who])) <= POINTS
 
 
@@ -75,17 +77,17 @@ def _spread(ratios: list[float]) -> str:
 
 
 def for_long() -> Iterator[tuple[str, bool]]:
-    """Yield (line, whether it holds) for one client on ours, for 300 seconds."""
+    """Yield (line, whether it holds) for one client on this broker for 300 seconds."""
     with against_ours(LONG_SECONDS, ONE) as ours:
         line, holds = _judged(ours, ONE[0], LONG_SECONDS)
         charged = bytes_within(ours.charges(ONE[0]), LONG_SECONDS * 1000) / (QUOTA * LONG_SECONDS)
         share = REQUEST_BYTES / QUOTA
-        text = f"{line}, requests worth {share:.2f} s of quota on one connection: {charged:.4f} of the quota"
+        text = f"{line}, requests of {share:.2f} s of quota each on one connection; charged bytes / quota {charged:.4f}"
         yield text, holds and abs(charged - 1) <= LONG_TOLERANCE
 
 
 def _judged(ours: Ours, who: Who, seconds: int) -> tuple[str, bool]:
-    """Throttle times, mutes, bytes and records of one client."""
+    """Return (line, whether it holds) for the throttle times, mutes, bytes and records of one client."""
     seen = ours.charges(who)
     differ = wrong(seen, QUOTA, SAMPLES)
     within_ms = seconds * 1000
@@ -95,15 +97,20 @@ def _judged(ours: Ours, who: Who, seconds: int) -> tuple[str, bool]:
     if who[0] == "producer":
         whole &= [number_in(value) for value in ours.records(who)] == numbers
     late_ms = lateness_ms(ours.kafka, [name_of(who)])
-    throttled = sum(one.throttle_ms > 0 for one in seen)
+    throttled = sum(charge.throttle_ms > 0 for charge in seen)
     line = (
-        f"{name_of(who)}, {seconds} s: {len(seen)} requests, {throttled} throttled, {len(differ)} not as the transcription; "
-        f"charged / replay {charged / possible:.3f}; {len(numbers)} records{'' if whole else ', not all once and in order'}"
+        f"{name_of(who)}, {seconds} s: {len(seen)} requests, {throttled} throttled, {len(differ)} throttle times differ from the rules; "
+        f"charged bytes / possible bytes {charged / possible:.3f}; {len(numbers)} records{'' if whole else ', not all once and in order'}"
     )
     return line, not differ and whole and min(late_ms) >= 0 and abs(charged / possible - 1) <= TOLERANCE
 
 
 def main() -> int:
+    argparse.ArgumentParser(
+        prog="python -m tests.clients.long_quotas",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    ).parse_args()
     good = True
     for line, holds in (configs(), *beside_kafka(), *for_long()):
         sys.stdout.write(f"{'' if holds else 'does not hold: '}{line}\n")

@@ -1,4 +1,4 @@
-"""aiokafka, in the loop in which the brokers run too (`async_cluster`)."""
+"""aiokafka in the event loop of the brokers (`async_cluster`)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Make = Callable[..., Awaitable[Any]]
 
 @pytest.fixture
 async def kafka() -> AsyncIterator[AsyncTestCluster]:
-    """Three brokers in racks a, b, c in the test's own loop; topic "t" with 3 partitions on all of them."""
+    """Yield three brokers in racks a, b and c in the test's event loop, with topic "t", whose 3 partitions are on all of them."""
     async with async_cluster(3, TOPICS, RACKS) as running:
         yield running
 
 
 @pytest.fixture
 async def make(kafka: AsyncTestCluster) -> AsyncIterator[Make]:
-    """`await make(AIOKafkaConsumer, …)`: a started client of the cluster, stopped at the end."""
+    """Return a function that starts a client, `await make(AIOKafkaConsumer, …)`; the clients are stopped after the test."""
     made: list[Any] = []
 
     async def new(kind: Any, *arguments: Any, **settings: Any) -> Any:
@@ -57,7 +57,7 @@ def all_of(topic: str) -> list[TopicPartition]:
 
 
 async def reader(make: Make, **settings: Any) -> Any:
-    """A consumer at the beginning of topic t."""
+    """Return a consumer at the first offsets of topic t."""
     consumer = await make(AIOKafkaConsumer, **settings)
     consumer.assign(all_of("t"))
     await consumer.seek_to_beginning()
@@ -65,13 +65,13 @@ async def reader(make: Make, **settings: Any) -> Any:
 
 
 async def read(consumer: Any, count: int) -> list[Any]:
-    found: list[Any] = []
-    while len(found) < count:
+    polled_records: list[Any] = []
+    while len(polled_records) < count:
         polled = await consumer.getmany(timeout_ms=10_000)
-        assert polled, f"{len(found)} of {count} records came, then none for ten seconds"
-        found += [record for batch in polled.values() for record in batch]
-    assert len(found) == count
-    return found
+        assert polled, f"{len(polled_records)} of {count} records arrived, then none for ten seconds"
+        polled_records += [record for batch in polled.values() for record in batch]
+    assert len(polled_records) == count
+    return polled_records
 
 
 async def eventually(condition: Callable[[], object], what: str) -> None:
@@ -83,25 +83,27 @@ async def eventually(condition: Callable[[], object], what: str) -> None:
 
 
 @pytest.mark.parametrize("kind", CODECS)
-async def test_records_come_back_whole_in_every_compression(kafka: AsyncTestCluster, make: Make, kind: str) -> None:
+async def test_aiokafka_consumes_produced_records_unchanged_in_every_compression(
+    kafka: AsyncTestCluster, make: Make, kind: str
+) -> None:
     producer = await make(AIOKafkaProducer, compression_type=None if kind == "none" else kind, linger_ms=50)
-    wanted = [
+    expected_records = [
         (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, (("n", b"%d" % i), ("empty", b"")))
         for i in range(100)
     ]
     sent = [
         await producer.send("t", key=key, value=value, headers=list(headers), timestamp_ms=timestamp_ms)
-        for timestamp_ms, key, value, headers in wanted
+        for timestamp_ms, key, value, headers in expected_records
     ]
     sent.append(await producer.send("t", key=b"gone", value=None))
     await asyncio.gather(*sent)
     assert codecs(kafka) == {CODECS[kind]}
     seen = await read(await reader(make), 101)
     assert [r.value for r in seen if r.key == b"gone"] == [None]
-    assert sorted((r.timestamp, r.key, r.value, tuple(r.headers)) for r in seen if r.key != b"gone") == wanted
+    assert sorted((r.timestamp, r.key, r.value, tuple(r.headers)) for r in seen if r.key != b"gone") == expected_records
 
 
-async def test_the_idempotent_producer_numbers_its_batches(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_idempotent_producer_numbers_its_batches(kafka: AsyncTestCluster, make: Make) -> None:
     producer = await make(AIOKafkaProducer, enable_idempotence=True)
     for i in range(4):
         await producer.send_and_wait("t", b"%d" % i, partition=0)
@@ -112,7 +114,9 @@ async def test_the_idempotent_producer_numbers_its_batches(kafka: AsyncTestClust
 
 @pytest.mark.rule("P-1")
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-async def test_every_kind_of_acks(kafka: AsyncTestCluster, make: Make, acks: object) -> None:
+async def test_aiokafka_producer_works_with_every_acks_setting(
+    kafka: AsyncTestCluster, make: Make, acks: object
+) -> None:
     producer = await make(AIOKafkaProducer, acks=acks)
     for i in range(10):
         await producer.send_and_wait("t", b"%d" % i)
@@ -120,20 +124,24 @@ async def test_every_kind_of_acks(kafka: AsyncTestCluster, make: Make, acks: obj
 
 
 @pytest.mark.rule("L-6")
-async def test_offsets_for_times_beginning_and_end(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_consumer_finds_offsets_by_time_and_first_and_last_offsets(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     producer = await make(AIOKafkaProducer)
     for i in range(10):
         await producer.send_and_wait("t", b"v", partition=0, timestamp_ms=START_MS + i * 100)
     consumer = await reader(make)
     first = TopicPartition("t", 0)
-    found = await consumer.offsets_for_times({first: START_MS + 350})
-    assert (found[first].offset, found[first].timestamp) == (4, START_MS + 400)
+    offsets = await consumer.offsets_for_times({first: START_MS + 350})
+    assert (offsets[first].offset, offsets[first].timestamp) == (4, START_MS + 400)
     assert (await consumer.offsets_for_times({first: START_MS + 901}))[first] is None
     assert await consumer.beginning_offsets(all_of("t")) == dict.fromkeys(all_of("t"), 0)
     assert (await consumer.end_offsets(all_of("t")))[first] == 10
 
 
-async def test_topics_are_created_described_listed_and_deleted(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_admin_client_creates_describes_lists_and_deletes_topics(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     admin = await make(AIOKafkaAdminClient)
     await admin.create_topics([NewTopic("made", 4, 2, topic_configs={"max.message.bytes": "2000"})])
     assert set(await admin.list_topics()) == {"t", "made"}
@@ -145,7 +153,7 @@ async def test_topics_are_created_described_listed_and_deleted(kafka: AsyncTestC
     assert await admin.list_topics() == ["t"]
 
 
-async def test_configs_and_the_cluster_are_described(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_admin_client_describes_configs_and_the_cluster(kafka: AsyncTestCluster, make: Make) -> None:
     admin = await make(AIOKafkaAdminClient)
     kafka.alter_topic("t", max_message_bytes="3000")
     [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, "t")])
@@ -157,14 +165,14 @@ async def test_configs_and_the_cluster_are_described(kafka: AsyncTestCluster, ma
 
 
 @pytest.mark.rule("M-3")
-async def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_producer_creates_a_missing_topic(kafka: AsyncTestCluster, make: Make) -> None:
     producer = await make(AIOKafkaProducer)
     await producer.send_and_wait("new", b"first")
     assert [record.value for record in kafka.records("new")] == [b"first"]
 
 
 class Assigned(ConsumerRebalanceListener):
-    """Counts how often partitions were given to a member."""
+    """A rebalance listener that counts how often partitions were assigned."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -177,7 +185,7 @@ class Assigned(ConsumerRebalanceListener):
 
 
 class Member:
-    """A member of group g; the library joins and heartbeats by itself. `values`: what it has read."""
+    """A member of group g; the library joins and sends heartbeats itself. `values`: the values read so far."""
 
     def __init__(self, consumer: Any) -> None:
         self.consumer = consumer
@@ -195,7 +203,7 @@ class Member:
         return set(self.consumer.assignment())
 
     async def stop(self) -> None:
-        """Read no more; still a member."""
+        """Stop reading but stay a member of the group."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -210,12 +218,12 @@ async def member(make: Make) -> AsyncIterator[Callable[..., Awaitable[Member]]]:
         return made[-1]
 
     yield new
-    for one in made:
-        await one.stop()
+    for consumer in made:
+        await consumer.stop()
 
 
 def shared(*members: Member) -> bool:
-    """Whether each has a share, and all partitions are given once."""
+    """Return whether each member has partitions, and each partition is assigned once."""
     held = [p for m in members for p in m.share]
     return len(held) == len(set(held)) == 3 and all(m.share for m in members)
 
@@ -223,7 +231,9 @@ def shared(*members: Member) -> bool:
 Join = Callable[..., Awaitable[Member]]
 
 
-async def test_a_group_shares_commits_and_goes_on(kafka: AsyncTestCluster, make: Make, member: Join) -> None:
+async def test_aiokafka_consumer_group_shares_partitions_and_resumes_from_commits(
+    kafka: AsyncTestCluster, make: Make, member: Join
+) -> None:
     first, second = await member(), await member()
     await eventually(lambda: shared(first, second), "the two share the three partitions")
     kafka.produce("t", [(None, b"%d" % i) for i in range(300)])
@@ -231,21 +241,21 @@ async def test_a_group_shares_commits_and_goes_on(kafka: AsyncTestCluster, make:
     assert len(set(first.values + second.values)) == len(first.values + second.values) == 300
     admin = await make(AIOKafkaAdminClient)
     assert await admin.list_consumer_groups() == [("g", "consumer")]
-    for one in (first, second):
-        await one.stop()
-        await one.consumer.commit()
+    for consumer in (first, second):
+        await consumer.stop()
+        await consumer.consumer.commit()
     held = await admin.list_consumer_group_offsets("g")
     assert {p: o.offset for p, o in held.items()} == dict.fromkeys(all_of("t"), 100)
-    for one in (first, second):
-        await one.consumer.stop()
+    for consumer in (first, second):
+        await consumer.consumer.stop()
     third = await member()
-    await eventually(lambda: len(third.share) == 3, "the third has all")
+    await eventually(lambda: len(third.share) == 3, "the third member has all partitions")
     kafka.produce("t", [(None, b"more %d" % i) for i in range(3)])
-    await eventually(lambda: len(third.values) >= 3, "what is new arrives")
+    await eventually(lambda: len(third.values) >= 3, "new records arrive")
     assert sorted(third.values) == [b"more 0", b"more 1", b"more 2"]
 
 
-async def test_a_static_member_comes_back_without_a_rebalance(kafka: AsyncTestCluster, member: Join) -> None:
+async def test_aiokafka_static_member_rejoins_without_a_rebalance(kafka: AsyncTestCluster, member: Join) -> None:
     static, other = await member(group_instance_id="one"), await member()
     await eventually(lambda: shared(static, other), "the two share")
     await static.stop()
@@ -257,23 +267,25 @@ async def test_a_static_member_comes_back_without_a_rebalance(kafka: AsyncTestCl
     assert other.listener.times == before
 
 
-async def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: AsyncTestCluster, member: Join) -> None:
+async def test_aiokafka_member_that_disappears_is_removed_after_its_session_timeout(
+    kafka: AsyncTestCluster, member: Join
+) -> None:
     gone, stays = await member(group_instance_id="gone"), await member()
     await eventually(lambda: shared(gone, stays), "the two share")
     await gone.stop()
-    await gone.consumer.stop()  # a static member does not say that it leaves
+    await gone.consumer.stop()  # a static member does not report that it leaves
     assert len(stays.share) < 3
     await kafka.clock.advance(10_001)
-    await eventually(lambda: len(stays.share) == 3, "the other has all")
+    await eventually(lambda: len(stays.share) == 3, "the other member has all partitions")
 
 
 @pytest.mark.rule("Q-7", "T-7")
-async def test_a_producer_under_a_quota_waits_until_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_producer_over_quota_waits_until_the_clock_advances(kafka: AsyncTestCluster, make: Make) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     producer = await make(AIOKafkaProducer, client_id="limited")
     await producer.send_and_wait("t", b"x" * 500_000, partition=0)
     [throttled] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")]
-    assert 40_000 <= throttled <= 40_200  # 500 kB at 10 kB/s, ten seconds' worth free
+    assert 40_000 <= throttled <= 40_200  # 500 kB at 10 kB/s, with ten seconds' worth unthrottled
     waiting = asyncio.create_task(producer.send_and_wait("t", b"next", partition=0))
     await asyncio.sleep(0.05)
     assert not waiting.done()  # aiokafka does not wait by itself: the broker does not read
@@ -282,19 +294,23 @@ async def test_a_producer_under_a_quota_waits_until_the_clock_moves(kafka: Async
 
 
 @pytest.mark.rule("T-4", "Q-3")
-async def test_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_throttled_consumer_continues_when_the_clock_advances(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
     consumer = await reader(make, client_id="limited", max_partition_fetch_bytes=110_000)
-    await read(consumer, 90)  # ten seconds' worth is free; what comes above it is taken back
+    await read(consumer, 90)  # ten seconds' worth is unthrottled; a fetch above it is taken back
     await kafka.wait_for(lambda journal: journal.throttles("Fetch"))
     await kafka.clock.advance(12_000)
     await read(consumer, 30)
 
 
 @pytest.mark.rule("N-4")
-async def test_client_rack_reads_from_the_follower_in_that_rack(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_consumer_reads_from_the_follower_in_its_client_rack(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     for i in range(3):
         kafka.produce("t", [(None, b"x" * 500)] * 200, i)
     await read(await reader(make, client_rack="b"), 600)
@@ -302,7 +318,9 @@ async def test_client_rack_reads_from_the_follower_in_that_rack(kafka: AsyncTest
     assert sent[1] > 20 * (sent[0] + sent[2])
 
 
-async def test_a_broker_stops_and_starts_while_a_client_works(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_producer_keeps_working_while_a_broker_stops_and_starts(
+    kafka: AsyncTestCluster, make: Make
+) -> None:
     producer = await make(AIOKafkaProducer, enable_idempotence=True, retry_backoff_ms=20)
     for i in range(300):
         if i == 100:
@@ -315,7 +333,7 @@ async def test_a_broker_stops_and_starts_while_a_client_works(kafka: AsyncTestCl
     assert sorted(int(r.value) for r in await read(await reader(make), 300)) == list(range(300))
 
 
-async def test_the_clock_moves_while_clients_are_connected(kafka: AsyncTestCluster, make: Make) -> None:
+async def test_aiokafka_clients_keep_working_when_the_clock_advances(kafka: AsyncTestCluster, make: Make) -> None:
     producer, consumer = await make(AIOKafkaProducer), await reader(make)
     for _ in range(3):
         await producer.send_and_wait("t", b"v")

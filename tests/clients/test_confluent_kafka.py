@@ -1,4 +1,4 @@
-"""confluent-kafka: librdkafka, and with it the clients of most languages that are not Java."""
+"""confluent-kafka (librdkafka) against the broker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def consumer(kafka: TestCluster) -> Iterator[Make]:
-    """`consumer(group="g", **{"client.rack": "b"})`, closed at the end."""
+    """Return a function that creates consumers, `consumer(group="g", **{"client.rack": "b"})`; they are closed after the test."""
     made: list[Consumer] = []
 
     def new(group: str = "g", **settings: Any) -> Consumer:
@@ -58,8 +58,8 @@ def consumer(kafka: TestCluster) -> Iterator[Make]:
         return made[-1]
 
     yield new
-    for one in made:
-        one.close()
+    for client in made:
+        client.close()
 
 
 def producer(kafka: TestCluster, **settings: Any) -> Producer:
@@ -68,7 +68,7 @@ def producer(kafka: TestCluster, **settings: Any) -> Producer:
 
 @pytest.fixture
 def admin(kafka: TestCluster) -> AdminClient:
-    """Kept until the end of the test: one that is dropped takes its answers along."""
+    """Return an admin client that is kept until the end of the test: deleting the client would lose its pending responses."""
     return AdminClient({"bootstrap.servers": kafka.bootstrap})
 
 
@@ -77,14 +77,14 @@ def all_of(topic: str, offset: int = OFFSET_BEGINNING) -> list[TopicPartition]:
 
 
 def read(consumer: Consumer, count: int) -> list[Any]:
-    """Poll until `count` records are there."""
-    found: list[Any] = []
-    while len(found) < count:
+    """Poll until `count` records have arrived, and return them."""
+    messages: list[Any] = []
+    while len(messages) < count:
         message = consumer.poll(SECONDS)
-        assert message is not None, f"{len(found)} of {count} records came, then none"
+        assert message is not None, f"{len(messages)} of {count} records arrived, then none"
         assert message.error() is None
-        found.append(message)
-    return found
+        messages.append(message)
+    return messages
 
 
 def send(made: Producer, count: int, **where: Any) -> None:
@@ -94,13 +94,15 @@ def send(made: Producer, count: int, **where: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", CODECS)
-def test_records_come_back_whole_in_every_compression(kafka: TestCluster, consumer: Make, kind: str) -> None:
+def test_confluent_kafka_consumes_produced_records_unchanged_in_every_compression(
+    kafka: TestCluster, consumer: Make, kind: str
+) -> None:
     made = producer(kafka, **{"compression.type": kind, "linger.ms": 50})
-    wanted = [
+    expected_records = [
         (START_MS + i, b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("none", None)])
         for i in range(100)
     ]
-    for timestamp_ms, key, value, headers in wanted:
+    for timestamp_ms, key, value, headers in expected_records:
         made.produce("t", key=key, value=value, headers=headers, timestamp=timestamp_ms)
     made.produce("t", key=b"gone", value=None)
     assert made.flush(SECONDS) == 0
@@ -109,11 +111,11 @@ def test_records_come_back_whole_in_every_compression(kafka: TestCluster, consum
     reader.assign(all_of("t"))
     seen = read(reader, 101)
     assert [m.value() for m in seen if m.key() == b"gone"] == [None]
-    found = sorted((m.timestamp()[1], m.key(), m.value(), m.headers()) for m in seen if m.key() != b"gone")
-    assert found == wanted
+    read_records = sorted((m.timestamp()[1], m.key(), m.value(), m.headers()) for m in seen if m.key() != b"gone")
+    assert read_records == expected_records
 
 
-def test_the_idempotent_producer_numbers_its_batches(kafka: TestCluster) -> None:
+def test_confluent_kafka_idempotent_producer_numbers_its_batches(kafka: TestCluster) -> None:
     made = producer(kafka, **{"enable.idempotence": True})
     for _ in range(4):
         send(made, 1, partition=0)
@@ -125,20 +127,22 @@ def test_the_idempotent_producer_numbers_its_batches(kafka: TestCluster) -> None
 
 @pytest.mark.rule("P-1")
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_every_kind_of_acks(kafka: TestCluster, acks: str) -> None:
+def test_confluent_kafka_producer_works_with_every_acks_setting(kafka: TestCluster, acks: str) -> None:
     send(producer(kafka, acks=acks), 30)
     eventually(lambda: len(kafka.records("t")) == 30, "all are there")
 
 
 @pytest.mark.rule("L-6")
-def test_offsets_for_times_and_watermarks(kafka: TestCluster, admin: AdminClient, consumer: Make) -> None:
+def test_confluent_kafka_consumer_finds_offsets_by_time_and_watermarks(
+    kafka: TestCluster, admin: AdminClient, consumer: Make
+) -> None:
     made = producer(kafka)
     for i in range(10):
         made.produce("t", value=b"v", partition=0, timestamp=START_MS + i * 100)
         made.flush(SECONDS)
     reader = consumer()
-    [found] = reader.offsets_for_times([TopicPartition("t", 0, START_MS + 350)], timeout=SECONDS)
-    assert found.offset == 4
+    [offsets_for_time] = reader.offsets_for_times([TopicPartition("t", 0, START_MS + 350)], timeout=SECONDS)
+    assert offsets_for_time.offset == 4
     assert reader.get_watermark_offsets(TopicPartition("t", 0), timeout=SECONDS) == (0, 10)
     by_spec = {
         TopicPartition("t", 0): OffsetSpec.latest(),
@@ -150,7 +154,9 @@ def test_offsets_for_times_and_watermarks(kafka: TestCluster, admin: AdminClient
     assert (latest.result(SECONDS).offset, latest.result(SECONDS).timestamp) == (9, START_MS + 900)
 
 
-def test_topics_are_created_described_listed_and_deleted(kafka: TestCluster, admin: AdminClient) -> None:
+def test_confluent_kafka_admin_client_creates_describes_lists_and_deletes_topics(
+    kafka: TestCluster, admin: AdminClient
+) -> None:
     [made] = admin.create_topics([NewTopic("made", 4, 2, config={"max.message.bytes": "2000"})]).values()
     made.result(SECONDS)
     listed = admin.list_topics(timeout=SECONDS)
@@ -164,7 +170,7 @@ def test_topics_are_created_described_listed_and_deleted(kafka: TestCluster, adm
     assert set(admin.list_topics(timeout=SECONDS).topics) == {"t"}
 
 
-def test_configs_are_described_and_altered(kafka: TestCluster, admin: AdminClient) -> None:
+def test_confluent_kafka_admin_client_describes_and_alters_configs(kafka: TestCluster, admin: AdminClient) -> None:
     change = ConfigEntry("max.message.bytes", "3000", incremental_operation=AlterConfigOpType.SET)
     topic = ConfigResource(ResourceType.TOPIC, "t", incremental_configs=[change])
     [altered] = admin.incremental_alter_configs([topic]).values()
@@ -177,13 +183,13 @@ def test_configs_are_described_and_altered(kafka: TestCluster, admin: AdminClien
     assert of_broker.result(SECONDS)["broker.rack"].value == "c"
 
 
-def test_the_cluster_describes_itself(kafka: TestCluster, admin: AdminClient) -> None:
+def test_confluent_kafka_admin_client_describes_the_cluster(kafka: TestCluster, admin: AdminClient) -> None:
     described = admin.describe_cluster().result(SECONDS)
     assert {node.id: node.rack for node in described.nodes} == {0: "a", 1: "b", 2: "c"}
 
 
 @pytest.mark.rule("M-3")
-def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster) -> None:
+def test_confluent_kafka_producer_creates_a_missing_topic(kafka: TestCluster) -> None:
     made = producer(kafka)
     made.produce("new", value=b"first")
     assert made.flush(SECONDS) == 0
@@ -191,7 +197,7 @@ def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster) ->
 
 
 class Member:
-    """A member of group g that polls in a thread of its own until `stop`."""
+    """A member of group g that polls in its own thread until `stop`."""
 
     def __init__(self, consumer: Make, **settings: Any) -> None:
         self.consumer = consumer(**settings)
@@ -217,7 +223,7 @@ class Member:
 
 @pytest.fixture
 def member(consumer: Make) -> Iterator[Callable[..., Member]]:
-    """`member(**settings)`, stopped at the end and before its consumer is closed."""
+    """Return a function that creates members, `member(**settings)`; they are stopped before their consumers are closed."""
     made: list[Member] = []
 
     def new(**settings: Any) -> Member:
@@ -225,18 +231,18 @@ def member(consumer: Make) -> Iterator[Callable[..., Member]]:
         return made[-1]
 
     yield new
-    for one in made:
-        one.stop()
+    for client in made:
+        client.stop()
 
 
 def shared(*members: Member) -> bool:
-    """Whether each has a share, and all partitions are given once."""
+    """Return whether each member has partitions, and each partition is assigned once."""
     held = [p for m in members for p in m.share]
     return len(held) == len(set(held)) == 3 and all(m.share for m in members)
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-def test_a_group_shares_commits_and_goes_on(
+def test_confluent_kafka_consumer_group_shares_partitions_and_resumes_from_commits(
     kafka: TestCluster, admin: AdminClient, member: Callable[..., Member], strategy: str
 ) -> None:
     settings = {"partition.assignment.strategy": strategy, "enable.auto.offset.store": False}
@@ -248,23 +254,25 @@ def test_a_group_shares_commits_and_goes_on(
     [described] = admin.describe_consumer_groups(["g"]).values()
     assert len(described.result(SECONDS).members) == 2
     assert [g.group_id for g in admin.list_consumer_groups().result(SECONDS).valid] == ["g"]
-    for one in (first, second):
-        one.stop()
-    for one in (first, second):
-        one.consumer.commit(asynchronous=False)
-    for one in (first, second):
-        one.consumer.close()
+    for member_consumer in (first, second):
+        member_consumer.stop()
+    for member_consumer in (first, second):
+        member_consumer.consumer.commit(asynchronous=False)
+    for member_consumer in (first, second):
+        member_consumer.consumer.close()
     [held] = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions("g")]).values()
     assert {p.offset for p in held.result(SECONDS).topic_partitions} == {100}
     third = member(**settings)
-    eventually(lambda: third.share == {0, 1, 2}, "the third has all")
+    eventually(lambda: third.share == {0, 1, 2}, "the third member has all partitions")
     kafka.produce("t", [(None, b"more %d" % i) for i in range(3)])
-    eventually(lambda: len(third.values) >= 3, "what is new arrives")
+    eventually(lambda: len(third.values) >= 3, "new records arrive")
     third.stop()
     assert sorted(third.values) == [b"more 0", b"more 1", b"more 2"]
 
 
-def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, member: Callable[..., Member]) -> None:
+def test_confluent_kafka_static_member_rejoins_without_a_rebalance(
+    kafka: TestCluster, member: Callable[..., Member]
+) -> None:
     static, other = member(**{"group.instance.id": "one"}), member()
     eventually(lambda: shared(static, other), "the two share")
     static.stop()
@@ -278,57 +286,62 @@ def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, memb
     other.stop()
 
 
-def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(
+def test_confluent_kafka_member_that_disappears_is_removed_after_session_timeout(
     kafka: TestCluster, member: Callable[..., Member]
 ) -> None:
     gone, stays = member(**{"group.instance.id": "gone"}), member()
     eventually(lambda: shared(gone, stays), "the two share")
     gone.stop()
-    gone.consumer.close()  # a static member does not say that it leaves
+    gone.consumer.close()  # a static member does not report that it leaves
     assert len(stays.share) < 3
     kafka.clock.advance(45_001)
-    eventually(lambda: len(stays.share) == 3, "the other has all", 10)
+    eventually(lambda: len(stays.share) == 3, "the other member has all partitions", 10)
     stays.stop()
 
 
 @pytest.mark.rule("Q-7", "T-1")
-def test_a_client_under_a_quota_is_told_its_throttle_times(kafka: TestCluster) -> None:
+def test_confluent_kafka_producer_over_quota_receives_its_throttle_times(kafka: TestCluster) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
-    told: list[int] = []
+    throttles: list[int] = []
     made = producer(
-        kafka, **{"client.id": "limited", "throttle_cb": lambda event: told.append(round(event.throttle_time * 1000))}
+        kafka,
+        **{"client.id": "limited", "throttle_cb": lambda event: throttles.append(round(event.throttle_time * 1000))},
     )
     made.produce("t", value=b"x" * 102_000, partition=0)
     assert made.flush(SECONDS) == 0
     made.poll(0)
     [throttled] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")]
-    assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, ten seconds' worth free
-    assert told == [throttled]
+    assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, with ten seconds' worth unthrottled
+    assert throttles == [throttled]
 
 
 @pytest.mark.rule("T-4", "Q-3")
-def test_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, consumer: Make) -> None:
+def test_confluent_kafka_throttled_consumer_continues_when_the_clock_advances(
+    kafka: TestCluster, consumer: Make
+) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
-    told: list[float] = []
+    throttles: list[float] = []
     reader = consumer(
         **{
             "client.id": "limited",
             "max.partition.fetch.bytes": 110_000,
-            "throttle_cb": lambda event: told.append(event.throttle_time),
+            "throttle_cb": lambda event: throttles.append(event.throttle_time),
         }
     )
     reader.assign([TopicPartition("t", 0, OFFSET_BEGINNING)])
-    read(reader, 90)  # ten seconds' worth is free; what comes above it is taken back
+    read(reader, 90)  # ten seconds' worth is unthrottled; a fetch above it is taken back
     kafka.wait_for(lambda journal: journal.throttles("Fetch"))
-    kafka.clock.advance(12_000)  # the mute is over, the samples are forgotten
+    kafka.clock.advance(12_000)  # the mute has ended and the samples have expired
     read(reader, 30)
-    assert max(told) > 0
+    assert max(throttles) > 0
 
 
 @pytest.mark.rule("N-4")
-def test_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, consumer: Make) -> None:
+def test_confluent_kafka_consumer_reads_from_the_follower_in_its_client_rack(
+    kafka: TestCluster, consumer: Make
+) -> None:
     for i in range(3):
         kafka.produce("t", [(None, b"x" * 500)] * 200, i)
     reader = consumer(**{"client.rack": "b"})
@@ -338,7 +351,9 @@ def test_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, co
     assert sent[1] > 20 * (sent[0] + sent[2])
 
 
-def test_a_broker_stops_and_starts_while_a_client_works(kafka: TestCluster, consumer: Make) -> None:
+def test_confluent_kafka_producer_keeps_working_while_a_broker_stops_and_starts(
+    kafka: TestCluster, consumer: Make
+) -> None:
     settings = {"enable.idempotence": True, "retry.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
     made, failed = producer(kafka, **settings), []
 
@@ -362,7 +377,7 @@ def test_a_broker_stops_and_starts_while_a_client_works(kafka: TestCluster, cons
     assert sorted(int(m.value()) for m in read(reader, 300)) == list(range(300))
 
 
-def test_the_clock_moves_while_clients_are_connected(kafka: TestCluster, consumer: Make) -> None:
+def test_confluent_kafka_clients_keep_working_when_the_clock_advances(kafka: TestCluster, consumer: Make) -> None:
     made, reader = producer(kafka), consumer()
     reader.assign(all_of("t"))
     for i in range(3):

@@ -1,20 +1,20 @@
-"""kafka-configs of Kafka 3.9.1 sets, shows and removes quotas and topic settings, and prints what it should."""
+"""kafka-configs of Kafka 3.9.1 sets, shows and removes quotas and topic settings."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkaproto.testing import cluster
-from tests.support.clients.configs_conversation import CONVERSATION, TOOL, TOPICS, USERS, configs, talk
-from tests.support.clients.kafka_tools import run_tool_in_vain
+from tests.support.clients.configs_commands import COMMANDS, TOOL, TOPICS, USERS, configs, run_commands
+from tests.support.clients.kafka_tools import run_failing_tool
 
 pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.timeout(180)]
 
 
 @pytest.mark.rule("Q-8", "Q-19")
-def test_quotas_of_every_kind_of_entity_are_set_described_and_removed() -> None:
+def test_kafka_configs_tool_sets_describes_and_removes_quotas_of_every_entity() -> None:
     with cluster() as kafka:
-        assert talk(kafka.bootstrap) == CONVERSATION
+        assert run_commands(kafka.bootstrap) == COMMANDS
         held = kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False))
         assert {tuple(entity.components()): dict(values) for entity, values in held} == {
             (("user", "alice"),): {"request_percentage": 12.5},
@@ -26,16 +26,16 @@ def test_quotas_of_every_kind_of_entity_are_set_described_and_removed() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_what_cannot_be_is_refused_by_the_broker_and_nothing_is_set() -> None:
+def test_kafka_configs_tool_reports_invalid_quotas_and_none_are_set() -> None:
     with cluster() as kafka:
         whose = (*USERS.split(), "--entity-name", "alice")
         where = ("--bootstrap-server", kafka.bootstrap)
-        said = run_tool_in_vain(TOOL, *where, "--alter", "--add-config", "producer_byte_rate=0", *whose)
-        assert "InvalidRequestException: Quota producer_byte_rate is 0, but must be greater than 0." in said
+        output = run_failing_tool(TOOL, *where, "--alter", "--add-config", "producer_byte_rate=0", *whose)
+        assert "InvalidRequestException: Quota producer_byte_rate is 0, but must be greater than 0." in output
         assert kafka.run_in_loop(lambda: kafka.state.quota_store.describe([], False)) == []
 
 
-def test_settings_of_a_topic_are_set_described_and_removed() -> None:
+def test_kafka_configs_tool_sets_describes_and_removes_topic_settings() -> None:
     t = f"{TOPICS} --entity-name t"
     with cluster(1, {"t": 1}) as kafka:
         given = "max.message.bytes=5000,cleanup.policy=[compact,delete]"

@@ -1,4 +1,4 @@
-"""kafka-python 3: the client that a Python user meets first."""
+"""kafka-python 3 against the broker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ POLL_MS = 1_000  # kafka-python 3.0.12 can miss the end of a rebalance that outl
 
 @pytest.fixture
 def make(kafka: TestCluster) -> Iterator[Make]:
-    """`make(KafkaConsumer, …)`: a client of the cluster, closed at the end."""
+    """Return a function that creates clients, `make(KafkaConsumer, …)`; they are closed after the test."""
     made: list[Any] = []
 
     def new(kind: Any, *arguments: Any, **settings: Any) -> Any:
@@ -46,18 +46,18 @@ def make(kafka: TestCluster) -> Iterator[Make]:
     for client in made:
         client.close()
     made.clear()
-    gc.collect()  # what kafka-python has not closed (a connect that failed) goes here and not in somebody else's test
+    gc.collect()  # collect unclosed sockets of kafka-python (failed connects) here, not in another test
 
 
 def read(consumer: Any, count: int) -> list[Any]:
-    """Poll until `count` records are there; no more may come."""
-    found: list[Any] = []
-    while len(found) < count:
+    """Poll until `count` records have arrived, and return them. No further records may arrive."""
+    polled_records: list[Any] = []
+    while len(polled_records) < count:
         polled = consumer.poll(10_000)
-        assert polled, f"{len(found)} of {count} records came, then none for ten seconds"
-        found += [record for batch in polled.values() for record in batch]
-    assert len(found) == count
-    return found
+        assert polled, f"{len(polled_records)} of {count} records arrived, then none for ten seconds"
+        polled_records += [record for batch in polled.values() for record in batch]
+    assert len(polled_records) == count
+    return polled_records
 
 
 def all_of(topic: str, partitions: int = 3) -> list[TopicPartition]:
@@ -65,13 +65,15 @@ def all_of(topic: str, partitions: int = 3) -> list[TopicPartition]:
 
 
 @pytest.mark.parametrize("kind", CODECS)
-def test_records_come_back_whole_in_every_compression(kafka: TestCluster, make: Make, kind: str) -> None:
+def test_kafka_python_consumes_produced_records_unchanged_in_every_compression(
+    kafka: TestCluster, make: Make, kind: str
+) -> None:
     producer = make(KafkaProducer, compression_type=None if kind == "none" else kind, linger_ms=50)
-    wanted = [
+    expected_records = [
         (b"key %d" % (i % 7), b"value %d " % i * 20, [("n", b"%d" % i), ("empty", b"")], START_MS + i)
         for i in range(100)
     ]
-    for key, value, headers, timestamp_ms in wanted:
+    for key, value, headers, timestamp_ms in expected_records:
         producer.send("t", key=key, value=value, headers=headers, timestamp_ms=timestamp_ms)
     producer.send("t", key=b"gone", value=None)
     producer.flush()
@@ -81,11 +83,13 @@ def test_records_come_back_whole_in_every_compression(kafka: TestCluster, make: 
     consumer.seek_to_beginning()
     seen = read(consumer, 101)
     assert [r.value for r in seen if r.key == b"gone"] == [None]
-    found = sorted((r.timestamp, r.key, r.value, list(r.headers)) for r in seen if r.key != b"gone")
-    assert found == [(timestamp_ms, key, value, headers) for key, value, headers, timestamp_ms in wanted]
+    read_records = sorted((r.timestamp, r.key, r.value, list(r.headers)) for r in seen if r.key != b"gone")
+    assert read_records == [
+        (timestamp_ms, key, value, headers) for key, value, headers, timestamp_ms in expected_records
+    ]
 
 
-def test_the_producer_is_idempotent(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_is_idempotent(kafka: TestCluster, make: Make) -> None:
     producer = make(KafkaProducer)
     for i in range(5):
         producer.send("t", value=b"%d" % i, partition=0).get(10)
@@ -96,35 +100,35 @@ def test_the_producer_is_idempotent(kafka: TestCluster, make: Make) -> None:
 
 
 @pytest.mark.rule("L-6")
-def test_offsets_for_times_beginning_and_end(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_consumer_finds_offsets_by_time_and_first_and_last_offsets(kafka: TestCluster, make: Make) -> None:
     producer = make(KafkaProducer)
     for i in range(10):
         producer.send("t", value=b"v", partition=0, timestamp_ms=START_MS + i * 100).get(10)
     consumer = make(KafkaConsumer)
     first = TopicPartition("t", 0)
-    found = consumer.offsets_for_times({first: START_MS + 350})
-    assert (found[first].offset, found[first].timestamp) == (4, START_MS + 400)
+    offsets = consumer.offsets_for_times({first: START_MS + 350})
+    assert (offsets[first].offset, offsets[first].timestamp) == (4, START_MS + 400)
     assert consumer.offsets_for_times({first: START_MS + 901})[first] is None
     assert consumer.beginning_offsets(all_of("t")) == dict.fromkeys(all_of("t"), 0)
     assert consumer.end_offsets(all_of("t")) == {first: 10, TopicPartition("t", 1): 0, TopicPartition("t", 2): 0}
 
 
-def test_topics_are_created_described_listed_and_deleted(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_admin_client_creates_describes_lists_and_deletes_topics(kafka: TestCluster, make: Make) -> None:
     admin = make(KafkaAdminClient)
-    wanted = {"made": {"num_partitions": 4, "replication_factor": 2, "configs": {"max.message.bytes": "2000"}}}
-    admin.create_topics(wanted, wait_for_metadata=True)
+    expected_topic = {"made": {"num_partitions": 4, "replication_factor": 2, "configs": {"max.message.bytes": "2000"}}}
+    admin.create_topics(expected_topic, wait_for_metadata=True)
     assert set(admin.list_topics()) == {"t", "made"}
     [made] = admin.describe_topics(["made"])
     assert [len(p["replica_nodes"]) for p in made["partitions"]] == [2] * 4
     with pytest.raises(TopicAlreadyExistsError):
-        admin.create_topics(wanted)
+        admin.create_topics(expected_topic)
     admin.delete_topics(["made"])
     assert admin.list_topics() == ["t"]
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.delete_topics(["made"])
 
 
-def test_configs_are_described_and_altered(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_admin_client_describes_and_alters_configs(kafka: TestCluster, make: Make) -> None:
     admin = make(KafkaAdminClient)
     topic = ConfigResource("TOPIC", "t", {"max.message.bytes": "3000"})
     admin.alter_configs([topic])
@@ -137,19 +141,19 @@ def test_configs_are_described_and_altered(kafka: TestCluster, make: Make) -> No
     assert of_broker["broker.rack"]["value"] == "b"
 
 
-def test_the_cluster_describes_itself(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_admin_client_describes_the_cluster(kafka: TestCluster, make: Make) -> None:
     described = make(KafkaAdminClient).describe_cluster()
     assert [b["rack"] for b in sorted(described["brokers"], key=lambda b: b["broker_id"])] == ["a", "b", "c"]
 
 
 @pytest.mark.rule("M-3")
-def test_a_topic_that_is_not_there_is_made_for_a_producer(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_creates_a_missing_topic(kafka: TestCluster, make: Make) -> None:
     make(KafkaProducer).send("new", value=b"first").get(10)
     assert [record.value for record in kafka.records("new")] == [b"first"]
 
 
 class Assigned(ConsumerRebalanceListener):
-    """Counts how often partitions were given to a member."""
+    """A rebalance listener that counts how often partitions were assigned."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -162,7 +166,7 @@ class Assigned(ConsumerRebalanceListener):
 
 
 class Member:
-    """A member of group g that polls in a thread of its own until `stop`."""
+    """A member of group g that polls in its own thread until `stop`."""
 
     def __init__(self, make: Make, **settings: Any) -> None:
         self.listener = Assigned()
@@ -191,12 +195,12 @@ class Member:
 
 
 def shared(*members: Member) -> bool:
-    """Whether each has a share, and all partitions are given once."""
+    """Return whether each member has partitions, and each partition is assigned once."""
     held = [p for m in members for p in m.share]
     return len(held) == len(set(held)) == 3 and all(m.share for m in members)
 
 
-def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_consumer_group_shares_partitions_and_resumes_from_commits(kafka: TestCluster, make: Make) -> None:
     kafka.produce("t", [(None, b"%d" % i) for i in range(300)])
     first, second = Member(make), Member(make)
     eventually(lambda: shared(first, second), "the two share the three partitions")
@@ -212,16 +216,16 @@ def test_a_group_shares_commits_and_goes_on(kafka: TestCluster, make: Make) -> N
     second.consumer.close()
     first.start()
     third = Member(make)
-    eventually(lambda: shared(first, third), "the third has the second's share")
+    eventually(lambda: shared(first, third), "the third member has the second's partitions")
     kafka.produce("t", [(None, b"more %d" % i) for i in range(3)])
-    eventually(lambda: len(first.values + second.values + third.values) >= 303, "what is new arrives")
+    eventually(lambda: len(first.values + second.values + third.values) >= 303, "new records arrive")
     first.stop()
     third.stop()
     assert len(first.values + second.values + third.values) == 303
     assert {b"more 0", b"more 1", b"more 2"} <= set(first.values + third.values)
 
 
-def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_static_member_rejoins_without_a_rebalance(kafka: TestCluster, make: Make) -> None:
     static, other = Member(make, group_instance_id="one"), Member(make)
     eventually(lambda: shared(static, other), "the two share")
     static.stop()
@@ -235,48 +239,50 @@ def test_a_static_member_comes_back_without_a_rebalance(kafka: TestCluster, make
     assert other.listener.times == before
 
 
-def test_a_member_that_is_gone_is_noticed_when_the_clock_moves(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_member_that_disappears_is_removed_after_its_session_timeout(
+    kafka: TestCluster, make: Make
+) -> None:
     gone, stays = Member(make, group_instance_id="gone"), Member(make)
     eventually(lambda: shared(gone, stays), "the two share")
     gone.stop()
-    gone.consumer.close()  # a static member does not say that it leaves
+    gone.consumer.close()  # a static member does not report that it leaves
     assert len(stays.share) < 3
     kafka.clock.advance(45_001)
-    eventually(lambda: len(stays.share) == 3, "the other has all", 10)
+    eventually(lambda: len(stays.share) == 3, "the other member has all partitions", 10)
     stays.stop()
 
 
 @pytest.mark.rule("Q-7", "T-1")
-def test_a_client_under_a_quota_sees_its_throttle_times(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_over_quota_reports_its_throttle_times(kafka: TestCluster, make: Make) -> None:
     kafka.set_quota(client_id="limited", producer_byte_rate=10_000)
     producer = make(KafkaProducer, client_id="limited", batch_size=1)
     producer.send("t", value=b"x" * 102_000, partition=0).get(10)
     producer.send("t", value=b"x", partition=0).get(10)
     [throttled, later] = [r.throttle_time_ms for r in kafka.journal.requests(api="Produce")][:2]
-    assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, ten seconds' worth free
+    assert 200 <= throttled <= 240  # 102 kB and its headers at 10 kB/s, with ten seconds' worth unthrottled
     seen = producer.metrics()["producer-metrics"]["throttle-time-max"]
     assert seen == max(throttled, later)
 
 
 @pytest.mark.rule("T-4", "Q-3")
-def test_a_throttled_consumer_goes_on_when_the_clock_moves(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_throttled_consumer_continues_when_the_clock_advances(kafka: TestCluster, make: Make) -> None:
     for _ in range(12):
         kafka.produce("t", [(None, b"x" * 10_000)] * 10, 0)
     kafka.set_quota(client_id="limited", consumer_byte_rate=100_000)
     consumer = make(KafkaConsumer, client_id="limited", max_partition_fetch_bytes=110_000)
     consumer.assign([TopicPartition("t", 0)])
     consumer.seek_to_beginning()
-    read(consumer, 90)  # ten seconds' worth is free; what comes above it is taken back
+    read(consumer, 90)  # ten seconds' worth is unthrottled; a fetch above it is taken back
     reading = Running(lambda: consumer.poll(10))
     kafka.wait_for(lambda journal: journal.throttles("Fetch"))
-    kafka.clock.advance(12_000)  # the samples are forgotten
+    kafka.clock.advance(12_000)  # the samples have expired
     eventually(lambda: consumer.position(TopicPartition("t", 0)) == 120, "the rest arrives")
     reading.stop()
     assert consumer.metrics()["consumer-metrics"]["throttle-time-max"] > 0
 
 
 @pytest.mark.rule("N-4")
-def test_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_consumer_reads_from_the_follower_in_its_client_rack(kafka: TestCluster, make: Make) -> None:
     for i in range(3):
         kafka.produce("t", [(None, b"x" * 500)] * 200, i)
     consumer = make(KafkaConsumer, client_rack="b")
@@ -287,7 +293,7 @@ def test_client_rack_reads_from_the_follower_in_that_rack(kafka: TestCluster, ma
     assert sent[1] > 20 * (sent[0] + sent[2])
 
 
-def test_a_broker_stops_and_starts_while_a_client_works(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_producer_keeps_working_while_a_broker_stops_and_starts(kafka: TestCluster, make: Make) -> None:
     producer = make(KafkaProducer, retry_backoff_ms=20, metadata_max_age_ms=500)
     futures = []
     for i in range(300):
@@ -306,7 +312,7 @@ def test_a_broker_stops_and_starts_while_a_client_works(kafka: TestCluster, make
     assert sorted(int(r.value) for r in read(consumer, 300)) == list(range(300))
 
 
-def test_the_clock_moves_while_clients_are_connected(kafka: TestCluster, make: Make) -> None:
+def test_kafka_python_clients_keep_working_when_the_clock_advances(kafka: TestCluster, make: Make) -> None:
     producer, consumer = make(KafkaProducer), make(KafkaConsumer)
     consumer.assign(all_of("t"))
     consumer.seek_to_beginning()

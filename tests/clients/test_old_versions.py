@@ -1,4 +1,4 @@
-"""Today's clients as they speak to brokers of 0.9 and 0.10: magic 0 and 1 both ways (F-31, P-4)."""
+"""Current clients with brokers of release 0.9 and 0.10: messages of magic 0 and 1 in both directions (F-31, P-4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def values(kafka: TestCluster) -> list[bytes | None]:
 WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
 
 
-# kafka-python writes lz4 to 0.9 only with a package of hashes that nothing else here needs.
+# kafka-python needs a hash package, unused elsewhere, to write lz4 to 0.9.
 @pytest.mark.rule("F-31", "P-4")
 @pytest.mark.parametrize(
     ("kafka", "codec"),
@@ -42,8 +42,8 @@ WANTED = [b"value %d " % i * 10 for i in range(COUNT)]
     + [(release, codec) for release in ("0.10.0", "0.10.2") for codec in (None, "gzip", "snappy", "lz4")],
     indirect=["kafka"],
 )
-def test_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | None) -> None:
-    # 0.9 knows no ApiVersions and closes: its clients must be told.
+def test_kafka_python_produces_and_consumes_with_old_releases(kafka: TestCluster, codec: str | None) -> None:
+    # 0.9 closes the connection at ApiVersions, so its clients need the version as a setting.
     settings = {"bootstrap_servers": kafka.bootstrap_servers, "api_version": API_VERSIONS[kafka.state.release_name]}
     producer = KafkaProducer(**settings, compression_type=codec, linger_ms=50)
     for value in WANTED:
@@ -56,20 +56,20 @@ def test_kafka_python_writes_and_reads(kafka: TestCluster, codec: str | None) ->
     consumer = KafkaConsumer(**settings)
     consumer.assign([TopicPartition("t", 0)])
     consumer.seek_to_beginning()
-    found: list[bytes] = []
-    while len(found) < COUNT + 1:
+    values_read: list[bytes] = []
+    while len(values_read) < COUNT + 1:
         polled = consumer.poll(10_000)
-        assert polled, f"{len(found)} came"
-        found += [record.value for records in polled.values() for record in records]
+        assert polled, f"{len(values_read)} came"
+        values_read += [record.value for records in polled.values() for record in records]
     consumer.close()
-    assert found == [*WANTED, b"new"]
+    assert values_read == [*WANTED, b"new"]
     assert {seen.api_version for seen in kafka.journal.requests(api="Fetch")} <= {0, 1, 2, 3}
 
 
 @pytest.mark.rule("F-31", "P-4")
-@pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka has given up what came before
+@pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka no longer supports older releases
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
-def test_librdkafka_writes_and_reads(kafka: TestCluster, codec: str) -> None:
+def test_librdkafka_produces_and_consumes_with_old_releases(kafka: TestCluster, codec: str) -> None:
     old = {"bootstrap.servers": kafka.bootstrap}
     producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
     for value in WANTED:
@@ -78,12 +78,12 @@ def test_librdkafka_writes_and_reads(kafka: TestCluster, codec: str) -> None:
     assert values(kafka) == WANTED
     consumer = Consumer({**old, "group.id": "g", "enable.auto.commit": False})
     consumer.assign([Place("t", 0, 0)])
-    found = []
-    while len(found) < COUNT:
+    values_read = []
+    while len(values_read) < COUNT:
         message = consumer.poll(10)
         assert message is not None and message.error() is None, message and message.error()
-        found.append(message.value())
+        values_read.append(message.value())
     consumer.close()
-    assert found == WANTED
+    assert values_read == WANTED
     versions = {seen.api_version for seen in kafka.journal.requests(api="Fetch")}
     assert versions <= {0, 1, 2, 3}

@@ -1,7 +1,8 @@
-"""What each client library sees of a quota, and that Apache Kafka lets the same client do as much (X-5, X-6).
+"""Throttles as each client library sees them, and the rate that Apache Kafka allows the client (X-5, X-6).
 
-The windows are Kafka's own: ten seconds' worth are free. One cycle of them takes eleven seconds; after it what a client gets
-hangs on single milliseconds, in Kafka too, so the comparison with Apache Kafka ends before; `make long` goes on.
+The quota windows are those of Kafka: the first ten seconds' worth of bytes is not throttled, and one cycle takes eleven seconds.
+Afterwards the result depends on single milliseconds, in Kafka too, so the comparison with Apache Kafka ends before that.
+`make long` runs for longer.
 """
 
 from __future__ import annotations
@@ -51,15 +52,15 @@ def real() -> dict[Who, Run]:
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_every_throttle_time_is_that_of_the_transcription(ours: Ours, who: Who) -> None:
+def test_throttle_times_of_each_client_equal_the_reference_implementation(ours: Ours, who: Who) -> None:
     seen = ours.charges(who)
-    assert max(one.throttle_ms for one in seen) > 0
+    assert max(charge.throttle_ms for charge in seen) > 0
     assert wrong(seen, QUOTA, SAMPLES) == []
 
 
 @pytest.mark.rule("X-5", "X-6")
 @everybody
-def test_the_bytes_charged_are_those_of_the_transcription_within_3_percent(ours: Ours, who: Who) -> None:
+def test_bytes_of_each_client_are_within_3_percent_of_the_quota_allowance(ours: Ours, who: Who) -> None:
     seen, within_ms = ours.charges(who), int(WINDOW_SECONDS * 1000)
     charged, possible = bytes_within(seen, within_ms), bytes_within(replayed(seen, QUOTA, SAMPLES), within_ms)
     assert 0.97 * possible <= charged <= 1.03 * possible
@@ -68,14 +69,14 @@ def test_the_bytes_charged_are_those_of_the_transcription_within_3_percent(ours:
 
 @pytest.mark.rule("X-5")
 @everybody
-def test_a_connection_is_muted_for_as_long_as_its_client_was_told(ours: Ours, who: Who) -> None:
+def test_connection_of_each_client_is_muted_for_its_throttle_time(ours: Ours, who: Who) -> None:
     late_ms = lateness_ms(ours.kafka, [name_of(who)])
     assert min(late_ms) >= 0
     assert median(late_ms) < LATE_MS
 
 
 @everybody
-def test_nothing_is_lost_or_doubled(ours: Ours, who: Who) -> None:
+def test_throttled_clients_lose_and_duplicate_no_records(ours: Ours, who: Who) -> None:
     numbers = ours.runs[who].numbers
     assert numbers == list(range(len(numbers)))
     if who[0] == "producer":
@@ -84,21 +85,21 @@ def test_nothing_is_lost_or_doubled(ours: Ours, who: Who) -> None:
 
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize("role", ["producer", "consumer"])
-def test_throttle_cb_and_statistics_tell_confluent_kafka(ours: Ours, role: str) -> None:
+def test_confluent_kafka_reports_throttle_times_in_callback_and_statistics(ours: Ours, role: str) -> None:
     who = (role, "confluent-kafka")
     run = ours.runs[who]
-    sent = [one.throttle_ms for one in ours.charges(who) if one.throttle_ms]
-    assert len(run.told_ms) > 0
-    assert run.told_ms == sent[: len(run.told_ms)]
-    assert len(sent) - len(run.told_ms) <= 1  # a consumer that closes may not hear of its last fetch
+    sent = [charge.throttle_ms for charge in ours.charges(who) if charge.throttle_ms]
+    assert len(run.throttles_ms) > 0
+    assert run.throttles_ms == sent[: len(run.throttles_ms)]
+    assert len(sent) - len(run.throttles_ms) <= 1  # a consumer that closes may miss the response to its last fetch
     assert run.metrics["throttle-max"] in sent
 
 
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize("role", ["producer", "consumer"])
 @pytest.mark.parametrize("library", ["kafka-python", "java"])
-def test_throttle_metrics_tell_kafka_python_and_java(ours: Ours, role: str, library: str) -> None:
-    """They count every answer of any API, up to the last before they looked."""
+def test_kafka_python_and_java_report_throttle_times_in_their_metrics(ours: Ours, role: str, library: str) -> None:
+    """The metrics count every response of any API until the metrics are read."""
     who = (role, library)
     prefix = "" if library == "kafka-python" else {"producer": "produce-", "consumer": "fetch-"}[role]
     metrics = ours.runs[who].metrics
@@ -109,7 +110,7 @@ def test_throttle_metrics_tell_kafka_python_and_java(ours: Ours, role: str, libr
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_apache_kafka_lets_the_same_client_do_as_much_within_5_points(
+def test_apache_kafka_allows_each_client_the_same_rate_within_5_points(
     ours: Ours, real: dict[Who, Run], who: Who
 ) -> None:
     assert real[who].numbers == list(range(len(real[who].numbers)))

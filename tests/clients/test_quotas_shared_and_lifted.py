@@ -1,4 +1,4 @@
-"""Two clients of one user share its quota (Q-8); when it is lifted they are at full speed within a second (Q-10)."""
+"""Two clients of one user share its quota (Q-8) and run at full speed within a second after the quota is removed (Q-10)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ REQUEST_BYTES = 10_000
 SAMPLES = 3
 USER = "ANONYMOUS"
 LIMITED_MS = 3_500
-"""Two seconds' worth are free; then each client waits, by a few requests or by a sample of a second."""
+"""The time under the quota: two seconds' worth are not throttled, then each client waits."""
 LIFTED_MS = 1_000
 SECONDS = 30.0
-"""At most; they are stopped when each has been free for long enough."""
+"""The longest run; clients are stopped when each has been unthrottled for long enough."""
 FREE_MS = 1_000
 LOOK_MS = 100
 FULL_SPEED = 3
-"""Times the quota, and far below what a client does without one, even on a machine that is busy."""
+"""Full speed as a multiple of the quota, far below the speed of an unthrottled client even on a busy machine."""
 
 
 class Free:
-    """Whether each client has been free for FREE_MS; looks now and then, as a client at full speed makes many entries."""
+    """A check whether each client has been unthrottled for FREE_MS. It runs only occasionally, because the journal grows fast at full speed."""
 
     def __init__(self, api: str, names: Sequence[str], lifted_ms: int) -> None:
         self._api, self._names, self._lifted_ms = api, names, lifted_ms
@@ -48,14 +48,14 @@ class Free:
             return False
         self._looked_ms = newest_ms
         firsts_ms: dict[str | None, int] = {}
-        for one in journal.requests(self._api):
-            if one.at_ms > self._lifted_ms:
-                firsts_ms.setdefault(one.client_id, one.at_ms)
+        for request in journal.requests(self._api):
+            if request.at_ms > self._lifted_ms:
+                firsts_ms.setdefault(request.client_id, request.at_ms)
         return all(newest_ms - firsts_ms.get(name, newest_ms) > FREE_MS for name in self._names)
 
 
 def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api: str, key: str) -> list[Run]:
-    """Both clients under the user's quota for LIMITED_MS, and without it for the rest."""
+    """Run both clients under the user's quota for LIMITED_MS, and without the quota afterwards."""
     kafka.set_quota(user=USER, **{key: QUOTA})
     stop = threading.Event()
     jobs = [
@@ -68,39 +68,39 @@ def run(kafka: TestCluster, pair: dict[str, Client], topics: dict[str, str], api
 
         def limited_for_long_enough(journal: Journal) -> bool:
             seen = journal.requests(api)
-            return len({one.client_id for one in seen}) == 2 and seen[-1].at_ms - seen[0].at_ms >= LIMITED_MS
+            return len({charge.client_id for charge in seen}) == 2 and seen[-1].at_ms - seen[0].at_ms >= LIMITED_MS
 
         kafka.wait_for(limited_for_long_enough, 30)
         before_ms = kafka.clock.now_ms()
         kafka.set_quota(user=USER, **{key: None})
         lifted_ms = kafka.clock.now_ms()
-        # At full speed the journal soon forgets what was before, so it is read now, and again as soon as there is enough.
-        limited = [one for one in charges(kafka, api, names) if one.at_ms < before_ms]
+        # At full speed the journal soon drops old entries, so it is read now, and again as soon as there are enough.
+        limited = [charge for charge in charges(kafka, api, names) if charge.at_ms < before_ms]
         shares = [
             sum(c.value for c in charges(kafka, api, [name]) if c.given and c.at_ms < before_ms) for name in names
         ]
         kafka.wait_for(Free(api, names, lifted_ms), 30)
-        freed = {name: [one for one in charges(kafka, api, [name]) if one.at_ms > lifted_ms] for name in names}
+        freed = {name: [charge for charge in charges(kafka, api, [name]) if charge.at_ms > lifted_ms] for name in names}
         stop.set()
-        done = [one.result() for one in runs]
+        done = [charge.result() for charge in runs]
 
-    assert {one.reason.user for one in kafka.journal.throttles(api)} == {USER}
+    assert {charge.reason.user for charge in kafka.journal.throttles(api)} == {USER}
     assert wrong(limited, QUOTA, SAMPLES) == []
     charged, possible = bytes_within(limited, LIMITED_MS), bytes_within(replayed(limited, QUOTA, SAMPLES), LIMITED_MS)
     assert 0.97 * possible <= charged <= 1.03 * possible
     assert min(shares) > 0.1 * sum(shares)
 
     for name, mine in freed.items():
-        assert {one.throttle_ms for one in mine} == {0}
-        # A mute that goes on is not cut short, here or in Kafka.
-        muted_ms = max(one.ended_ms for one in kafka.journal.throttles(api, name) if one.ended_ms is not None)
+        assert {charge.throttle_ms for charge in mine} == {0}
+        # Neither this broker nor Kafka shortens a running mute.
+        muted_ms = max(charge.ended_ms for charge in kafka.journal.throttles(api, name) if charge.ended_ms is not None)
         assert mine[0].at_ms <= max(lifted_ms, muted_ms) + LIFTED_MS
         assert bytes_within(mine, FREE_MS) > FULL_SPEED * QUOTA
     return done
 
 
 @pytest.mark.rule("Q-8", "Q-10")
-def test_two_producers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
+def test_two_producers_of_one_user_share_its_quota_until_the_quota_is_removed() -> None:
     pair = {name: PRODUCERS[name] for name in ("confluent-kafka", "kafka-python")}
     with cluster(1, dict.fromkeys(pair, 1), {"quota.window.num": SAMPLES}) as kafka:
         runs = run(kafka, pair, {name: name for name in pair}, PRODUCE, "producer_byte_rate")
@@ -110,7 +110,7 @@ def test_two_producers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
 
 
 @pytest.mark.rule("Q-8", "Q-10")
-def test_two_consumers_of_one_user_share_its_quota_until_it_is_lifted() -> None:
+def test_two_consumers_of_one_user_share_its_quota_until_the_quota_is_removed() -> None:
     pair = {name: CONSUMERS[name] for name in ("confluent-kafka", "aiokafka")}
     with cluster(1, {"t": 1}, {"quota.window.num": SAMPLES}) as kafka:
         for number in range(3000):

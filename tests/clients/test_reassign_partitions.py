@@ -1,4 +1,4 @@
-"""kafka-reassign-partitions of Kafka 3.9.1 moves a topic under a throttle: what it sets, how long it takes, what it takes away (R-11)."""
+"""kafka-reassign-partitions of Kafka 3.9.1 moves a topic under a throttle: settings, duration and cleanup (R-11)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fill(kafka: TestCluster, topic: str, batches: int) -> None:
 
 
 class Plan:
-    """A reassignment as the tool's file has it."""
+    """A reassignment in the form of the tool's JSON file."""
 
     def __init__(self, kafka: TestCluster, folder: Path, **replicas: list[int]) -> None:
         self.kafka = kafka
@@ -49,7 +49,7 @@ class Plan:
 
 
 def lists(kafka: TestCluster, topic: str) -> tuple[str | None, str | None]:
-    """The throttled leaders and followers of a topic."""
+    """Return the throttled leaders and followers of a topic."""
     configs = kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics[topic].configs))
     return configs.get(f"{LEADER}.replicas"), configs.get(f"{FOLLOWER}.replicas")
 
@@ -59,11 +59,11 @@ def rates(kafka: TestCluster) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.rule("R-11")
-def test_what_execute_additional_and_verify_set_and_remove(kafka: TestCluster, tmp_path: Path) -> None:
-    """ReassignPartitionsUnitTest.testMoveMap: foo-0 (0,1,2) to 5, bar-0 (1,2,3) to 0."""
+def test_kafka_reassign_partitions_tool_sets_and_removes_throttles(kafka: TestCluster, tmp_path: Path) -> None:
+    """Kafka's ReassignPartitionsUnitTest.testMoveMap: foo-0 moves from (0,1,2) to 5, bar-0 from (1,2,3) to 0."""
     plan = Plan(kafka, tmp_path, foo=[5, 1, 2], bar=[0, 2, 3])
-    said = plan.run("--execute", "--throttle", "1000")
-    assert "The inter-broker throttle limit was set to 1000 B/s" in said
+    output = plan.run("--execute", "--throttle", "1000")
+    assert "The inter-broker throttle limit was set to 1000 B/s" in output
     assert lists(kafka, "foo") == ("0:0,0:1,0:2", "0:5")
     assert lists(kafka, "bar") == ("0:1,0:2,0:3", "0:0")
     both = {f"{LEADER}.rate": 1000, f"{FOLLOWER}.rate": 1000}
@@ -78,15 +78,15 @@ def test_what_execute_additional_and_verify_set_and_remove(kafka: TestCluster, t
 
     assert "Reassignment of partition bar-0 is completed" in plan.run("--verify", "--preserve-throttles")
     assert lists(kafka, "foo") == ("0:0,0:1,0:2", "0:5") and len(rates(kafka)) == 5
-    said = plan.run("--verify")
-    assert "Clearing broker-level throttles on brokers 0,1,2,3,4,5" in said
+    output = plan.run("--verify")
+    assert "Clearing broker-level throttles on brokers 0,1,2,3,4,5" in output
     assert lists(kafka, "foo") == lists(kafka, "bar") == (None, None) and rates(kafka) == {}
 
 
 @pytest.mark.rule("R-11", "R-3")
 @pytest.mark.parametrize("rate", [100_000, 400_000])
-def test_a_move_takes_as_long_as_the_transcription_says(tmp_path: Path, rate: int) -> None:
-    """In virtual time, to the millisecond: a partition without followers moves to another broker."""
+def test_throttled_reassignment_takes_as_long_as_the_reference_model_predicts(tmp_path: Path, rate: int) -> None:
+    """A partition without followers moves to another broker in virtual time, exact to the millisecond."""
     with cluster(2, {"foo": {"assignment": {0: [0]}}}, clock="manual") as kafka:
         fill(kafka, "foo", 30)
         begun = kafka.run_in_loop(kafka.state.now_ms)
@@ -108,8 +108,8 @@ def batch_headers(kafka: TestCluster) -> list[Any]:
 
 @pytest.mark.rule("R-3", "R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_a_move_in_real_time_keeps_to_the_rate(side: str) -> None:
-    """ReplicationQuotasTest: what moved in a second is 0.5 to 1.1 of the limit."""
+def test_throttled_reassignment_in_real_time_stays_within_the_rate(side: str) -> None:
+    """Kafka's ReplicationQuotasTest: the bytes moved per second are 0.5 to 1.1 of the limit."""
     total, rate = 30 * RECORD_BYTES * BATCH_RECORDS, 1_000_000
     config = {"replica.fetch.max.bytes": "110000"}
     with cluster(2, {"foo": {"assignment": {0: [0]}}}, config, clock="system") as kafka:

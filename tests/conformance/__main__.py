@@ -1,10 +1,11 @@
-"""The suite on our own broker and on a real Kafka, as a card.
+"""Run the conformance suite on this broker and on a real Kafka, and print one line for each rule. `make conformance` runs this program.
 
-usage: python -m tests.conformance [pytest arguments]      (make conformance)
+Other arguments go to pytest, for example `-k quotas` or `-x`; `python -m pytest --help` lists them.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -14,4 +15,11 @@ SUITE = Path(__file__).parent / "test_suite.py"
 OPTIONS = ("-q", "-r", "fE", "-p", "no:xdist", "-p", "kafkaproto.conformance.card")
 
 if __name__ == "__main__":
-    sys.exit(pytest.main([str(SUITE), *OPTIONS, *sys.argv[1:]]))
+    _, arguments = argparse.ArgumentParser(
+        prog="python -m tests.conformance",
+        usage="%(prog)s [-h] [PYTEST OPTION]...",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    ).parse_known_args()
+    sys.exit(pytest.main([str(SUITE), *OPTIONS, *arguments]))

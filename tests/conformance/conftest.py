@@ -1,4 +1,4 @@
-"""Which subjects a run has, and that one file stands for the suite."""
+"""Options for the subjects of a run, and the collection of the suite below one file."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def pytest_conformance_kinds(config: pytest.Config) -> Sequence[Kind]:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect the suite where `test_suite.py` stands."""
+    """Collect the conformance suite in place of `test_suite.py`."""
     return Suite.from_parent(parent, path=module_path) if module_path.name == "test_suite.py" else None

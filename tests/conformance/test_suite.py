@@ -1,1 +1,1 @@
-"""Stands for the suite: `conftest.py` collects the modules of `kafkaproto.conformance` in its place."""
+"""A placeholder for the suite: `conftest.py` collects the modules of `kafkaproto.conformance` instead."""

@@ -1,4 +1,4 @@
-"""The command `kafkaproto conformance`: what it says of brokers that it did not start."""
+"""The command `kafkaproto conformance` on brokers that the command did not start."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ CHOSEN = "test_fetch_sizes or test_closest_replica"
 
 
 @contextmanager
-def brokers(count: int = 3, rack: str = "r", semantics: str = "kafka", **other: str) -> Iterator[str]:
-    """Brokers in a process of their own, with the default profile but for some settings; the address of one of them."""
+def brokers(
+    count: int = 3, rack: str = "r", semantics: str = "kafka", release: str = "3.9", **other: str
+) -> Iterator[str]:
+    """Run brokers in a separate process, with the default profile except for some settings, and return the address of one."""
     settings = settings_of("default") | {key.replace("_", "."): value for key, value in other.items()}
     given = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
     given += [part for i in range(count) for part in ("-c", f"{i}.broker.rack={rack}{i}")]
     command = [sys.executable, "-m", "broker", "--brokers", str(count), "--port", "0", "--semantics", semantics, *given]
+    command += ["--release", release]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(count)]
@@ -39,13 +42,13 @@ def brokers(count: int = 3, rack: str = "r", semantics: str = "kafka", **other: 
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `kafkaproto conformance` in a process of its own."""
+    """Run `kafkaproto conformance` in a separate process."""
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def outcomes(address: str) -> tuple[dict[str, int], str]:
-    """How many tests passed, were not prepared, failed, as the card says; and all that was printed."""
+    """Return the numbers of passed, unprepared and failed tests on the report card, and all printed text."""
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--bootstrap", address, "-k", CHOSEN]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     [counts] = re.findall(rf"^{re.escape(address)}: (.*)$", printed, re.MULTILINE)
@@ -53,15 +56,24 @@ def outcomes(address: str) -> tuple[dict[str, int], str]:
 
 
 @pytest.mark.slow
-def test_a_broker_with_another_setting_is_not_prepared_and_nothing_passes() -> None:
-    with brokers(fetch_max_bytes="4096") as address:
+def test_conformance_reports_tests_that_need_another_setting_as_not_prepared() -> None:
+    with brokers(replica_selector_class="") as address:
         counts, printed = outcomes(address)
-    assert set(counts) == {"not prepared"}, printed
-    assert "not prepared: needs fetch.max.bytes=2147483647" in printed
+    assert set(counts) == {"ok", "not prepared"} and counts["not prepared"] == 5 and counts["ok"] > 15, printed
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    assert printed.count(f"not prepared: needs replica.selector.class={selector} (is (none))\n") == 5, printed
 
 
 @pytest.mark.slow
-def test_a_prepared_broker_passes_all_but_what_needs_control() -> None:
+def test_conformance_on_a_low_fetch_limit_reports_large_fetches_as_not_prepared() -> None:
+    with brokers(fetch_max_bytes="4096") as address:
+        counts, printed = outcomes(address)
+    assert set(counts) == {"ok", "not prepared"}, printed
+    assert "not prepared: needs fetch.max.bytes of 8388608 or more (is 4096)" in printed
+
+
+@pytest.mark.slow
+def test_conformance_on_a_prepared_broker_passes_all_tests_but_broker_restarts() -> None:
     with brokers() as address:
         counts, printed = outcomes(address)
     assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 20, printed
@@ -69,43 +81,103 @@ def test_a_prepared_broker_passes_all_but_what_needs_control() -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_of_other_brokers_or_racks_is_not_prepared_and_nothing_fails() -> None:
+def test_conformance_run_on_fewer_brokers_or_other_racks_has_no_failures() -> None:
     with brokers(count=1) as address:
         counts, printed = outcomes(address)
-    assert (
-        set(counts) == {"not prepared"}
-        and "not prepared: needs three brokers with the ids 0, 1 and 2; there are [0]" in printed
-    )
+    assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 15, printed
+    assert "not prepared: needs a broker with the id 1 (the cluster has 1 broker)" in printed
     with brokers(rack="other-") as address:
         counts, printed = outcomes(address)
-    assert set(counts) == {"not prepared"} and "not prepared: needs broker.rack=r0 of broker 0" in printed, printed
+    assert set(counts) == {"ok", "not prepared"} and counts["not prepared"] == 5, printed
+    assert "not prepared: needs broker.rack=r0 of broker 0 (is other-0)" in printed, printed
 
 
-def test_a_run_in_which_no_test_is_prepared_has_status_5() -> None:
+@pytest.mark.slow
+def test_most_conformance_tests_run_without_any_setting_of_the_broker() -> None:
+    """Three brokers run without any settings. A test that is not prepared names the setting, its required and its actual value."""
+    command = [
+        sys.executable,
+        "-m",
+        "kafkaproto.cli",
+        "broker",
+        "--brokers",
+        "3",
+        "--port",
+        "0",
+        "--semantics",
+        "kafka",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        _, _, address = [process.stdout.readline().strip() for _ in range(3)]
+        done = run("--bootstrap", address, "-k", "metadata or small_limits or retention or produce or list_offsets")
+        process.terminate()
+    [line] = re.findall(rf"^{re.escape(address)}: (.*)$", done.stdout, re.MULTILINE)
+    counts = {what: int(count) for count, what in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", line)}
+    assert set(counts) == {"ok", "not prepared"} and counts["ok"] > counts["not prepared"] > 0, done.stdout
+    reasons = re.findall(r"not prepared: (.*)$", done.stdout, re.MULTILINE)
+    assert "needs connections.max.idle.ms=2000 (is 600000)" in reasons
+    assert [
+        r for r in reasons if "control over the brokers" not in r and not re.search(r"needs .+ \(is .+\)$", r)
+    ] == []
+
+
+def test_conformance_run_without_a_prepared_test_exits_with_status_5() -> None:
     with brokers(count=1) as address:
-        done = run("--bootstrap", address, "-k", "test_fetch_sizes")
+        done = run("--bootstrap", address, "-k", "test_small_limits")
     assert done.returncode == 5, done.stdout
     assert done.stderr == "kafkaproto conformance: no test ran: the cluster is not prepared for any of them\n"
 
 
+def test_conformance_on_one_broker_names_the_replication_factor_of_the_offsets_topic() -> None:
+    """The profile `kafka` has Kafka's default of 3 replicas, so one broker cannot create the topic."""
+    chosen = "writes_to_internal_topics"
+    for factor, status in (("3", 5), ("1", 0)):
+        with brokers(count=1, offsets_topic_replication_factor=factor) as address:
+            done = run("--bootstrap", address, "-k", chosen)
+        assert done.returncode == status, done.stdout
+        assert ("needs offsets.topic.replication.factor=1 (is 3)" in done.stdout) == (factor == "3"), done.stdout
+
+
 @pytest.mark.slow
-def test_a_run_deletes_its_topics() -> None:
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("release", "needed"),
+    [
+        ("4.2", ["Fetch v0 (the broker serves 4 to 17)", "Produce v2 (the broker serves 3 to 11)"]),
+        ("2.0", ["Fetch v11 (the broker serves 0 to 8)", "Produce v9 (the broker serves 0 to 6)"]),
+    ],
+)
+def test_conformance_on_another_release_names_the_versions_that_tests_need(release: str, needed: list[str]) -> None:
+    """Tests of versions that both releases offer run; the tests of invalid frames send unsupported versions on purpose."""
+    with brokers(release=release) as address:
+        done = run("--bootstrap", address, "-k", "not quota and not retention and not session and not waiting")
+    assert done.returncode == 0, done.stdout
+    [line] = re.findall(rf"^{re.escape(address)}: (\d+) ok, (\d+) not prepared$", done.stdout, re.MULTILINE)
+    assert int(line[0]) > 60, done.stdout
+    assert all(f"not prepared: needs {version}\n" in done.stdout for version in needed), done.stdout
+    for name in ("invalid_frames", "api_versions_response_lists", "every_version_of_every_api"):
+        assert re.search(rf"{name.replace('_', ' ')}.* \| ok ", done.stdout), name
+
+
+@pytest.mark.slow
+def test_conformance_run_deletes_its_topics() -> None:
     with brokers() as address:
         done = run("--bootstrap", address, "-k", "test_fetch_sizes")
         host, port = address.split(":")
         connection = SocketConnection(host, int(port), "test")
         connection.send_bytes(connection.frame(MetadataRequest(None), 1))
-        found = connection.take(10)
-        assert found is not None
-        topics = connection.decode(*found, 0.0).message.topics
+        received = connection.take(10)
+        assert received is not None
+        topics = connection.decode(*received, 0.0).message.topics
         connection.close()
     assert done.returncode == 0, done.stdout
     assert [topic.name for topic in topics] == []
 
 
 @pytest.mark.slow
-def test_a_broken_rule_is_a_failure_of_the_command() -> None:
-    """The cluster does as the documents say, and the command expects what Kafka does."""
+def test_conformance_run_fails_if_the_broker_breaks_a_rule() -> None:
+    """The cluster follows the KIP documents, and the command expects the behaviour of Kafka's code."""
     with brokers(semantics="kip") as address:
         command = [
             sys.executable,
@@ -114,11 +186,43 @@ def test_a_broken_rule_is_a_failure_of_the_command() -> None:
             "conformance",
             "--bootstrap",
             address,
+            "--semantics",
+            "kafka",
             "-k",
-            "beyond_it_an_error",
+            "beyond_log_end_is_out_of_range",
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "F-22, D3 |" in done.stdout and "| FAILED" in done.stdout, done.stdout
+    assert done.stderr == "kafkaproto conformance: this cluster seems to follow --semantics kip; run with that\n"
+
+
+@pytest.mark.parametrize(("semantics", "expected"), [("kip", "the documents say"), ("kafka", "the code does")])
+def test_conformance_command_detects_whether_the_broker_follows_kip_or_kafka(semantics: str, expected: str) -> None:
+    chosen = "beyond_log_end_is_out_of_range or empty_client_id"
+    with brokers(count=1, semantics=semantics) as address:
+        done = run("--bootstrap", address, "-k", chosen)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert f"the tests expect what {expected} (--semantics {semantics})\n" in done.stdout
+    assert f"{address}: 2 ok\n" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_conformance_suite_passes_on_a_broker_started_as_in_the_readme() -> None:
+    """No test fails, and each test that is not prepared has a reason."""
+    command = [sys.executable, "-m", "kafkaproto.cli", "broker", "--brokers", "3", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            address = process.stdout.readline().strip()
+            done = run("--bootstrap", address)
+        finally:
+            process.terminate()
+    assert done.returncode == 0, done.stdout
+    [line] = re.findall(rf"^{re.escape(address)}: (.*)$", done.stdout, re.MULTILINE)
+    counts = {what: int(count) for count, what in re.findall(r"(\d+) (ok|not prepared|FAILED|ERROR)", line)}
+    assert set(counts) == {"ok", "not prepared"} and counts["ok"] > 250, line
+    assert len(re.findall(r"not prepared: needs ", done.stdout)) == counts["not prepared"]
 
 
 @pytest.mark.parametrize(
@@ -126,44 +230,64 @@ def test_a_broken_rule_is_a_failure_of_the_command() -> None:
     [
         ([], 2, "--bootstrap HOST:PORT is missing"),
         (["--bootstrap", "somewhere"], 2, "--bootstrap must be HOST:PORT (got 'somewhere')"),
-        (["--bootstrap", "127.0.0.1:1"], 4, "no broker answers at 127.0.0.1:1"),
+        (["--bootstrap", "127.0.0.1:1"], 4, "no broker responds at 127.0.0.1:1"),
     ],
 )
-def test_without_a_cluster_the_command_says_what_is_missing(arguments: list[str], status: int, text: str) -> None:
+def test_conformance_command_reports_a_missing_or_unreachable_cluster(
+    arguments: list[str], status: int, text: str
+) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (status, "") and text in done.stderr
 
 
-def metadata_naming(port: int) -> bytes:
-    message = MetadataResponse(brokers=[MetadataResponseBroker(0, "127.0.0.1", port)])
+def metadata_naming(port: int, node_id: int = 0) -> bytes:
+    message = MetadataResponse(brokers=[MetadataResponseBroker(node_id, "127.0.0.1", port)])
     return response_frame(message, ApiKey.METADATA, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
-        (b"\0\0\0\4\0\0\0\x63", "is no Kafka broker: a response to request 99 instead of 1"),
-        (b"\0\0\0\2xx", "is no Kafka broker: ResponseHeader at byte 0: a frame of 2 bytes holds no response header"),
-        (metadata_naming(1), "the cluster advertises 127.0.0.1:1, but no broker answers at 127.0.0.1:1: "),
+        (
+            b"\0\0\0\4\0\0\0\x63",
+            "is not a Kafka broker: received a response with correlation id 99, but the oldest pending request is 1",
+        ),
+        (
+            b"\0\0\0\2xx",
+            "is not a Kafka broker: ResponseHeader at byte 0: a frame of 2 bytes is too short for a response header",
+        ),
+        (metadata_naming(1), "the cluster advertises 127.0.0.1:1, but no broker responds at 127.0.0.1:1: "),
     ],
 )
-def test_a_server_that_is_no_cluster_is_reported_in_one_line(response: bytes, reason: str) -> None:
+def test_conformance_command_reports_a_server_that_is_no_kafka_in_one_line(response: bytes, reason: str) -> None:
     with answering(response) as port:
         done = run("--bootstrap", f"127.0.0.1:{port}")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1), done.stderr
     assert reason in done.stderr
 
 
-def test_each_bootstrap_address_is_tried_and_a_run_has_no_warnings() -> None:
+def test_conformance_reports_a_cluster_with_other_broker_ids_as_not_prepared() -> None:
+    with answering(lambda port: metadata_naming(port, node_id=7)) as port:
+        done = run(
+            "--bootstrap",
+            f"127.0.0.1:{port}",
+            "-k",
+            "test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list",
+        )
+    assert done.returncode == 5, done.stdout
+    assert "not prepared: needs a broker with the id 0 (the cluster has the id 7)" in done.stdout
+
+
+def test_conformance_command_tries_each_bootstrap_address_without_warnings() -> None:
     with brokers(count=1) as address:
-        done = run("--bootstrap", f"127.0.0.1:1,{address}", "-k", "test_fetch_sizes")
+        done = run("--bootstrap", f"127.0.0.1:1,{address}", "-k", "test_small_limits")
     assert done.returncode == 5 and "not prepared" in done.stdout, done
     assert "warning" not in (done.stdout + done.stderr).lower()
 
 
 @pytest.mark.parametrize("profile", profiles())
-def test_the_command_prints_the_settings_of_a_profile_and_a_broker_takes_them(profile: str) -> None:
+def test_conformance_command_prints_profile_settings_that_a_broker_accepts(profile: str) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "conformance", "--settings", profile]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     settings = dict(line.split("=", 1) for line in printed.splitlines())
@@ -171,8 +295,11 @@ def test_the_command_prints_the_settings_of_a_profile_and_a_broker_takes_them(pr
     Cluster(3, settings)
 
 
-def test_without_pytest_the_command_says_how_to_get_it() -> None:
+def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> None:
     program = "import sys; sys.modules['pytest'] = None; from kafkaproto.cli import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", program, "conformance"], capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr == "kafkaproto conformance: pytest is missing: pip install 'kafkaproto[conformance]'\n"
+    assert (
+        done.stderr
+        == "kafkaproto conformance: pytest is missing: install it in a checkout with pip install '.[conformance]'\n"
+    )

@@ -1,4 +1,4 @@
-"""Record batches from their description in a conversation, whole or damaged in one way."""
+"""Record batches from their description in a request sequence, complete or damaged in one way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LENGTH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT, LAST_DELTA_AT, SEQUENCE_AT, COUNT_AT
 
 
 def made(batch: dict[str, Any]) -> bytes:
-    """The bytes that a produce request carries."""
+    """Return the bytes that a produce request contains for this batch."""
     damage = batch.get("damage", "")
     if damage == "nothing":
         return b""

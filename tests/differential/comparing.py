@@ -1,4 +1,4 @@
-"""Ours against the real broker: what differs three times out of three is shrunk to the steps that it takes."""
+"""Comparison with the real broker: a difference found three times out of three is reduced to the steps that cause it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kafkaproto.conformance.subject import Subject
-from tests.differential.conversations import Conversation, Step
 from tests.differential.playing import Answers, play
+from tests.differential.request_sequences import RequestSequence, Step
 
 TIMES = 3
 
 
 class Difference(NamedTuple):
-    """The first step whose answers differ."""
+    """The first step whose responses differ."""
 
     index: int
     step: Step
@@ -26,55 +26,58 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Unstable:
-    """It differed, and then it did not: a matter of time, to be listed with its reason."""
+    """A difference that did not occur in every repetition and therefore depends on time; it must be listed with its reason."""
 
-    conversation: Conversation
+    request_sequence: RequestSequence
     difference: Difference
 
 
 @dataclass(frozen=True)
 class Found:
-    """It differs every time; shrunk."""
+    """A difference that occurs in every repetition, reduced to the steps that cause it."""
 
-    conversation: Conversation
+    request_sequence: RequestSequence
     difference: Difference
 
 
 class Pair:
-    """The two that are compared."""
+    """The broker and the real Kafka broker that are compared."""
 
     def __init__(self, ours: Subject, real: Subject) -> None:
         self.ours, self.real = ours, real
 
-    def difference(self, conversation: Conversation) -> Difference | None:
-        """The first difference of one play, None if there is none."""
-        ours, real = play(self.ours, conversation), play(self.real, conversation)
-        return first_difference(conversation, ours, real)
+    def difference(self, request_sequence: RequestSequence) -> Difference | None:
+        """Play a request sequence on both brokers and return the first difference, or None."""
+        ours, real = play(self.ours, request_sequence), play(self.real, request_sequence)
+        return first_difference(request_sequence, ours, real)
 
-    def compare(self, conversation: Conversation) -> Found | Unstable | None:
-        first = self.difference(conversation)
+    def compare(self, request_sequence: RequestSequence) -> Found | Unstable | None:
+        first = self.difference(request_sequence)
         if first is None:
             return None
         for _ in range(TIMES - 1):
-            if self.difference(conversation) is None:
-                return Unstable(conversation, first)
-        return self._shrunk(conversation, first)
+            if self.difference(request_sequence) is None:
+                return Unstable(request_sequence, first)
+        return self._shrunk(request_sequence, first)
 
-    def _shrunk(self, conversation: Conversation, difference: Difference) -> Found:
-        """Without the steps behind the difference, then without each other one that it does not take."""
-        conversation = replace(conversation, steps=conversation.steps[: difference.index + 1])
-        at = len(conversation.steps) - 2
+    def _shrunk(self, request_sequence: RequestSequence, difference: Difference) -> Found:
+        """Remove all steps after the difference and every other step that the difference does not need."""
+        request_sequence = replace(request_sequence, steps=request_sequence.steps[: difference.index + 1])
+        at = len(request_sequence.steps) - 2
         while at >= 0:
-            smaller = replace(conversation, steps=conversation.steps[:at] + conversation.steps[at + 1 :])
-            found = self.difference(smaller)
-            if found is not None:
-                conversation, difference = replace(smaller, steps=smaller.steps[: found.index + 1]), found
-            at = min(at, len(conversation.steps) - 1) - 1
-        return Found(conversation, difference)
+            smaller = replace(request_sequence, steps=request_sequence.steps[:at] + request_sequence.steps[at + 1 :])
+            smaller_difference = self.difference(smaller)
+            if smaller_difference is not None:
+                request_sequence, difference = (
+                    replace(smaller, steps=smaller.steps[: smaller_difference.index + 1]),
+                    smaller_difference,
+                )
+            at = min(at, len(request_sequence.steps) - 1) - 1
+        return Found(request_sequence, difference)
 
 
-def first_difference(conversation: Conversation, ours: Answers, real: Answers) -> Difference | None:
-    for index, (step, a, b) in enumerate(zip(conversation.steps, ours, real, strict=True)):
+def first_difference(request_sequence: RequestSequence, ours: Answers, real: Answers) -> Difference | None:
+    for index, (step, a, b) in enumerate(zip(request_sequence.steps, ours, real, strict=True)):
         if a != b:
             return Difference(index, step, a, b)
     return None

@@ -1,7 +1,7 @@
-"""Plays a conversation on a subject and returns what was answered, free of what depends on time or on who is asked.
+"""Play a request sequence on a subject and return the responses without parts that depend on time or on the subject.
 
-`LEFT_OUT` and `SHOWN_AS` say what is not compared, and why. One request at a time; after a step that changes state it is waited
-until every replica has it (the barrier).
+`LEFT_OUT` and `SHOWN_AS` list the fields that are not compared, with reasons. One request is in flight at a time. After a step that changes
+state, the player waits until every replica has the change (the barrier).
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from kafkaproto.messages.offset_for_leader_epoch import (
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.records import entries
 from tests.differential.batches import made
-from tests.differential.conversations import NOBODY, PARTITIONS, Conversation, Step
+from tests.differential.request_sequences import NOBODY, PARTITIONS, RequestSequence, Step
 
 PRODUCED_MS = 1_750_000_000_000
-"""Times after this are the clock's, not a producer's."""
+"""Timestamps after this one come from the broker's clock, not from a producer."""
 LEFT_OUT = {
     "throttle_time_ms": "depends on time",
-    "error_message": "Kafka's sentences are not copied",
-    "batch_index_error_message": "the same",
-    "message": "the same",
-    "cluster_id": "drawn at start",
-    "controller_id": "a KRaft broker names a random one",
+    "error_message": "Kafka's texts are not copied",
+    "batch_index_error_message": "like the field above",
+    "message": "like the field above",
+    "cluster_id": "random",
+    "controller_id": "a KRaft broker reports a random broker",
     "port": "chosen at start",
-    "host": "the same",
-    "unknown_tagged_fields": "none are known",
-    "brokers": "of the conformance suite (M-5)",
-    "topic_authorized_operations": "of the conformance suite (M-1)",
-    "cluster_authorized_operations": "the same",
-    "isr_nodes": "moves with time while a broker stops; what it means is seen in errors and high watermarks",
-    "offline_replicas": "the same",
+    "host": "like the field above",
+    "unknown_tagged_fields": "no tagged fields are known",
+    "brokers": "tested by the conformance suite (M-5)",
+    "topic_authorized_operations": "tested by the conformance suite (M-1)",
+    "cluster_authorized_operations": "like the field above",
+    "isr_nodes": "depends on time while a broker stops; its effects are compared in errors and high watermarks",
+    "offline_replicas": "like the field above",
     "endpoints": "of KRaft",
 }
 SHOWN_AS: dict[str, Callable[[Any], Any]] = {
-    # 0 or not: ids are drawn
+    # only whether they are 0: ids are random
     "session_id": lambda value: "a session" if value else 0,
     "topic_id": lambda value: "an id" if any(value) else 0,
-    # -1, or the clock
+    # -1, or a time of the clock
     "log_append_time_ms": lambda value: "a time" if value >= 0 else -1,
     "timestamp": lambda value: "a time" if value > PRODUCED_MS else value,
     "name": lambda value: value if value is None else NOBODY if value == NOBODY else "topic",
@@ -67,17 +67,17 @@ Answers = list[Any]
 
 
 class Silence(Exception):
-    """No answer came in time."""
+    """No response arrived in time."""
 
 
 class Player:
-    """One conversation on one subject: a new topic, a connection, at most one fetch session."""
+    """A request sequence on one subject: a new topic, a connection, and at most one fetch session."""
 
-    def __init__(self, subject: Subject, conversation: Conversation) -> None:
+    def __init__(self, subject: Subject, request_sequence: RequestSequence) -> None:
         self.subject = subject
-        self.conversation = conversation
-        brokers = list(range(conversation.replication))
-        configs = {key.replace(".", "_"): value for key, value in conversation.configs.items()}
+        self.request_sequence = request_sequence
+        brokers = list(range(request_sequence.replication))
+        configs = {key.replace(".", "_"): value for key, value in request_sequence.configs.items()}
         self.topic = new_topic(subject, assignment=dict.fromkeys(range(PARTITIONS), brokers), **configs)
         self.topic_id = self.topic.topic_id
         self.leader = 0
@@ -91,7 +91,7 @@ class Player:
     def play(self) -> Answers:
         try:
             self._wait_until_followed()
-            return [self._answered(step) for step in self.conversation.steps]
+            return [self._answered(step) for step in self.request_sequence.steps]
         finally:
             if self.stopped is not None:
                 self.subject.start_broker(self.stopped)
@@ -100,14 +100,14 @@ class Player:
     def _answered(self, step: Step) -> Any:
         kind, given = step
         try:
-            found = getattr(self, f"_{kind}")(**given)
+            answer_seen = getattr(self, f"_{kind}")(**given)
         except Closed:
-            found = self._lost("closed")
+            answer_seen = self._lost("closed")
         except Silence:
-            found = self._lost("no answer")
+            answer_seen = self._lost("no answer")
         if kind in ("produce", "delete"):
             self._wait_until_replicated()
-        return found
+        return answer_seen
 
     def _lost(self, how: str) -> str:
         self.connection = self._connect()
@@ -134,7 +134,7 @@ class Player:
         sent = self.connection.frame(request, version)
         self.connection.send_bytes(sent)
         self.connection.sent.popitem()
-        self._ask(MetadataRequest([]), 9)  # comes after it; or the connection is closed
+        self._ask(MetadataRequest([]), 9)  # its response comes after the produce, or the connection is closed
         return "nothing"
 
     def _fetch(self, version: int, partitions: list[dict[str, Any]], session: str, **more: Any) -> Any:
@@ -149,20 +149,20 @@ class Player:
         ids = {self.topic.name: self.topic_id, NOBODY: b"\x07" * 16}
         listed = [
             FetchTopic(
-                self._name(one["topic"]),
-                ids[self._name(one["topic"])],
+                self._name(partition["topic"]),
+                ids[self._name(partition["topic"])],
                 [
                     FetchPartition(
-                        one["partition"],
-                        one["epoch"],
-                        one["offset"],
-                        one["last_epoch"] if version >= 12 else -1,
+                        partition["partition"],
+                        partition["epoch"],
+                        partition["offset"],
+                        partition["last_epoch"] if version >= 12 else -1,
                         -1,
-                        one["max"],
+                        partition["max"],
                     )
                 ],
             )
-            for one in partitions
+            for partition in partitions
         ]
         replica_id = more["replica_id"]
         request = FetchRequest(
@@ -191,27 +191,31 @@ class Player:
     def _list_offsets(
         self, version: int, topic: str, partition: int, timestamp: int, epoch: int, isolation: int, replica_id: int
     ) -> Any:
-        asked = ListOffsetsTopic(self._name(topic), [ListOffsetsPartition(partition, epoch, timestamp)])
-        return plain(self._ask(ListOffsetsRequest(replica_id, isolation if version >= 2 else 0, [asked]), version))
+        topic_request = ListOffsetsTopic(self._name(topic), [ListOffsetsPartition(partition, epoch, timestamp)])
+        return plain(
+            self._ask(ListOffsetsRequest(replica_id, isolation if version >= 2 else 0, [topic_request]), version)
+        )
 
-    def _epochs(self, version: int, topic: str, partition: int, epoch: int, wanted: int) -> Any:
-        asked = OffsetForLeaderTopic(self._name(topic), [OffsetForLeaderPartition(partition, epoch, wanted)])
-        return plain(self._ask(OffsetForLeaderEpochRequest(-1, [asked]), version))
+    def _epochs(self, version: int, topic: str, partition: int, epoch: int, epoch_requested: int) -> Any:
+        topic_request = OffsetForLeaderTopic(
+            self._name(topic), [OffsetForLeaderPartition(partition, epoch, epoch_requested)]
+        )
+        return plain(self._ask(OffsetForLeaderEpochRequest(-1, [topic_request]), version))
 
     def _delete(self, version: int, partition: int, offset: int) -> Any:
-        asked = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(partition, offset)])
-        return plain(self._ask(DeleteRecordsRequest([asked], 5000), version))
+        topic = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(partition, offset)])
+        return plain(self._ask(DeleteRecordsRequest([topic], 5000), version))
 
     def _metadata(self, version: int, topic: str) -> Any:
         name = self._name(topic)
         request = MetadataRequest([MetadataRequestTopic(name=name)], allow_auto_topic_creation=version < 4)
         answer = self._ask(request, version)
-        for found in answer.topics:  # a broker has them in no order
-            found.partitions.sort(key=lambda one: one.partition_index)
+        for topic_seen in answer.topics:  # brokers return topics in any order
+            topic_seen.partitions.sort(key=lambda partition: partition.partition_index)
         return plain(answer)
 
     def _stop(self, who: str) -> Any:
-        """Another broker may lead then; the followers of the one that is stopped are waited for."""
+        """Stop a broker and wait for its followers; another broker may lead then."""
         self.stopped = self.leader if who == "leader" else (self.leader + 1) % 3
         self.subject.stop_broker(self.stopped)
         self._settle([i for i in range(3) if i != self.stopped])
@@ -224,16 +228,16 @@ class Player:
         self._settle([0, 1, 2])
         return "started", self.leader
 
-    def _settle(self, wanted: list[int]) -> None:
-        """All of `wanted` are in sync and know the leader."""
+    def _settle(self, in_sync: list[int]) -> None:
+        """Wait until all brokers of `in_sync` are in sync and know the leader."""
         topic = Topic(self.subject, self.topic.name)
         for _ in range(BARRIER_ROUNDS):
-            seen = [topic.metadata(broker_id).partitions for broker_id in wanted]
-            leaders = {p.leader_id for one in seen for p in one}
+            seen = [topic.metadata(broker_id).partitions for broker_id in in_sync]
+            leaders = {p.leader_id for topic_seen in seen for p in topic_seen}
             if (
                 len(leaders) == 1
-                and leaders <= set(wanted)
-                and all(sorted(p.isr_nodes) == wanted for one in seen for p in one)
+                and leaders <= set(in_sync)
+                and all(sorted(p.isr_nodes) == in_sync for topic_seen in seen for p in topic_seen)
             ):
                 break
             self.subject.pass_ms(50)
@@ -245,7 +249,7 @@ class Player:
     # ---- the barrier -----------------------------------------------------------------------------------------------------------
 
     def _wait_until_replicated(self) -> None:
-        """The high watermark of each partition is its end: followers have all, and the leader knows."""
+        """Wait until the high watermark of each partition is its log end offset."""
         for index in range(PARTITIONS):
             for _ in range(BARRIER_ROUNDS):
                 if self._end(index, -1) == self._end(index, -2):
@@ -253,40 +257,44 @@ class Player:
                 self.subject.pass_ms(BARRIER_MS)
 
     def _wait_until_followed(self) -> None:
-        """The leader has heard of its followers: it would send a consumer to one in the consumer's rack."""
+        """Wait until the leader would direct a consumer to a follower in the consumer's rack."""
         for index in range(PARTITIONS):
-            for broker_id in range(1, self.conversation.replication):
-                asked = FetchTopic(
+            for broker_id in range(1, self.request_sequence.replication):
+                topic = FetchTopic(
                     self.topic.name, partitions=[FetchPartition(index, fetch_offset=0, partition_max_bytes=1)]
                 )
-                request = FetchRequest(max_wait_ms=0, topics=[asked], rack_id=f"r{broker_id}")
+                request = FetchRequest(max_wait_ms=0, topics=[topic], rack_id=f"r{broker_id}")
                 for _ in range(BARRIER_ROUNDS):
-                    [found] = self._ask(request, 11).responses[0].partitions
-                    if found.preferred_read_replica == broker_id:
+                    [partition] = self._ask(request, 11).responses[0].partitions
+                    if partition.preferred_read_replica == broker_id:
                         break
                     self.subject.pass_ms(BARRIER_MS)
         self._wait_until_replicated()
 
     def _end(self, index: int, replica_id: int) -> tuple[int, int]:
-        asked = ListOffsetsTopic(self.topic.name, [ListOffsetsPartition(index, -1, -1)])
-        [found] = self._ask(ListOffsetsRequest(replica_id, 0, [asked]), 5).topics[0].partitions
-        # -1 where the question cannot be answered yet: never the same for both
-        return (found.error_code, found.offset) if found.error_code not in NOT_YET else (found.error_code, replica_id)
+        topic = ListOffsetsTopic(self.topic.name, [ListOffsetsPartition(index, -1, -1)])
+        [partition] = self._ask(ListOffsetsRequest(replica_id, 0, [topic]), 5).topics[0].partitions
+        # -1 while the broker cannot answer; -1 never equals -1
+        return (
+            (partition.error_code, partition.offset)
+            if partition.error_code not in NOT_YET
+            else (partition.error_code, replica_id)
+        )
 
 
-def play(subject: Subject, conversation: Conversation) -> Answers:
-    """What each step was answered."""
-    return Player(subject, conversation).play()
+def play(subject: Subject, request_sequence: RequestSequence) -> Answers:
+    """Return the response to each step."""
+    return Player(subject, request_sequence).play()
 
 
 def plain(value: Any) -> Any:
-    """A message as dicts, lists and values, without what is left out."""
+    """Return a message as dicts, lists and values, without the fields that are not compared."""
     if is_dataclass(value):
         return {
             field.name: shown for field in fields(value) for shown in _shown(field.name, getattr(value, field.name))
         }
     if isinstance(value, list):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return bytes(value) if isinstance(value, memoryview | bytearray) else value
 
 
@@ -300,27 +308,27 @@ def _shown(name: str, value: Any) -> Iterator[Any]:
 
 
 def in_words(data: bytes) -> list[Any]:
-    """The batches of an answer: every field of a header but times that the log set, and a hash of the records inside.
+    """Return the batches of a response: all header fields except times that the log set, and a hash of the records.
 
-    Compressed bytes are those of a compressor, so the records are compared, not they; nor their length and checksum.
+    Compressed bytes, their length and checksum depend on the compression library, so the decompressed records are compared instead.
     """
     whole = entries.complete_bytes(data)
-    told: list[Any] = [_batch(entry) for entry in entries.batches(data[:whole])]
-    magics = {one["magic"] for one in told}
-    if whole < len(data) and not magics & {0, 1}:  # what pads a conversion is of no meaning (F-35)
-        told.append(f"{len(data) - whole} bytes of the next")
-    return told
+    described: list[Any] = [_batch(entry) for entry in entries.batches(data[:whole])]
+    magics = {described_batch["magic"] for described_batch in described}
+    if whole < len(data) and not magics & {0, 1}:  # bytes that pad a conversion have no meaning (F-35)
+        described.append(f"{len(data) - whole} bytes of the next")
+    return described
 
 
 def _batch(entry: Any) -> dict[str, Any]:
     header = entry.header
-    told = dict(header._asdict())
+    described_fields = dict(header._asdict())
     if header.is_log_append_time:
         for name in ("base_timestamp", "max_timestamp", "timestamp", "crc"):
-            told.pop(name, None)
+            described_fields.pop(name, None)
     if header.attributes & 7:
         for name in ("batch_length", "crc", "size", "message_size", "length"):
-            told.pop(name, None)
+            described_fields.pop(name, None)
     records: Any = "cannot be read"
     with suppress(DecodeError, ValueError):
         listed = [
@@ -328,4 +336,4 @@ def _batch(entry: Any) -> dict[str, Any]:
             for r in entries.records(entry.view)
         ]
         records = len(listed), hashlib.sha256(repr(listed).encode()).hexdigest()[:12]
-    return told | {"records": records}
+    return described_fields | {"records": records}

@@ -1,4 +1,4 @@
-"""Ours and the real broker answer the same, field by field, in as many conversations as a minute allows."""
+"""The broker and a real Kafka broker return equal responses, field by field, to random request sequences."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from tests.differential.__main__ import both
 from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
-from tests.differential.conversations import Conversation, conversation
 from tests.differential.found import FOUND
 from tests.differential.playing import plain
+from tests.differential.request_sequences import RequestSequence, request_sequence
 from tests.differential.unstable import UNSTABLE
 from tests.support.wire import produce
 
@@ -28,44 +28,46 @@ def pair() -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_mended_stays_so(pair: Pair, name: str) -> None:
+def test_fixed_differences_from_the_real_kafka_do_not_come_back(pair: Pair, name: str) -> None:
     difference = pair.difference(FOUND[name])
     assert difference is None, f"\n{difference}"
 
 
-def test_conversations_are_answered_as_the_real_broker_answers_them(pair: Pair) -> None:
+def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) -> None:
     end = time.monotonic() + SECONDS
     played = 0
     while time.monotonic() < end or played < FEWEST:
-        result = pair.compare(conversation(played))
-        assert not isinstance(result, Found), f"seed {played}:\n{result.conversation}\n{result.difference}"
+        result = pair.compare(request_sequence(played))
+        assert not isinstance(result, Found), f"seed {played}:\n{result.request_sequence}\n{result.difference}"
         assert not isinstance(result, Unstable) or played in UNSTABLE, f"seed {played} is unstable: {result.difference}"
         played += 1
 
 
-class TwoTalks(Pair):
-    """A pair of whom one errs in one kind of step, to see that it is found and shrunk."""
+class OneFaultyBroker(Pair):
+    """A pair in which one broker makes errors in one kind of step, which the comparison must find and reduce."""
 
     def __init__(self, errs: str) -> None:
         self.errs = errs
 
-    def difference(self, conversation: Conversation) -> Difference | None:
-        right = [kind for kind, _ in conversation.steps]
-        return first_difference(conversation, ["wrong" if kind == self.errs else kind for kind in right], right)
+    def difference(self, request_sequence: RequestSequence) -> Difference | None:
+        right = [kind for kind, _ in request_sequence.steps]
+        return first_difference(request_sequence, ["wrong" if kind == self.errs else kind for kind in right], right)
 
 
-def test_a_difference_is_shrunk_to_the_steps_that_it_takes() -> None:
-    whole = next(c for c in map(conversation, range(50)) if {"fetch", "metadata", "produce"} <= {k for k, _ in c.steps})
-    found = TwoTalks("metadata").compare(whole)
-    assert isinstance(found, Found)
-    assert [kind for kind, _ in found.conversation.steps] == ["metadata"]
-    assert eval(str(found.conversation), {"Conversation": Conversation}) == found.conversation
+def test_difference_from_the_real_kafka_is_reduced_to_the_steps_that_cause_it() -> None:
+    whole = next(
+        c for c in map(request_sequence, range(50)) if {"fetch", "metadata", "produce"} <= {k for k, _ in c.steps}
+    )
+    difference = OneFaultyBroker("metadata").compare(whole)
+    assert isinstance(difference, Found)
+    assert [kind for kind, _ in difference.request_sequence.steps] == ["metadata"]
+    assert eval(str(difference.request_sequence), {"RequestSequence": RequestSequence}) == difference.request_sequence
 
 
-def test_the_same_seed_is_the_same_conversation() -> None:
-    assert conversation(7) == conversation(7) != conversation(8)
+def test_equal_seeds_generate_equal_request_sequences() -> None:
+    assert request_sequence(7) == request_sequence(7) != request_sequence(8)
 
 
-def test_what_is_compared_has_every_field_but_those_left_out() -> None:
-    told = plain(produce("t", b""))
-    assert told["acks"] == 1 and told["topic_data"][0]["partition_data"][0]["records"] == []
+def test_comparison_with_the_real_kafka_includes_all_fields_but_listed_exceptions() -> None:
+    described = plain(produce("t", b""))
+    assert described["acks"] == 1 and described["topic_data"][0]["partition_data"][0]["records"] == []

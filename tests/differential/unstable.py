@@ -1,4 +1,4 @@
-"""Conversations that differ in some plays and not in others: seed to the reason. Listed, never dropped."""
+"""Request sequences that differ only in some repetitions: seed to the reason. They are listed, never dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The corpus: one zip archive for each target, its files named by what they hold. It must never know a target."""
+"""The corpus: one zip archive per target with files named after the hash of their contents. Independent of the targets."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def load(target: str) -> list[bytes]:
-    """What the archive of a target holds."""
+    """Return the inputs in the archive of a target."""
     with zipfile.ZipFile(FOLDER / f"{target}.zip") as archive:
         return [archive.read(name) for name in archive.namelist()]
 
 
-def save(target: str, found: Iterable[bytes]) -> None:
-    """Write the archive; the same contents give the same bytes."""
+def save(target: str, inputs: Iterable[bytes]) -> None:
+    """Write the archive; equal inputs give equal bytes."""
     FOLDER.mkdir(exist_ok=True)
-    named = {hashlib.sha256(data).hexdigest()[:16]: data for data in found}
+    named = {hashlib.sha256(data).hexdigest()[:16]: data for data in inputs}
     with zipfile.ZipFile(FOLDER / f"{target}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in sorted(named.items()):
             archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data, zipfile.ZIP_DEFLATED)

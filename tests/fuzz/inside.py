@@ -1,6 +1,6 @@
-"""The fuzzing process: ``python -m tests.fuzz.inside TARGET ARGUMENTS``, the arguments being libFuzzer's.
+"""The fuzzing process: ``python -m tests.fuzz.inside TARGET ARGUMENTS``, with arguments for libFuzzer.
 
-A process of its own, because nothing of the codec may be imported before atheris watches the imports.
+It is a separate process, because atheris must be active before any module of the codec is imported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ with atheris.instrument_imports(include=["kafkaproto"]):
     from tests.fuzz.targets import TARGETS
 
 if __name__ == "__main__":
-    # libFuzzer starts itself again by its first argument when it merges
+    # for a merge libFuzzer restarts itself with its first argument
     itself = f"{sys.executable} -m tests.fuzz.inside {sys.argv[1]}"
     atheris.Setup([itself, *sys.argv[2:]], TARGETS[sys.argv[1]])
     atheris.Fuzz()

@@ -1,7 +1,7 @@
-"""What a fuzzer is let loose on, and what must be true of any bytes. Each target takes the bytes that the fuzzer made up.
+"""Fuzz targets and the properties that must hold for any bytes. Each target takes the input of the fuzzer.
 
-The first byte of a message chooses one of all layouts, so that one corpus serves all. This module knows no fuzzer:
-``tests.fuzz`` runs the targets under atheris, and ``test_corpus`` feeds them the corpus without it.
+The first bytes of a message choose one of all layouts, so that one corpus serves all. This module does not depend on a fuzzer:
+``tests.fuzz`` runs the targets under atheris, and ``test_corpus`` passes the corpus to them without it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ RESPONSES = [entry for entry in ENTRIES if entry not in REQUESTS]
 
 
 def requests(data: bytes) -> None:
-    """Two bytes choose a version of a request, the rest is the request."""
+    """Decode a request whose version is chosen by two bytes."""
     message(REQUESTS[int.from_bytes(data[:2], "big") % len(REQUESTS)], data[2:])
 
 
 def responses(data: bytes) -> None:
-    """Two bytes choose a version of a response, the rest is the response."""
+    """Decode a response whose version is chosen by two bytes."""
     message(RESPONSES[int.from_bytes(data[:2], "big") % len(RESPONSES)], data[2:])
 
 
 def message(entry: Entry, data: bytes) -> None:
-    """Both forms say the same; what is read is written so that it is read again and written again as the same bytes."""
+    """Check that both codec forms agree, and that a decoded message survives encoding and decoding."""
     flat, readable = outcome(entry.layout.decode, data), outcome(entry.layout.parse, data)
     assert same(flat, readable), (entry.id, flat, readable)
     if isinstance(flat, tuple):
@@ -41,53 +41,53 @@ def message(entry: Entry, data: bytes) -> None:
     try:
         written = entry.layout.encode(flat)
     except EncodeError as error:
-        # what only reading allows: one unknown tag twice, or a text that grows by its replacements
+        # values that can be decoded but not encoded: a repeated unknown tag, or a text that grows when invalid bytes are replaced
         if "unknown_tagged_fields" in error.path or "too long" in error.reason:
             return
         raise
-    # the objects may differ: unknown tags are written in ascending order, whatever the order in which they came
+    # the objects may differ: unknown tags are encoded in ascending order, whatever their original order
     assert entry.layout.encode(entry.layout.decode(written)) == written, entry.id
 
 
 LIMIT_BYTES = 1 << 20
-"""What the records of one batch may unpack to here."""
+"""The limit of decompressed bytes per batch."""
 
 
 def record_batches(data: bytes) -> None:
-    """Records of any magic: each way to look at a batch says the same, and what cannot be looked at is a DecodeError."""
-    found = outcome(lambda taken: [bytes(batch.view) for batch in entries.batches(taken)], data)
-    if isinstance(found, tuple):
+    """Check that all ways to read records of any magic agree, and that unreadable bytes raise DecodeError."""
+    from_batches = outcome(lambda taken: [bytes(batch.view) for batch in entries.batches(taken)], data)
+    if isinstance(from_batches, tuple):
         outcome(entries.complete_bytes, data)
         return
-    assert b"".join(found) == data
-    for batch in found:
-        told = outcome(lambda taken: list(entries.records(taken, LIMIT_BYTES)), batch)
+    assert b"".join(from_batches) == data
+    for batch in from_batches:
+        from_records = outcome(lambda taken: list(entries.records(taken, LIMIT_BYTES)), batch)
         problems(batch, LIMIT_BYTES)
         if entries.read_header(batch).magic == MAGIC:
-            as_columns(batch, told)
+            as_columns(batch, from_records)
     for magic in (0, 1, 2):
         convert(data, magic)
 
 
-def as_columns(batch: bytes, told: Any) -> None:
-    """The columns and the keys of a batch are those of its records."""
-    found = outcome(lambda taken: columns(taken, LIMIT_BYTES), batch)
+def as_columns(batch: bytes, expected: Any) -> None:
+    """Check that the columns and keys of a batch equal those of its records."""
+    from_columns = outcome(lambda taken: columns(taken, LIMIT_BYTES), batch)
     only_keys = outcome(lambda taken: keys(taken, LIMIT_BYTES), batch)
-    if isinstance(told, tuple):
-        # a timestamp or an offset that no array holds is damage to columns only; the other way round there is none
-        assert isinstance(found, tuple), told
-        assert isinstance(only_keys, tuple), told
+    if isinstance(expected, tuple):
+        # a timestamp or offset outside an array's range is damage only for columns; there is no opposite case
+        assert isinstance(from_columns, tuple), expected
+        assert isinstance(only_keys, tuple), expected
         return
-    assert only_keys == [record.key for record in told]
-    if not isinstance(found, Columns):
-        assert any(abs(record.offset) >> 63 or abs(record.timestamp) >> 63 for record in told), found
+    assert only_keys == [record.key for record in expected]
+    if not isinstance(from_columns, Columns):
+        assert any(abs(record.offset) >> 63 or abs(record.timestamp) >> 63 for record in expected), from_columns
         return
-    assert list(found.offsets) == [record.offset for record in told]
-    assert list(found.timestamps) == [record.timestamp for record in told]
+    assert list(from_columns.offsets) == [record.offset for record in expected]
+    assert list(from_columns.timestamps) == [record.timestamp for record in expected]
 
 
 def convert(data: bytes, magic: int) -> None:
-    """Converted records can be read, or there is a reason why not."""
+    """Check that records can be read after conversion, unless conversion is rejected."""
     try:
         if magic == MAGIC:
             made = up_convert(data, limit_bytes=LIMIT_BYTES)
@@ -99,15 +99,15 @@ def convert(data: bytes, magic: int) -> None:
 
 
 def outcome(read: Callable[[bytes], Any], data: bytes) -> Any:
-    """The value, or path, offset and reason of the DecodeError. Anything else that is raised goes through."""
+    """Return the value, or path, offset and reason of a DecodeError. Other exceptions propagate."""
     try:
         return read(data)
     except DecodeError as error:
         return error.path, error.offset, error.reason
 
 
-def same(one: Any, other: Any) -> bool:
-    return bool(one == other) or repr(one) == repr(other)  # a NaN is not equal to itself
+def same(left: Any, other: Any) -> bool:
+    return bool(left == other) or repr(left) == repr(other)  # a NaN is not equal to itself
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
@@ -116,4 +116,4 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "records": record_batches,
 }
 LONGEST = 4096
-"""Bytes that a fuzzer makes up at most; larger ones find nothing that these do not."""
+"""The largest input of the fuzzer in bytes; larger ones find nothing new."""

@@ -1,1 +1,1 @@
-"""Golden runs: fixed virtual runs of the broker whose bytes are committed, so that no change of behaviour goes unnoticed."""
+"""Golden runs: fixed virtual runs of the broker with committed bytes, so that every change of behaviour is noticed."""

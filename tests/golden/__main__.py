@@ -1,8 +1,8 @@
-"""Write the golden runs, or show what has changed in them.
+"""Write the golden runs, or show their changes.
 
 python -m tests.golden --write       rewrite the committed files
 python -m tests.golden --diff        print decoded differences between the working tree's files and the code
-python -m tests.golden --diff REV    the same against the files of a git revision
+python -m tests.golden --diff REV    compare with the files of a git revision
 """
 
 from __future__ import annotations

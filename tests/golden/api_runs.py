@@ -23,6 +23,11 @@ from kafkaproto.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+)
 from kafkaproto.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -34,6 +39,7 @@ from kafkaproto.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkaproto.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
@@ -56,6 +62,11 @@ from kafkaproto.messages.list_partition_reassignments import (
     ListPartitionReassignmentsTopics,
 )
 from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -75,7 +86,11 @@ from tests.golden.world import UNKNOWN_ID, World, commit, find_coordinator, join
 TOPIC, BROKER = 2, 4
 Case = Callable[[World, RecordedClient, int], None]
 CASES: dict[str, Case] = {}
-"""By API: what to send in one version. The client is connected to broker 0."""
+"""By API: the requests of one version. The client is connected to broker 0."""
+
+
+OF_KAFKA_4 = ("ConsumerGroupDescribe", "ConsumerGroupHeartbeat")
+"""APIs whose runs emulate Kafka 4.2; the others emulate the default release."""
 
 
 def api(name: str) -> Callable[[Case], Case]:
@@ -87,7 +102,7 @@ def api(name: str) -> Callable[[Case], Case]:
 
 
 def requests_of(name: str) -> Callable[[Callable[[World, int], Iterator[Any]]], Callable[[World, int], Iterator[Any]]]:
-    """For APIs whose requests need nothing of earlier responses."""
+    """Register a case whose requests do not depend on earlier responses."""
 
     def note(requests: Callable[[World, int], Iterator[Any]]) -> Callable[[World, int], Iterator[Any]]:
         def case(world: World, client: RecordedClient, version: int) -> None:
@@ -161,10 +176,10 @@ def list_offsets(world: World, version: int) -> Iterator[Any]:
             for topic, indexes in (("orders", (0, 1, 2)), ("payments", (0,)), ("missing", (0,)))
         ]
         yield ListOffsetsRequest(-1, 0, topics)
-    one = [ListOffsetsTopic("orders", [ListOffsetsPartition(0, 7, -1, 1)])]
-    yield ListOffsetsRequest(-1, 1, one)
-    yield ListOffsetsRequest(1, 0, one)
-    yield ListOffsetsRequest(-1, 2 if version >= 2 else 0, one)
+    topic_requests = [ListOffsetsTopic("orders", [ListOffsetsPartition(0, 7, -1, 1)])]
+    yield ListOffsetsRequest(-1, 1, topic_requests)
+    yield ListOffsetsRequest(1, 0, topic_requests)
+    yield ListOffsetsRequest(-1, 2 if version >= 2 else 0, topic_requests)
 
 
 @requests_of("Metadata")
@@ -217,6 +232,83 @@ def offset_fetch_case(world: World, client: RecordedClient, version: int) -> Non
     ask({"orders": [0]}, world.connect((world.coordinator(group) + 1) % 3))
 
 
+@api("DeleteGroups")
+def delete_groups_case(world: World, client: RecordedClient, version: int) -> None:
+    group, other = f"g-{version}", f"other-{version}"
+    member = world.at_coordinator(group)
+    member_id = world.join(member, group)
+    world.send(member, sync(group, member_id, 1, {member_id: b"all"}))
+    world.send(world.at_coordinator(other), commit(other, ("orders", 0, 2)))
+    world.send(member, DeleteGroupsRequest([group, "unknown", group]), version)
+    world.send(world.at_coordinator(other), DeleteGroupsRequest([other]), version)
+    world.send(member, LeaveGroupRequest(group, member_id), 1)
+    world.send(member, DeleteGroupsRequest([group]), version)
+    world.send(world.connect((world.coordinator(group) + 1) % 3), DeleteGroupsRequest([group]), version)
+
+
+@api("OffsetDelete")
+def offset_delete_case(world: World, client: RecordedClient, version: int) -> None:
+    group = f"g-{version}"
+    member = world.at_coordinator(group)
+
+    def delete(name: str, *indexes: int) -> OffsetDeleteRequest:
+        partitions = [OffsetDeleteRequestPartition(index) for index in indexes]
+        return OffsetDeleteRequest(name, [OffsetDeleteRequestTopic("orders", partitions)])
+
+    world.send(member, delete(group, 0), version)
+    world.send(member, commit(group, ("orders", 0, 2), ("orders", 1, 3)))
+    world.send(member, delete(group, 0, 99), version)
+    world.send(member, delete("", 0), version)
+    world.send(world.connect((world.coordinator(group) + 1) % 3), delete(group, 1), version)
+    world.send(member, delete(group, 1), version)
+
+
+@api("ConsumerGroupHeartbeat")
+def consumer_group_heartbeat_case(world: World, client: RecordedClient, version: int) -> None:
+    group = f"new-{version}"
+    member = world.at_coordinator(group)
+    for member_id in "ab":
+        world.send(member, consumer_heartbeat(group, member_id, 0, owned=[], names=["orders", "missing"]), version)
+    world.send(member, consumer_heartbeat(group, "a", 1), version)
+    world.send(member, consumer_heartbeat(group, "a", 1, owned=[(world.topic_id("orders"), [0, 1])]), version)
+    world.send(member, consumer_heartbeat(group, "b", 2, owned=[]), version)
+    for member_id, epoch in (("a", 9), ("nobody", 1), ("a", -3), ("b", -1)):
+        world.send(member, consumer_heartbeat(group, member_id, epoch), version)
+    world.send(member, consumer_heartbeat("", "a", 1), version)
+    world.send(world.connect((world.coordinator(group) + 1) % 3), consumer_heartbeat(group, "a", 1), version)
+
+
+def consumer_heartbeat(
+    group: str,
+    member_id: str,
+    epoch: int,
+    *,
+    owned: list[tuple[bytes, list[int]]] | None = None,
+    names: list[str] | None = None,
+) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group,
+        member_id,
+        epoch,
+        rebalance_timeout_ms=-1 if names is None else 60_000,
+        subscribed_topic_names=names,
+        topic_partitions=None
+        if owned is None
+        else [ConsumerGroupHeartbeatRequestTopicPartitions(*places) for places in owned],
+    )
+
+
+@api("ConsumerGroupDescribe")
+def consumer_group_describe_case(world: World, client: RecordedClient, version: int) -> None:
+    group = f"described-{version}"
+    member = world.at_coordinator(group)
+    world.send(member, consumer_heartbeat(group, "a", 0, owned=[], names=["orders"]))
+    world.send(member, ConsumerGroupDescribeRequest([group, "unknown"], True), version)
+    world.send(member, ConsumerGroupDescribeRequest([group]), version)
+    if version == 1:
+        world.send(member, DescribeGroupsRequest([group, "unknown"], True), 6)
+
+
 @requests_of("FindCoordinator")
 def find_coordinator_requests(world: World, version: int) -> Iterator[Any]:
     yield find_coordinator("group", "another")
@@ -230,19 +322,19 @@ def find_coordinator_requests(world: World, version: int) -> Iterator[Any]:
 def join_group_case(world: World, client: RecordedClient, version: int) -> None:
     group = f"g-{version}"
     first, second = world.at_coordinator(group, "first"), world.at_coordinator(group, "second")
-    one = world.join(first, group, version)
+    first_id = world.join(first, group, version)
     two = world.join(second, group, version, instance="static" if version >= 5 else None)
     world.advance(100)
-    world.send(first, join(group, one), version)
+    world.send(first, join(group, first_id), version)
     world.advance(100)
-    world.send(first, sync(group, one, 2, {one: b"1", two: b"2"}))
+    world.send(first, sync(group, first_id, 2, {first_id: b"1", two: b"2"}))
     for wrong in (
         join(group, "nobody"),
         join("", ""),
-        join(group, one, kind="connect"),
-        join(group, one, protocols=()),
-        join(group, one, protocols=("other",)),
-        join(group, one, session_ms=1),
+        join(group, first_id, kind="connect"),
+        join(group, first_id, protocols=()),
+        join(group, first_id, protocols=("other",)),
+        join(group, first_id, session_ms=1),
     ):
         world.send(world.at_coordinator(group), wrong, version)
     world.send(world.connect((world.coordinator(group) + 1) % 3), join(group), version)
@@ -250,7 +342,7 @@ def join_group_case(world: World, client: RecordedClient, version: int) -> None:
 
 
 def member_of(world: World, group: str) -> tuple[RecordedClient, str]:
-    """A group with one member and a generation that has begun."""
+    """Return a group with one member after its first rebalance."""
     member = world.at_coordinator(group)
     member_id = world.join(member, group)
     world.send(member, sync(group, member_id, 1, {member_id: b"all"}))
@@ -261,14 +353,14 @@ def member_of(world: World, group: str) -> tuple[RecordedClient, str]:
 def heartbeat_case(world: World, client: RecordedClient, version: int) -> None:
     group = f"g-{version}"
     member, member_id = member_of(world, group)
-    for asked in (
+    for topics in (
         (group, 1, member_id),
         (group, 2, member_id),
         (group, 1, "nobody"),
         ("", 1, member_id),
         ("x", 1, "y"),
     ):
-        world.send(member, HeartbeatRequest(*asked), version)
+        world.send(member, HeartbeatRequest(*topics), version)
     if version >= 3:
         world.send(member, HeartbeatRequest(group, 1, member_id, "instance"), version)
     world.send(world.connect((world.coordinator(group) + 1) % 3), HeartbeatRequest(group, 1, member_id), version)
@@ -464,23 +556,23 @@ def create_partitions_case(world: World, client: RecordedClient, version: int) -
 
 @api("ElectLeaders")
 def elect_leaders_case(world: World, client: RecordedClient, version: int) -> None:
-    asked = [TopicPartitions("orders", [0, 1, 9]), TopicPartitions("missing", [0])]
+    topics = [TopicPartitions("orders", [0, 1, 9]), TopicPartitions("missing", [0])]
     world.state.controller.elect("orders", 0, (world.leader("orders") + 1) % 3)
     world.run()
-    for request in (ElectLeadersRequest(0, asked), ElectLeadersRequest(0, asked), ElectLeadersRequest(0, None)):
+    for request in (ElectLeadersRequest(0, topics), ElectLeadersRequest(0, topics), ElectLeadersRequest(0, None)):
         world.send(client, request, version)
     world.state.controller.elect("orders", 0, (world.leader("orders") + 1) % 3)
     world.run()
     world.send(client, ElectLeadersRequest(0, None), version)
     if version >= 1:
         for kind in (1, 5):
-            world.send(client, ElectLeadersRequest(kind, asked), version)
+            world.send(client, ElectLeadersRequest(kind, topics), version)
 
 
 @requests_of("IncrementalAlterConfigs")
 def incremental_alter_configs_requests(world: World, version: int) -> Iterator[Any]:
     def change(kind: int, name: str, *configs: tuple[str, int, str | None]) -> IncrementalResource:
-        return IncrementalResource(kind, name, [IncrementalConfig(*one) for one in configs])
+        return IncrementalResource(kind, name, [IncrementalConfig(*config) for config in configs])
 
     good = change(TOPIC, "table", ("retention.ms", 0, "5000"), ("cleanup.policy", 2, "delete"))
     yield IncrementalAlterConfigsRequest([good], validate_only=True)
@@ -520,8 +612,11 @@ def list_partition_reassignments_requests(world: World, version: int) -> Iterato
     topics = [ReassignableTopic("payments", [ReassignablePartition(0, [2, 1])])]
     yield ListPartitionReassignmentsRequest(1000, None)
     yield AlterPartitionReassignmentsRequest(1000, True, topics)
-    asked = [ListPartitionReassignmentsTopics("payments", [0, 4]), ListPartitionReassignmentsTopics("missing", [0])]
-    yield ListPartitionReassignmentsRequest(1000, asked)
+    topic_requests = [
+        ListPartitionReassignmentsTopics("payments", [0, 4]),
+        ListPartitionReassignmentsTopics("missing", [0]),
+    ]
+    yield ListPartitionReassignmentsRequest(1000, topic_requests)
 
 
 def alter_quotas(
@@ -592,9 +687,9 @@ def describe_cluster_requests(world: World, version: int) -> Iterator[Any]:
 
 
 def run_api(semantics: str, name: str) -> list[str]:
-    """Every version of one API that the default release offers."""
-    world = World(semantics=semantics).prepare()
-    offered = next(one for one in world.state.apis.values() if KEYS[name] == one.api_key)
+    """Run every version of one API that the default release offers."""
+    world = World(semantics=semantics, release="4.2" if name in OF_KAFKA_4 else "3.9").prepare()
+    offered = next(api_range for api_range in world.state.apis.values() if KEYS[name] == api_range.api_key)
     for version in range(offered.min_version, offered.max_version + 1):
         CASES[name](world, world.connect(), version)
         world.advance(100)

@@ -1,4 +1,4 @@
-"""Record batches for golden runs. Compressed ones are committed as bytes: what a compressor makes depends on its version."""
+"""Record batches for golden runs. Compressed ones are committed as bytes, because a compressor's output depends on its version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def values(count: int, size: int = 20) -> list[bytes]:
 
 
 def records(*given: bytes | None, keys: bool = False, headers: bool = False) -> list[NewRecord]:
-    """One record per value, 10 ms apart."""
+    """Return one record per value, 10 ms apart."""
     return [
         NewRecord(
             value,
@@ -38,7 +38,7 @@ def message_set(*given: bytes | None, magic: int = 1, keys: bool = False) -> byt
 
 
 def make_compressed() -> dict[str, bytes]:
-    """What `COMPRESSED` was made with, once."""
+    """Compress the batches of `COMPRESSED`; used once to create it."""
     return {
         kind.name.lower(): batch(*values(12, 60), keys=True, compression=kind)
         for kind in Compression
@@ -73,4 +73,4 @@ COMPRESSED = {
         ),
     }.items()
 }
-"""By name of the codec: twelve records with keys."""
+"""Codec name to a batch of twelve records with keys."""

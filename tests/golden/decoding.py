@@ -1,4 +1,4 @@
-"""Golden runs for people: each line decoded, and the decoded difference between two runs."""
+"""Golden runs in readable form: each line decoded, and the decoded difference between two runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_LINES = 80
 
 
 class Sent(NamedTuple):
-    """A request that was sent: what it takes to decode its response."""
+    """A request with the data that decoding its response needs."""
 
     api_key: int
     version: int
@@ -31,7 +31,7 @@ class Sent(NamedTuple):
 
 
 class Decoder:
-    """Decodes the lines of one run in their order: a response needs the request that it belongs to."""
+    """Decodes the lines of one run in order: a response needs its request."""
 
     def __init__(self) -> None:
         self._sent: dict[tuple[str, int], Sent] = {}
@@ -40,7 +40,7 @@ class Decoder:
         """(API key, version) of each request that got a response that can be decoded."""
 
     def decode(self, line: str) -> str:
-        """The line as people read it: one line, and the messages below it as JSON. What cannot be decoded stays as it is."""
+        """Return the line in readable form, with the messages below it as JSON. Undecodable lines stay unchanged."""
         try:
             return self._decode(line)
         except ValueError:
@@ -61,11 +61,11 @@ class Decoder:
         return line
 
     def _requests(self, number: str, data: bytes) -> str:
-        """Every whole frame: a client may send many at once, and parts of one."""
+        """Return every complete frame: a client may send many frames at once, and parts of one."""
         received = self._unread.setdefault(number, bytearray())
         received += data
         shown = []
-        with suppress(DecodeError):  # bytes that are no frame stay unread
+        with suppress(DecodeError):  # bytes that are no frame stay unchanged
             while (frame := take_frame(received)) is not None:
                 shown.append(_safely(lambda frame: self._request(number, frame), frame))
         if received:
@@ -110,10 +110,10 @@ def _entry(data: bytes) -> str:
 
 
 def _safely(decode: Callable[[Any], str], data: Any) -> str:
-    """What cannot be decoded is shown as it is: a changed byte may break anything."""
+    """Return undecodable bytes unchanged: a changed byte may break anything."""
     try:
         return decode(data)
-    except Exception as error:  # noqa: BLE001 - the difference must be shown whatever it is
+    except Exception as error:  # noqa: BLE001 - a difference must be shown in any case
         return f"cannot be decoded ({error}): {bytes(data).hex()}"
 
 
@@ -122,12 +122,12 @@ def _json(data: Any) -> str:
 
 
 def exchange_of(line: str, decoded: str) -> str:
-    """The bytes below the decoded line, for a difference that decoding does not show."""
+    """Return the bytes of an exchange, for a difference that decoding does not show."""
     return f"{decoded}\n{line}"
 
 
 def differences(old: list[str], new: list[str]) -> Iterator[str]:
-    """A decoded unified diff for each place where two runs differ."""
+    """Yield a decoded unified diff for each place where two runs differ."""
     before, after = decoded_lines(old), decoded_lines(new)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     for kind, i, j, k, l in matcher.get_opcodes():  # noqa: E741
@@ -144,19 +144,19 @@ def _difference(old: list[str], new: list[str], before: list[str], after: list[s
     if before == after:
         before, after = (list(map(exchange_of, *pair)) for pair in ((old, before), (new, after)))
     texts = ["\n".join(side).split("\n") for side in (before, after)]
-    found = list(difflib.unified_diff(*texts, f"committed, {place}", "now", n=6, lineterm=""))
-    left_out = len(found) - MOST_LINES
-    return "\n".join([*found[:MOST_LINES], *([f"... {left_out} more lines"] if left_out > 0 else [])])
+    difference = list(difflib.unified_diff(*texts, f"committed, {place}", "now", n=6, lineterm=""))
+    left_out = len(difference) - MOST_LINES
+    return "\n".join([*difference[:MOST_LINES], *([f"... {left_out} more lines"] if left_out > 0 else [])])
 
 
 def report(name: str, old: list[str], new: list[str], most: int | None = MOST_DIFFERENCES) -> str:
-    """What differs between the committed text of a run and the new one; "" if nothing does."""
+    """Return the differences between the committed and the new text of a run, or "" if there are none."""
     if old == new:
         return ""
     if not old:
         return f"{name}: nothing is committed; run python -m tests.golden --write"
-    found = differences(old, new)
-    shown = list(islice(found, most))
-    more = sum(1 for _ in found)
+    changes = differences(old, new)
+    shown = list(islice(changes, most))
+    more = sum(1 for _ in changes)
     last = [f"... and {more} more differences"] if more else []
     return "\n\n".join([f"{name} differs:", *shown, *last])

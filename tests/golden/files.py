@@ -1,6 +1,6 @@
-"""The runs by name, and the committed bytes of each: `data/<name>.z`, the text of the run, compressed.
+"""The runs by name, and their committed texts, compressed in `data/<name>.z`.
 
-Compression is not compared, only the text is.
+The compressed bytes are not compared, only the text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def unpacked(data: bytes) -> list[str]:
 
 
 def committed(name: str, revision: str | None = None) -> list[str]:
-    """The lines of a run in the working tree, or in a revision of git; none if the run is not there."""
+    """Return the lines of a run in the working tree or in a git revision, or an empty list if the run does not exist there."""
     path = DATA / f"{name}{SUFFIX}"
     if revision is None:
         return unpacked(path.read_bytes()) if path.exists() else []
@@ -53,7 +53,7 @@ def committed(name: str, revision: str | None = None) -> list[str]:
 
 
 def write() -> list[str]:
-    """Write every run whose text has changed, delete the files of runs that are gone; return the names."""
+    """Write every run whose text has changed, delete the files of removed runs, and return the names."""
     DATA.mkdir(exist_ok=True)
     changed = []
     for name, run in RUNS.items():

@@ -1,4 +1,4 @@
-"""One request for all versions of an API: the fields that a version lacks are left at their defaults."""
+"""One request for all versions of an API: fields that a version lacks keep their defaults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEYS = {info.name: int(key) for key, info in APIS.items()}
 
 
 def fitted(request: Any, version: int) -> Any:
-    """A copy of the request without what `version` cannot say."""
+    """Return a copy of the request without the fields that `version` lacks."""
     key = KEYS[type(request).__name__.removesuffix("Request")]
     return _fitted(codec(key, version).request, request)
 

@@ -11,7 +11,7 @@ The lines of a run, in the order in which they are written:
     yields    a connection with more frames lets the others have their turn
     closed    the broker closed a connection
     requests, throttles, event   the journal at the end of the run, as JSON
-    metric    the broker's metrics, at the end of the run and where a run looks at them
+    metric    the broker's metrics, at the end of the run and where a run reads them
     header, entry   the trace, entry by entry, as hex
     file      the name of a trace file, before its header and entries, in a run that writes files
 
@@ -46,7 +46,7 @@ RACKS = ("a", "b", "c")
 
 
 class RecordedClient(MemoryClient):
-    """A client whose traffic is written down by its cluster."""
+    """A client whose traffic is recorded by its cluster."""
 
     def __init__(
         self, cluster: RecordedCluster, broker_id: int, client_id: str | None, address: str, listener: str
@@ -55,17 +55,17 @@ class RecordedClient(MemoryClient):
         self._recorded = cluster
         self.was_reading = True
         self.raw = False
-        """Whether responses are not decoded, as the bytes sent may be no request."""
+        """Whether responses are not decoded, because the bytes sent may be an invalid request."""
         cluster.clients.append(self)
         cluster.note(f"open {self.number}", f"broker={broker_id} client={client_id} {address} {listener}")
         super().__init__(cluster, broker_id, client_id, address, listener)
 
     def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
-        """The bytes of a request, without the fields that the version lacks."""
+        """Return the bytes of a request, without the fields that the version lacks."""
         return super().frame(fitted(request, version), version, correlation_id)
 
     def next_frame(self, request: Any, version: int) -> bytes:
-        """The bytes of the next request, without the fields that the version lacks."""
+        """Return the bytes of the next request, without the fields that the version lacks."""
         return super().next_frame(fitted(request, version), version)
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
@@ -123,7 +123,13 @@ class RecordedCluster(VirtualCluster):
         racks = {f"{i}.broker.rack": RACKS[i] for i in range(min(brokers, len(RACKS)))}
         clock = options.pop("clock", None) or ManualClock(START_MS)
         super().__init__(
-            brokers, {**racks, **(config or {})}, clock=clock, semantics=semantics, release_name=release, **options
+            brokers,
+            {**racks, **(config or {})},
+            clock=clock,
+            semantics=semantics,
+            release_name=release,
+            detailed_journal=True,
+            **options,
         )
         meta = {**meta_of(self.state), "wall_ms": 0, "at_ns": 0}
         self._header = trace_format.header(meta)
@@ -138,7 +144,7 @@ class RecordedCluster(VirtualCluster):
             recorder.quota_changed(entity, key, value, self.now_ms)
         self.state.record(recorder)
 
-    # ---- what a run does ---------------------------------------------------------------------------------------------------
+    # ---- steps of a run --------------------------------------------------------------------------------------------------------
 
     def connect(
         self, broker_id: int = 0, client_id: str | None = "golden", address: str = "127.0.0.1", listener: str = LISTENER
@@ -146,16 +152,16 @@ class RecordedCluster(VirtualCluster):
         return RecordedClient(self, broker_id, client_id, address, listener)
 
     def highest(self, api: str) -> int:
-        """The highest version of an API that this cluster offers."""
-        return next(one.max_version for key, one in self.state.apis.items() if APIS[key].name == api)
+        """Return the highest version of an API that this cluster offers."""
+        return next(api_range.max_version for key, api_range in self.state.apis.items() if APIS[key].name == api)
 
     def offers(self, api: str) -> bool:
         return any(APIS[key].name == api for key in self.state.apis)
 
     def send(self, client: MemoryClient, request: Any, version: int | None = None) -> Any:
-        """Send a request; return the newest response on the connection.
+        """Send a request and return the newest response on the connection.
 
-        version: None for the highest that is offered.
+        version: None for the highest offered version.
         """
         name = type(request).__name__.removesuffix("Request")
         version = self.highest(name) if version is None else version
@@ -179,17 +185,17 @@ class RecordedCluster(VirtualCluster):
                 client.was_reading = client.reading
                 self.note(f"{'reading' if client.reading else 'paused'} {client.number}")
 
-    def look_at_metrics(self) -> None:
+    def record_metrics(self) -> None:
         self.lines += self._metrics()
 
-    # ---- what is written down ----------------------------------------------------------------------------------------------
+    # ---- recorded lines --------------------------------------------------------------------------------------------------------
 
     def note(self, what: str, more: str = "") -> None:
         at_ms = self.now_ms - START_MS
         self.lines.append(f"{what} @{at_ms} {more}".rstrip())
 
     def finish(self) -> list[str]:
-        """End the recording; return every line of the run."""
+        """End the recording and return every line of the run."""
         self.state.record(None)
         journal = self.state.journal
         lines = [
@@ -219,8 +225,8 @@ class RecordedCluster(VirtualCluster):
             yield from lines_of(data[:end], data[end:])
 
     def _metrics(self) -> list[str]:
-        found = metrics.snapshot(self.state, self.now_ms)
-        return sorted(f"metric {json.dumps(key)} {value!r}" for key, value in found.items())
+        snapshot = metrics.snapshot(self.state, self.now_ms)
+        return sorted(f"metric {json.dumps(key)} {value!r}" for key, value in snapshot.items())
 
 
 def canonical(facts: Mapping[str, Any]) -> str:
@@ -228,7 +234,7 @@ def canonical(facts: Mapping[str, Any]) -> str:
 
 
 def facts_of(seen: Any) -> dict[str, Any]:
-    """The fields of an entry of the journal, and of the reason that it may have."""
+    """Return the fields of a journal entry and of its reason, if any."""
     facts = {field.name: getattr(seen, field.name) for field in dataclasses.fields(seen)}
     return {name: facts_of(value) if name == "reason" else value for name, value in facts.items()}
 
@@ -239,21 +245,21 @@ def lines_of(header: bytes, trace: bytes) -> Iterator[str]:
 
 
 def entries_of(trace: bytes) -> list[bytes]:
-    """The entries of a trace with their lengths, without times of the monotonic clock."""
-    found = []
+    """Return the trace entries with their lengths, without times of the monotonic clock."""
+    entries = []
     at = 0
     while at < len(trace):
         size, kind = int.from_bytes(trace[at : at + 4], "big"), trace[at + 4]
         whole = trace[at : at + 5 + size]
         entry = READERS[trace_format.VERSION][kind](whole[5:])
         assert trace_format.encoded(entry) == whole, "an entry of the trace does not survive decoding"
-        found.append(trace_format.encoded(without_monotonic_times(entry)))
+        entries.append(trace_format.encoded(without_monotonic_times(entry)))
         at += len(whole)
-    return found
+    return entries
 
 
 def without_monotonic_times(entry: Any) -> Any:
-    """The entry with 1 for each time of the monotonic clock that is set."""
+    """Return the entry with 1 in place of each non-zero time of the monotonic clock."""
     if isinstance(entry, trace_format.Event):
         facts = {name: min(value, 1) if name == "at_ns" else value for name, value in entry.facts.items()}
         return entry._replace(facts=facts)

@@ -32,8 +32,8 @@ def run_release(semantics: str, release: str) -> list[str]:
     unknown.send(ApiVersionsRequest("golden", "1.0"), 4)
     world.send(client, metadata("orders", "payments", "missing"))
     for timestamp in (-1, -2):
-        asked = [ListOffsetsPartition(i, -1, timestamp, 1) for i in range(3)]
-        world.send(client, ListOffsetsRequest(-1, 0, [ListOffsetsTopic("orders", asked)]))
+        partitions = [ListOffsetsPartition(i, -1, timestamp, 1) for i in range(3)]
+        world.send(client, ListOffsetsRequest(-1, 0, [ListOffsetsTopic("orders", partitions)]))
     leader = world.connect(world.leader("orders"))
     world.send(leader, produce("orders", world.records(b"plain", b"records"), acks=-1))
     world.advance(10)
@@ -47,15 +47,15 @@ def _groups(world: World) -> None:
     client = world.connect()
     world.send(client, find_coordinator("group"))
     first, second = world.at_coordinator("group", "first"), world.at_coordinator("group", "second")
-    one = world.join(first, "group")
-    world.send(first, sync("group", one, 1, {one: b"everything"}))
+    first_id = world.join(first, "group")
+    world.send(first, sync("group", first_id, 1, {first_id: b"everything"}))
     two = world.join(second, "group")
-    world.send(first, HeartbeatRequest("group", 1, one))
-    world.join(first, "group", member_id=one)
+    world.send(first, HeartbeatRequest("group", 1, first_id))
+    world.join(first, "group", member_id=first_id)
     two = second.answers[-1].message.member_id or two
     world.send(second, sync("group", two, 2))
-    world.send(first, sync("group", one, 2, {one: b"left", two: b"right"}))
-    world.send(first, commit("group", ("orders", 0, 3), member_id=one, generation=2))
+    world.send(first, sync("group", first_id, 2, {first_id: b"left", two: b"right"}))
+    world.send(first, commit("group", ("orders", 0, 3), member_id=first_id, generation=2))
     _fetch_offsets(world, first)
     world.send(first, ListGroupsRequest())
     world.send(first, DescribeGroupsRequest(["group"]))
@@ -72,7 +72,7 @@ def _fetch_offsets(world: World, client: RecordedClient) -> None:
 
 
 def _throttles(world: World) -> None:
-    """Two produces and two fetches, of which the second of each is throttled, with a request behind each of them."""
+    """Send two produces and two fetches, the second of each throttled, with another request behind each."""
     world.limit("limited", producer_byte_rate=1000.0, consumer_byte_rate=1500.0)
     writer = world.connect(world.leader("payments"), "limited")
     data = world.records(*values(40, 150))

@@ -1,4 +1,4 @@
-"""Golden runs of what takes more than one request: waiting, sessions, conversion, replication, quotas, connections."""
+"""Golden runs that need several requests: waiting, sessions, conversion, replication, quotas, connections."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def change_config(world: World, kind: int, name: str, **configs: str) -> Any:
 
 
 def hold(world: World, *broker_ids: int, topic: str = "t", index: int = 0, at: int | None = None) -> None:
-    """Let these followers take nothing more, or nothing at or above offset `at`."""
+    """Stop these followers from fetching records, or only records at or above offset `at`."""
     for broker_id in broker_ids:
         for fetcher in world.state.nodes[broker_id].replicas.fetchers.values():
             if (topic, index) in fetcher.partitions:
@@ -73,7 +73,7 @@ def release(world: World, *broker_ids: int, topic: str = "t", index: int = 0) ->
 
 @scenario
 def long_poll(new: Callable[..., World]) -> World:
-    """Fetches that wait: for bytes, for a time, for a client that has gone, and for a topic that is deleted."""
+    """Run fetches that wait: for bytes, until a timeout, for a client that disconnects, for a topic that is deleted."""
     world = new()
     world.topic("t", 2, 3)
     readers = [world.connect(world.leader("t"), f"reader-{i}") for i in range(5)]
@@ -99,7 +99,7 @@ def long_poll(new: Callable[..., World]) -> World:
 
 @scenario
 def fetch_sessions(new: Callable[..., World]) -> World:
-    """Sessions made, used, changed, refused and evicted."""
+    """Create, use, change, refuse and evict fetch sessions."""
     world = new(config={"max.incremental.fetch.session.cache.slots": "2"}).prepare()
     for version in (7, 12, 17):
         leader = world.leader("orders")
@@ -111,9 +111,9 @@ def fetch_sessions(new: Callable[..., World]) -> World:
             request = world.fetch(*places, **options)
             for forgotten in request.forgotten_topics_data:
                 forgotten.topic_id = ids[forgotten.topic]
-            found = world.send(at, request, version)
+            response = world.send(at, request, version)
             world.advance(20)
-            return found
+            return response
 
         session = ask(*(("orders", i, 0) for i in others), ("table", 0, 0), session=(0, 0)).session_id
         ask(session=(session, 1))
@@ -145,7 +145,7 @@ def fetch_sessions(new: Callable[..., World]) -> World:
 
 @scenario
 def down_conversion(new: Callable[..., World]) -> World:
-    """Batches of every codec and old message sets, read by every version of Fetch."""
+    """Fetch batches of every codec and old message sets in every version."""
     world = new()
     world.topic("t", 1, 1)
     world.topic("appended", 1, 1, message_timestamp_type="LogAppendTime")
@@ -175,7 +175,7 @@ def down_conversion(new: Callable[..., World]) -> World:
 
 @scenario
 def acks_of_all(new: Callable[..., World]) -> World:
-    """Produce that waits for followers, times out, finds too few replicas, and asks for no response."""
+    """Send produces that wait for followers, time out, find too few replicas, or need no response."""
     world = new(config={"replica.lag.time.max.ms": "2000"})
     world.topic("t", 1, 3, min_insync_replicas="2")
     writer, other = world.connect(world.leader("t")), world.connect(world.leader("t"))
@@ -208,7 +208,7 @@ def acks_of_all(new: Callable[..., World]) -> World:
 
 @scenario
 def replication_quotas(new: Callable[..., World]) -> World:
-    """Followers that are throttled by the leader's and by their own rate, and fetches in their name (KIP-73)."""
+    """Throttle followers by the leader's and by their own rate, and fetch in the name of followers (KIP-73)."""
     world = new(config={"replica.lag.time.max.ms": "1000"})
     world.topic("t", 1, 3)
     world.topic("free", 1, 3)
@@ -227,7 +227,7 @@ def replication_quotas(new: Callable[..., World]) -> World:
     for _ in range(12):
         world.send(asker, world.fetch(("t", 0, 0), ("free", 0, 0), replica_id=followers[1], max_wait_ms=100))
         world.append("free", batch(b"free"), acks=1)
-        world.look_at_metrics()
+        world.record_metrics()
         world.advance(1000)
     change_config(world, BROKER, str(leader), leader_replication_throttled_rate="1000000")
     world.advance(60_000)
@@ -237,7 +237,7 @@ def replication_quotas(new: Callable[..., World]) -> World:
 
 @scenario
 def closest_replica(new: Callable[..., World]) -> World:
-    """Consumers that name their rack, at the leader and at followers (KIP-392)."""
+    """Fetch from the leader and from followers as consumers that name their rack (KIP-392)."""
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     world = new(config={"replica.selector.class": selector}).prepare()
     hold(world, 2, topic="orders")
@@ -258,7 +258,7 @@ def closest_replica(new: Callable[..., World]) -> World:
 
 @scenario
 def producers_with_ids(new: Callable[..., World]) -> World:
-    """Idempotent produce with duplicates and gaps; everything of transactions is refused."""
+    """Produce with producer ids, duplicates and gaps; all transactional requests are rejected."""
     world = new()
     world.topic("t", 1, 3)
     client = world.connect(world.leader("t"))
@@ -299,7 +299,7 @@ def header(key: int, version: int, correlation_id: int = 7, client_id: bytes | N
 
 @scenario
 def malformed_frames(new: Callable[..., World]) -> World:
-    """Bytes that are no request: the connection is closed, alone."""
+    """Send invalid frames: only their connection is closed."""
     world = new(config={"socket.request.max.bytes": "10000"}).prepare()
     bystander = world.connect(client_id="bystander")
     whole = bystander.frame(metadata("orders"), 9, 3)
@@ -348,13 +348,13 @@ def malformed_frames(new: Callable[..., World]) -> World:
 
 @scenario
 def forced_throttles(new: Callable[..., World]) -> World:
-    """Throttles that rules force, whatever quotas say."""
+    """Force throttles by rules, independent of quotas."""
     return _forced(new().prepare())
 
 
 @scenario
 def forced_throttles_that_hold_responses(new: Callable[..., World]) -> World:
-    """As `forced_throttles`, in a release that sends the response after the throttle."""
+    """Force throttles in a release that sends the response after the throttle."""
     return _forced(new(release="1.1").prepare())
 
 
@@ -395,7 +395,7 @@ def _forced(world: World) -> World:
 
 @scenario
 def connection_quotas(new: Callable[..., World]) -> World:
-    """Connections that are refused, delayed and throttled by number and by rate (KIP-612)."""
+    """Refuse, delay and throttle connections by number and by rate (KIP-612)."""
     world = new(
         brokers=2,
         config={
@@ -427,7 +427,7 @@ def connection_quotas(new: Callable[..., World]) -> World:
 
 @scenario
 def mutation_quotas(new: Callable[..., World]) -> World:
-    """Partitions created and deleted faster than allowed, in strict and in permissive versions (KIP-599)."""
+    """Create and delete partitions faster than allowed, in strict and in permissive versions (KIP-599)."""
     world = new(config={"controller.quota.window.num": "10"})
     world.limit(controller_mutation_rate=2.0)
     for create, delete, add in ((7, 6, 3), (5, 4, 2)):
@@ -457,16 +457,16 @@ def mutation_quotas(new: Callable[..., World]) -> World:
         world.state.set_request_cost("CreateTopics", cost_ms)
         client = world.connect()
         for number in range(2):
-            asked = [CreatableTopic(f"costly-{cost_ms}-{number}", (21, 30)[number], 1)]
-            world.send(client, CreateTopicsRequest(asked), 5)  # permissive
-            world.look_at_metrics()
+            topic_requests = [CreatableTopic(f"costly-{cost_ms}-{number}", (21, 30)[number], 1)]
+            world.send(client, CreateTopicsRequest(topic_requests), 5)  # permissive
+            world.record_metrics()
             world.advance(60_000)
     return world
 
 
 @scenario
 def journal_topic(new: Callable[..., World]) -> World:
-    """The journal as a topic, and a client that reads it."""
+    """Publish the journal as a topic and read it."""
     world = new(journal_topic="__journal").prepare()
     world.advance(200)
     world.limit("limited", producer_byte_rate=1000.0)
@@ -495,7 +495,7 @@ def journal_topic(new: Callable[..., World]) -> World:
 
 @scenario
 def pipelining(new: Callable[..., World]) -> World:
-    """Several connections with many requests in flight, muted in turn; bytes that come in pieces; clients that stop sending."""
+    """Pipeline requests on several connections that are muted in turn, send partial frames, and close the sending direction."""
     world = new().prepare()
     leader = world.leader("orders")
     world.limit("limited", producer_byte_rate=2000.0)
@@ -530,13 +530,13 @@ def pipelining(new: Callable[..., World]) -> World:
 
 @scenario
 def request_time(new: Callable[..., World]) -> World:
-    """Throttles by handling time, alone and together with bytes (KIP-124)."""
+    """Throttle by handling time, alone and together with bytes (KIP-124)."""
     return _request_time(new().prepare())
 
 
 @scenario
 def request_time_that_holds_responses(new: Callable[..., World]) -> World:
-    """As `request_time`, in a release that sends the response after the throttle."""
+    """Throttle by handling time in a release that sends the response after the throttle."""
     return _request_time(new(release="1.0").prepare())
 
 
@@ -558,7 +558,7 @@ def _request_time(world: World) -> World:
         world.advance(30_000)
         world.send(client, world.fetch(("orders", 0, 500), max_wait_ms=100))
         world.send(client, world.fetch(("orders", 0, 0), replica_id=(leader + 1) % 3))
-        world.look_at_metrics()
+        world.record_metrics()
         world.advance(60_000)
     world.limit("limited", request_percentage=None, producer_byte_rate=None)
     world.send(world.connect(leader, "limited"), metadata("orders"))
@@ -567,7 +567,7 @@ def _request_time(world: World) -> World:
 
 @scenario
 def fetch_quota(new: Callable[..., World]) -> World:
-    """Consumers that poll again and again under a byte rate, with and without a session."""
+    """Fetch repeatedly under a byte rate, with and without a session."""
     world = new().prepare()
     world.append("orders", batch(*values(100, 100)))
     world.limit("limited", consumer_byte_rate=2000.0)
@@ -578,11 +578,11 @@ def fetch_quota(new: Callable[..., World]) -> World:
         world.send(polling, world.fetch(("orders", 0, 5), partition_max=15_000))
         epoch = 0 if not session else number
         places = () if session else (("orders", 0, 5),)
-        found = world.send(in_session, world.fetch(*places, session=(session, epoch), max_wait_ms=50))
-        session = session or (found.session_id if found else 0)
+        response = world.send(in_session, world.fetch(*places, session=(session, epoch), max_wait_ms=50))
+        session = session or (response.session_id if response else 0)
         world.advance(700)
         if number % 10 == 9:
-            world.look_at_metrics()
+            world.record_metrics()
             world.append("orders", batch(*values(50, 100)))
     world.advance(30_000)
     return world
@@ -590,68 +590,68 @@ def fetch_quota(new: Callable[..., World]) -> World:
 
 @scenario
 def two_quotas_at_once(new: Callable[..., World]) -> World:
-    """Bytes and handling time that both throttle one request: the larger counts, or their sum where responses are held."""
+    """Throttle one request by bytes and handling time: the larger time counts, or their sum where responses are delayed."""
     return _two_quotas(new().prepare())
 
 
 @scenario
 def two_quotas_at_once_that_hold_responses(new: Callable[..., World]) -> World:
-    """As `two_quotas_at_once`, in a release that sends the response after the throttle."""
+    """Exceed two quotas at once in a release that sends the response after the throttle."""
     return _two_quotas(new(release="1.1").prepare())
 
 
 def _two_quotas(world: World) -> World:
-    """Handling time always throttles for a second. `ratio`: bytes to byte rate; 10.5 is a throttle of half a second, 11 of one."""
+    """Throttle every request for a second by handling time. `ratio`: bytes to byte rate; 10.5 adds a throttle of half a second, 11 of one."""
     for api in ("Produce", "Fetch"):
         world.state.set_request_cost(api, 400.0)
     leader = world.leader("orders")
-    request, asked = produce("orders", world.records(*values(60, 150))), world.fetch(("orders", 0, 0))
+    request, fetch_request = produce("orders", world.records(*values(60, 150))), world.fetch(("orders", 0, 0))
     reader = world.connect(leader, "unlimited")
-    world.send(reader, asked)
+    world.send(reader, fetch_request)
     sizes = len(reader.frame(request, world.highest("Produce"))) - 4, _charged_bytes(world, reader)
     for ratio in (10.5, 12.0, 40.0):
         for sent, size, quota in zip(
-            (request, asked), sizes, ("producer_byte_rate", "consumer_byte_rate"), strict=True
+            (request, fetch_request), sizes, ("producer_byte_rate", "consumer_byte_rate"), strict=True
         ):
             name = f"{quota} at {ratio}"
             world.limit(name, request_percentage=1.0, **{quota: float(int(size / ratio))})
             client = world.connect(leader, name)
             for _ in range(3):
                 world.send(client, sent)
-                world.look_at_metrics()
+                world.record_metrics()
                 world.advance(61_000)
     _equal_throttles(world)
     return world
 
 
 def _charged_bytes(world: World, client: RecordedClient) -> int:
-    """What the newest response costs: its body and 4 bytes."""
+    """Return the charged bytes of the newest response: its body and 4 bytes."""
     flexible = world.highest("Fetch") >= 12
     return client.answers[-1].size_bytes - (1 if flexible else 0)
 
 
 def _equal_throttles(world: World) -> None:
-    """Bytes and handling time that throttle for a second each: sizes that 11 divides, whichever come first."""
+    """Throttle for a second by bytes and by handling time: the sizes are the first ones divisible by 11."""
     world.topic("equal", 1, 1)
     leader = world.leader("equal")
-    measuring = world.connect(leader, "equal to measure")  # names of one length: the client id is part of the size
+    measuring = world.connect(leader, "equal to measure")  # names of equal length: the client id is part of the size
     done = set()
     for offset in range(40):
         request = produce("equal", world.records(b"x" * (2000 + offset)))
         world.send(world.connect(leader), request)
-        asked = world.fetch(("equal", 0, offset), partition_max=1)
-        world.send(measuring, asked)
+        fetch_request = world.fetch(("equal", 0, offset), partition_max=1)
+        world.send(measuring, fetch_request)
         written = len(measuring.frame(request, world.highest("Produce"))) - 4
         for name, sent, size, quota in (
             ("equal to produce", request, written, "producer_byte_rate"),
-            ("equal to consume", asked, _charged_bytes(world, measuring), "consumer_byte_rate"),
+            ("equal to consume", fetch_request, _charged_bytes(world, measuring), "consumer_byte_rate"),
         ):
             if size % 11 == 0 and name not in done:
                 done.add(name)
                 client = world.connect(leader, name)
                 world.limit(name, request_percentage=1.0, **{quota: size / 11})
                 world.send(client, sent)
-                world.look_at_metrics()
+                world.record_metrics()
                 world.advance(61_000)
         if len(done) == 2:
             break
@@ -659,7 +659,7 @@ def _equal_throttles(world: World) -> None:
 
 @scenario
 def quota_entities(new: Callable[..., World]) -> World:
-    """Which quota applies: of users, client-ids, both, and defaults; changed while clients are throttled."""
+    """Change the quotas of users, client-ids, both, and defaults while clients are throttled."""
     world = new().prepare()
     leader = world.leader("orders")
     data = batch(*values(30, 200))
@@ -670,7 +670,7 @@ def quota_entities(new: Callable[..., World]) -> World:
             world.send(client, produce("orders", data))
             world.send(client, produce("orders", data))
             client.hang_up()
-        world.look_at_metrics()
+        world.record_metrics()
         world.advance(40_000)
 
     world.limit("a", producer_byte_rate=1000.0)
@@ -694,7 +694,7 @@ def quota_entities(new: Callable[..., World]) -> World:
 
 @scenario
 def brokers_and_leaders(new: Callable[..., World]) -> World:
-    """Brokers stop and start, leaders change, replicas leave and join, logs are truncated."""
+    """Stop and start brokers, elect leaders, shrink and extend the ISR, and truncate logs."""
     world = new(config={"replica.lag.time.max.ms": "1000", "unclean.leader.election.enable": "true"}).prepare()
     client = world.connect(1)
 
@@ -745,7 +745,7 @@ def brokers_and_leaders(new: Callable[..., World]) -> World:
 
 @scenario
 def retention_and_compaction(new: Callable[..., World]) -> World:
-    """Segments roll, expire and are compacted while clients read."""
+    """Roll, expire and compact segments while clients read."""
     world = new(config={"log.retention.check.interval.ms": "1000", "log.cleaner.backoff.ms": "1000"})
     world.topic("short", 1, 2, retention_ms="5000", segment_bytes="1000", segment_ms="2000")
     world.topic("small", 1, 2, retention_bytes="3000", segment_bytes="1000")
@@ -768,7 +768,7 @@ def retention_and_compaction(new: Callable[..., World]) -> World:
 
 @scenario
 def idle_connections(new: Callable[..., World]) -> World:
-    """Connections that are closed for being idle, muted and waiting ones too."""
+    """Let idle connections be closed, including muted and waiting ones."""
     world = new(config={"connections.max.idle.ms": "1000"}).prepare()
     world.limit("limited", producer_byte_rate=100.0)
     leader = world.leader("orders")
@@ -788,7 +788,7 @@ def idle_connections(new: Callable[..., World]) -> World:
 
 @scenario
 def group_rebalances(new: Callable[..., World]) -> World:
-    """Members join late, leave, expire, come back as static members; groups grow empty and lose their coordinator."""
+    """Let members join late, leave, expire and return as static members; groups become empty and lose their coordinator."""
     world = new(config={"group.initial.rebalance.delay.ms": "300", "group.max.size": "3"}).prepare()
     members = [world.at_coordinator("g", f"member-{i}") for i in range(4)]
     ids = [world.join(member, "g") for member in members[:2]]
@@ -833,7 +833,7 @@ def group_rebalances(new: Callable[..., World]) -> World:
 
 @scenario
 def settings_changed_while_running(new: Callable[..., World]) -> World:
-    """Topic and broker settings that act on the next request."""
+    """Change topic and broker settings that apply from the next request."""
     world = new().prepare()
     client = world.connect(world.leader("orders"))
     change_config(world, TOPIC, "orders", max_message_bytes="100")
@@ -856,7 +856,7 @@ def settings_changed_while_running(new: Callable[..., World]) -> World:
 
 @scenario
 def data_directory(new: Callable[..., World]) -> World:
-    """Records in files, and a second process that goes on after the first was killed."""
+    """Write records to files, and recover them in a second process after the first was killed."""
     with tempfile.TemporaryDirectory() as folder:
         first = new(data_dir=folder, seed=3).prepare()
         first.limit("limited", producer_byte_rate=1000.0)
@@ -883,13 +883,13 @@ def data_directory(new: Callable[..., World]) -> World:
 
 
 def _finished_inside(world: World) -> World:
-    """Finish the run while its folder is there."""
+    """Finish the run while its folder exists."""
     lines = world.finish()
     world.finish = lambda: lines  # type: ignore[method-assign]
     return world
 
 
-# ---- single rules: without these runs, a broker that breaks one of them passes ---------------------------------------------
+# ---- single rules: without these runs, a broker that breaks one of them would pass --------------------------------------------
 
 
 def log_end(world: World, topic: str, index: int = 0) -> int:
@@ -912,7 +912,7 @@ def delete_records(world: World, topic: str, index: int, offset: int, version: i
 
 @scenario
 def session_news(new: Callable[..., World]) -> World:
-    """The partitions that an incremental response carries, and their order (S-6, S-9)."""
+    """Check which partitions an incremental response carries, and their order (S-6, S-9)."""
     world = new(brokers=1)
     world.topic("t", 3, 1)
     for index in range(3):
@@ -948,14 +948,14 @@ def session_news(new: Callable[..., World]) -> World:
         delete_records(world, "t", 1, number + 1)
         poll()  # only the log start of partition 1 has changed
         poll(("t", 0, 1000))
-        poll(ends[0])  # the high watermark is the one from before the error
+        poll(ends[0])  # the high watermark equals the one before the error
         poll()
     return world
 
 
 @scenario
 def preferred_replica_in_a_session(new: Callable[..., World]) -> World:
-    """Incremental responses that carry a partition only for its preferred replica (KIP-392, S-6)."""
+    """Run incremental fetches that return a partition only for its preferred replica (KIP-392, S-6)."""
     selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
     world = new(config={"replica.selector.class": selector})
     world.topic("t", 1, 3)
@@ -974,7 +974,7 @@ def preferred_replica_in_a_session(new: Callable[..., World]) -> World:
 
 @scenario
 def session_eviction(new: Callable[..., World]) -> World:
-    """A full session cache evicts the smallest session, and those of consumers before those of followers (S-13)."""
+    """Fill the session cache: the smallest session is evicted, and sessions of consumers before those of followers (S-13)."""
     world = new(brokers=2, config={"max.incremental.fetch.session.cache.slots": "3"})
     world.topic("t", 6, 2)
     leader = world.leader("t")
@@ -1008,7 +1008,7 @@ def session_eviction(new: Callable[..., World]) -> World:
 
 @scenario
 def lagging_follower_of_a_new_leader(new: Callable[..., World]) -> World:
-    """A follower joins the ISR only at or above the start of the leader's epoch (`Partition.isFollowerInSync`)."""
+    """Let a follower join the ISR only at or above the start of the leader's epoch (`Partition.isFollowerInSync`)."""
     world = new(config={"replica.lag.time.max.ms": "1000"})
     world.topic("t", 1, 3, min_insync_replicas="3")
     first, second, lagging = replicas_of(world, "t")
@@ -1037,7 +1037,7 @@ def lagging_follower_of_a_new_leader(new: Callable[..., World]) -> World:
 
 @scenario
 def follower_about_to_join(new: Callable[..., World]) -> World:
-    """The high watermark does not pass a follower that is out of sync but was caught up recently (P-15)."""
+    """Hold the high watermark at a follower that is out of sync but was caught up recently (P-15)."""
     world = new(brokers=2, config={"replica.lag.time.max.ms": "2000"})
     world.topic("t", 1, 2)
     leader, follower = replicas_of(world, "t")
@@ -1049,7 +1049,7 @@ def follower_about_to_join(new: Callable[..., World]) -> World:
     world.send(asker, world.fetch(("t", 0, 3), replica_id=follower))
     world.append("t", batch(*values(2)), acks=1)
     world.advance(100)
-    world.send(asker, world.fetch(("t", 0, 8), replica_id=follower))  # the log end as of its fetch before
+    world.send(asker, world.fetch(("t", 0, 8), replica_id=follower))  # its log end offset as of its previous fetch
     world.append("t", batch(b"not committed"), acks=1)
     world.send(reader, world.fetch(("t", 0, 8)))
     world.append("t", batch(b"times out"), acks=-1)
@@ -1066,7 +1066,7 @@ def follower_about_to_join(new: Callable[..., World]) -> World:
 
 @scenario
 def fewer_replicas_than_min_insync(new: Callable[..., World]) -> World:
-    """`min.insync.replicas` above the replication factor counts as the replication factor (P-7)."""
+    """Set `min.insync.replicas` above the replication factor, which counts as the replication factor (P-7)."""
     world = new()
     for factor in (1, 2):
         name = f"t{factor}"
@@ -1083,7 +1083,7 @@ def fewer_replicas_than_min_insync(new: Callable[..., World]) -> World:
 
 @scenario
 def unclean_election(new: Callable[..., World]) -> World:
-    """A leader elected uncleanly drops a high watermark beyond its log end (D2); topic events of the trace carry its epoch."""
+    """Elect a leader uncleanly, which drops a high watermark beyond its log end (D2); topic events of the trace carry its epoch."""
     world = new(brokers=2, config={"replica.lag.time.max.ms": "1000"})
     world.topic("t", 1, 2, unclean_leader_election_enable="true")
     first, second = replicas_of(world, "t")
@@ -1117,7 +1117,7 @@ def unclean_election(new: Callable[..., World]) -> World:
 
 @scenario
 def refused_records(new: Callable[..., World]) -> World:
-    """Produce and DeleteRecords rejected for a transaction, single records, an internal topic, a cleanup policy (P-10, P-23)."""
+    """Reject Produce and DeleteRecords for a transaction, single records, an internal topic, a cleanup policy (P-10, P-23)."""
     world = new().prepare()
     world.topic("timed", 1, 1, message_timestamp_before_max_ms="25")
     transactional = batch(*values(2), producer_id=9, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
@@ -1127,7 +1127,8 @@ def refused_records(new: Callable[..., World]) -> World:
     world.advance(30)
     for version in (7, 8, 9, 11):
         world.append("table", batch(*values(3)), version=version)
-        world.append("timed", batch(*values(5)), version=version)  # the first records are too old, the last are not
+        # The first records are too old, the last ones are not.
+        world.append("timed", batch(*values(5)), version=version)
     world.coordinator("g")
     for name in ("__admin_client", "admin"):
         client = world.connect(world.leader("__consumer_offsets"), name)
@@ -1141,7 +1142,7 @@ def refused_records(new: Callable[..., World]) -> World:
 
 @scenario
 def largest_frame(new: Callable[..., World]) -> World:
-    """The broker takes a frame of exactly `socket.request.max.bytes` and closes the connection for one byte more (W-1)."""
+    """Send a frame of exactly `socket.request.max.bytes`, and one that is a byte larger, which closes the connection (W-1)."""
     world = new(brokers=1, config={"socket.request.max.bytes": "1000"})
     for size_bytes in (999, 1000, 1001):
         client = world.connect(client_id="x" * (size_bytes - len(header(18, 0, client_id=b""))))
@@ -1154,7 +1155,7 @@ def largest_frame(new: Callable[..., World]) -> World:
 
 @scenario
 def byte_limits(new: Callable[..., World]) -> World:
-    """Fetches whose limit is the size of the records, a byte less and a byte more (F-8)."""
+    """Fetch with limits of the size of the records, a byte less and a byte more (F-8)."""
     world = new(brokers=1)
     world.topic("t", 3, 1)
     batches = [batch(*values(1 + index)) for index in range(3)]
@@ -1175,20 +1176,20 @@ def byte_limits(new: Callable[..., World]) -> World:
             world.send(reader, world.fetch(*places, partition_max=partition_max), version)
     for index in range(3):
         world.append("t", batch(b"cut off"), index)
-    read(sum(sizes), 17)  # the last batch of partition 1 is cut where the limit of the request is reached
+    read(sum(sizes), 17)  # the last batch of partition 1 is truncated at the limit of the request
     return world
 
 
 @scenario
 def trace_file(new: Callable[..., World]) -> World:
-    """A trace file, as the thread of `TraceWriter` writes it."""
+    """Write a trace file with the thread of `TraceWriter`."""
     with tempfile.TemporaryDirectory() as folder:
         return _traced(new(trace_folder=folder))
 
 
 @scenario
 def trace_files(new: Callable[..., World]) -> World:
-    """A trace in several files: with a limit of one byte, each piece from the recorder starts a file."""
+    """Write a trace to several files: with a limit of one byte, each piece from the recorder starts a file."""
     with tempfile.TemporaryDirectory() as folder:
         return _traced(new(trace_folder=folder, trace_file_bytes=1))
 

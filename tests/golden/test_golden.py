@@ -1,4 +1,4 @@
-"""The broker answers, journals and records what it did when the golden runs were committed, byte for byte and millisecond for millisecond."""
+"""Golden runs: responses, journal and trace equal the committed bytes and times."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ ADVICE = (
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_golden_run_has_the_committed_bytes(name: str) -> None:
+def test_golden_test_run_equals_its_committed_bytes(name: str) -> None:
     difference = report(name, committed(name), RUNS[name]())
     if difference:
         pytest.fail(f"{difference}\n\n{ADVICE}", pytrace=False)
 
 
-def test_no_golden_run_is_committed_that_is_not_run() -> None:
+def test_every_committed_golden_run_is_executed() -> None:
     committed_names = {path.name.removesuffix(".z") for path in (Path(__file__).parent / "data").iterdir()}
     assert committed_names == set(RUNS)
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
-def test_every_version_of_every_api_that_a_release_offers_is_answered_in_a_golden_run(semantics: str) -> None:
+def test_golden_runs_cover_every_version_of_every_api_that_a_release_offers(semantics: str) -> None:
     offered = {
         (key, number)
         for release in RELEASES
-        for key, one in advertised(ranges_of(release)).items()
-        for number in range(one.min_version, one.max_version + 1)
+        for key, api_range in advertised(ranges_of(release)).items()
+        for number in range(api_range.min_version, api_range.max_version + 1)
     }
     answered: set[tuple[int, int]] = set()
     for name in RUNS:
@@ -63,7 +63,7 @@ def test_every_version_of_every_api_that_a_release_offers_is_answered_in_a_golde
     assert not missing, missing
 
 
-# ---- a comparison that cannot fail would be worthless -------------------------------------------------------------------
+# ---- the comparison notices every kind of change ----------------------------------------------------------------------------
 
 Change = Callable[[pytest.MonkeyPatch], None]
 
@@ -143,7 +143,9 @@ def change_a_trace_byte(patch: pytest.MonkeyPatch) -> None:
         (change_a_trace_byte, "+trace event Topic"),
     ],
 )
-def test_a_golden_run_notices_a_change(change: Change, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_run_reports_any_change_of_a_response_a_time_or_an_event(
+    change: Change, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "api-ListGroups-kip"
     change(monkeypatch)
     lines = RUNS[name]()
@@ -153,7 +155,7 @@ def test_a_golden_run_notices_a_change(change: Change, shown: str, monkeypatch: 
     assert shown in difference, difference
 
 
-def test_a_golden_run_notices_a_piece_that_the_trace_writer_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_run_reports_entries_that_the_trace_writer_loses(monkeypatch: pytest.MonkeyPatch) -> None:
     put = TraceWriter.put
     pieces: list[bytes] = []
 
@@ -171,7 +173,7 @@ def test_a_golden_run_notices_a_piece_that_the_trace_writer_loses(monkeypatch: p
         assert lost == {line for line in committed(name) if line.startswith("entry ")} - set(lines)
 
 
-def test_the_dev_extra_pins_the_compressor_of_the_golden_runs() -> None:
+def test_dev_extra_pins_the_compression_library_of_the_golden_runs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"cramjam=={MADE_WITH}" in project["optional-dependencies"]["dev"]
 
@@ -186,7 +188,7 @@ def test_every_byte_of_a_golden_run_is_compared() -> None:
         assert report("shorter", lines, lines[:number] + lines[number + 1 :]), line
 
 
-def test_a_difference_shows_the_field_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_run_difference_shows_the_field_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "scenario-forced_throttles-kip"
     lines = [line.replace("000002bc", "000002bd") for line in committed(name)]  # 700 and 701 ms
     difference = report(name, committed(name), lines)
@@ -195,7 +197,7 @@ def test_a_difference_shows_the_field_that_changed(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_a_golden_run_is_the_same_in_another_process(seed: str) -> None:
+def test_golden_run_is_identical_in_another_process(seed: str) -> None:
     name = "scenario-group_rebalances-kafka"
     script = (
         "import sys\nfrom tests.golden.files import RUNS, packed\n"

@@ -1,4 +1,4 @@
-"""The prepared cluster of golden runs, and the requests that most of them send."""
+"""The prepared cluster of golden runs, and their common requests."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.golden.batches import COMPRESSED, batch, message_set, values
 from tests.golden.recording import RecordedClient, RecordedCluster
 
 FIRST_WITH_BATCHES = 3
-"""The first version of Produce that takes record batches."""
+"""The first version of Produce with record batches."""
 FIRST_WITH_TOPIC_IDS = 13
-"""The first version of Fetch that names topics by id."""
+"""The first version of Fetch that identifies topics by id."""
 UNKNOWN_ID = b"\x07" * 16
 
 
 class World(RecordedCluster):
     """Three brokers in three racks.
 
-    `orders` has three partitions on three brokers, `payments` one on two, `table` is compacted; all have records, those of
-    `payments` in batches of every codec. Release before 0.11: message sets without compression.
+    `orders` has three partitions on three brokers, `payments` one on two, and `table` is compacted. All have records, those of `payments`
+    in batches of every codec. Before release 0.11 they are message sets without compression.
     """
 
     def prepare(self) -> World:
@@ -51,16 +51,16 @@ class World(RecordedCluster):
         return self.highest("Produce") >= FIRST_WITH_BATCHES
 
     def records(self, *given: bytes | None, keys: bool = False) -> bytes:
-        """A record batch, or a message set where the release takes no batches."""
+        """Return a record batch, or a message set for releases without batches."""
         if self.takes_batches:
             return batch(*given, keys=keys)
         return message_set(*given, keys=keys, magic=1 if self.highest("Produce") == 2 else 0)
 
     def append(self, topic: str, data: bytes, index: int = 0, acks: int = -1, version: int | None = None) -> Any:
         writer = self.connect(self.leader(topic, index), "writer")
-        found = self.send(writer, produce(topic, data, index, acks), version)
+        response = self.send(writer, produce(topic, data, index, acks), version)
         writer.hang_up()
-        return found
+        return response
 
     def leader(self, topic: str, index: int = 0) -> int:
         broker_id, _ = self.state.controller.image.leader_of(topic, index)
@@ -71,9 +71,9 @@ class World(RecordedCluster):
         return UNKNOWN_ID if known is None else known.topic_id
 
     def coordinator(self, group: str) -> int:
-        found = self.state.coordinator_of(group)
+        broker_id = self.state.coordinator_of(group)
         self.run()
-        return found
+        return broker_id
 
     def at_coordinator(self, group: str, client_id: str = "member") -> RecordedClient:
         return self.connect(self.coordinator(group), client_id)
@@ -84,20 +84,20 @@ class World(RecordedCluster):
     def join(
         self, client: RecordedClient, group: str, version: int | None = None, member_id: str = "", **options: Any
     ) -> str:
-        """Send JoinGroup, again where the coordinator wants the member id first; return the member id, "" if there is none yet."""
+        """Send JoinGroup, again if the coordinator requires the member id first, and return the member id or "" if there is none yet."""
         count = len(client.answers)
         self.send(client, join(group, member_id, **options), version)
         if len(client.answers) == count:
             return member_id
-        found = client.answers[-1].message
-        if found.error_code == 79:
+        response = client.answers[-1].message
+        if response.error_code == 79:
             count += 1
-            member_id = found.member_id
+            member_id = response.member_id
             self.send(client, join(group, member_id, **options), version)
             if len(client.answers) == count:
                 return member_id
-            found = client.answers[-1].message
-        return str(found.member_id)
+            response = client.answers[-1].message
+        return str(response.member_id)
 
 
 def produce(
@@ -123,7 +123,7 @@ def fetch(
     last_epoch: int = -1,
     log_start: int = -1,
 ) -> FetchRequest:
-    """A fetch of (topic, partition, offset) in this order; every version takes what it knows of it."""
+    """Return a fetch of (topic, partition, offset) in this order, for any version."""
     ids = ids or {}
     return FetchRequest(
         replica_id=replica_id,
@@ -160,12 +160,12 @@ def metadata(
     *names: str, everything: bool = False, create: bool = False, ids: tuple[bytes, ...] = ()
 ) -> MetadataRequest:
     topics = [MetadataRequestTopic(name=name) for name in names]
-    topics += [MetadataRequestTopic(topic_id=one, name=None) for one in ids]
+    topics += [MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in ids]
     return MetadataRequest(topics=None if everything else topics, allow_auto_topic_creation=create)
 
 
 def subscription(*topics: str) -> bytes:
-    """What consumers put into JoinGroup, with its version in front."""
+    """Return the subscription that consumers send in JoinGroup, including its version."""
     return b"\x00\x00" + ConsumerProtocolSubscription.layout(0).encode(ConsumerProtocolSubscription(list(topics)))
 
 
@@ -208,7 +208,7 @@ def sync(
 def commit(
     group: str, *places: tuple[str, int, int], member_id: str = "", generation: int = -1, **options: Any
 ) -> OffsetCommitRequest:
-    """Commit (topic, partition, offset)."""
+    """Return a commit of (topic, partition, offset)."""
     return OffsetCommitRequest(
         group_id=group,
         generation_id_or_member_epoch=generation,

@@ -1,4 +1,4 @@
-"""No address of a broker is forgotten: every response of every version that has one comes out with another."""
+"""Broker addresses are replaced in every response of every version that contains one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from kafkaproto.wire_type import WireType
 
 FAR_PORT, HERE = 9092, ("here.example", 5000)
 OTHERS = {
-    "DescribeAcls": "hosts that an ACL is about",
+    "DescribeAcls": "hosts in ACLs",
     "DeleteAcls": "hosts that an ACL was about",
     "DescribeGroups": "where a member of a group is",
     "ConsumerGroupDescribe": "where a member of a group is",
     "ShareGroupDescribe": "where a member of a group is",
-    "StreamsGroupDescribe": "where a member of a group is, and what applications tell each other of themselves",
-    "StreamsGroupHeartbeat": "what applications tell each other of themselves",
+    "StreamsGroupDescribe": "locations of group members, and endpoints that applications exchange",
+    "StreamsGroupHeartbeat": "endpoints that applications exchange",
 }
-"""Responses with hosts that are no brokers, to whom nobody connects through a proxy."""
+"""Responses with hosts that are not brokers, to which no client connects through a proxy."""
 CASES = [codec(key, version) for key, info in APIS.items() for version in range(info.min_version, info.max_version + 1)]
 
 
@@ -34,7 +34,7 @@ def fields(layout: Message[Any]) -> Iterator[tuple[str, WireType]]:
 
 
 def full(layout: Message[Any]) -> Any:
-    """An object with one item in every list, and an address wherever there is a place for one."""
+    """Return an object with one item in every list and an address in every suitable field."""
     made = layout.cls()
     for name, kind in fields(layout):
         if isinstance(kind, ArrayType) and isinstance(kind.item, Message):
@@ -51,26 +51,26 @@ def full(layout: Message[Any]) -> Any:
 
 
 def addresses(layout: Message[Any], value: Any) -> Iterator[tuple[str, int | None]]:
-    """(host, port if it has one) of everything in it."""
+    """Yield (host, port or None) of every address in a message."""
     for name, kind in fields(layout):
-        found = getattr(value, name)
+        addressed = getattr(value, name)
         if isinstance(kind, ArrayType) and isinstance(kind.item, Message):
-            for one in found or ():
-                yield from addresses(kind.item, one)
-        elif isinstance(kind, Message | NullableStruct) and found is not None:
-            yield from addresses(kind if isinstance(kind, Message) else kind.struct, found)
+            for address in addressed or ():
+                yield from addresses(kind.item, address)
+        elif isinstance(kind, Message | NullableStruct) and addressed is not None:
+            yield from addresses(kind if isinstance(kind, Message) else kind.struct, addressed)
         elif "host" in name:
-            yield found, getattr(value, "port", None)
+            yield addressed, getattr(value, "port", None)
 
 
 @pytest.mark.parametrize("api", CASES, ids=lambda api: f"{api.name}-{api.version}")
-def test_every_address_of_a_broker_is_replaced(api: Codec) -> None:
+def test_every_broker_address_in_a_response_is_replaced(api: Codec) -> None:
     frame = bytearray()
     encode_response_header(api.key, api.version, 1, frame)
     api.encode_response(full(api.response), frame, None)
-    told = list(addresses(api.response, full(api.response)))
+    addresses_found = list(addresses(api.response, full(api.response)))
     out = replaced(api.key, api.version, memoryview(bytes(frame)), lambda node, host, port: HERE)
-    if not told or api.name in OTHERS:
+    if not addresses_found or api.name in OTHERS:
         assert out is None and not (api.name in OTHERS and names_brokers(api.key))
         return
     assert out is not None
@@ -80,7 +80,7 @@ def test_every_address_of_a_broker_is_replaced(api: Codec) -> None:
     assert set(addresses(api.response, message)) == {HERE}
 
 
-def test_what_is_left_alone_has_hosts() -> None:
-    """So that the list of them, and the eight APIs that are changed, stay what they are."""
+def test_responses_excluded_from_address_replacement_do_contain_addresses() -> None:
+    """Keeps the list of exceptions and the eight modified APIs correct."""
     having = {api.name for api in CASES if list(addresses(api.response, full(api.response)))}
     assert having >= OTHERS.keys() and len(having - OTHERS.keys()) == 8

@@ -1,4 +1,4 @@
-"""Finding codecs, and what finding them loads."""
+"""Looking up codecs, and the modules that a lookup imports."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kafkaproto.releases import versions
 
 
 @pytest.mark.rule("M-10")
-def test_all_versions_that_kafka_3_9_and_4_2_offer_are_there() -> None:
-    wanted: dict[int, set[int]] = {}
+def test_codec_has_all_api_versions_of_kafka_3_9_and_4_2() -> None:
+    expected_versions: dict[int, set[int]] = {}
     for release in ("3.9", "4.2"):
         for key, (low, high) in versions(release).items():
-            wanted.setdefault(key, set()).update(range(low, high + 1))
-    assert {key: set(range(i.min_version, i.max_version + 1)) for key, i in APIS.items()} == wanted
+            expected_versions.setdefault(key, set()).update(range(low, high + 1))
+    assert {key: set(range(i.min_version, i.max_version + 1)) for key, i in APIS.items()} == expected_versions
     for info in APIS.values():
         for version in range(info.min_version, info.max_version + 1):
-            found = codec(info.key, version)
-            assert (found.key, found.name, found.version) == (info.key, info.name, version)
+            api_codec = codec(info.key, version)
+            assert (api_codec.key, api_codec.name, api_codec.version) == (info.key, info.name, version)
 
 
-def test_a_codec_is_made_once_and_holds_both_directions() -> None:
+def test_codec_of_an_api_version_is_built_once_and_handles_request_and_response() -> None:
     fetch = codec(ApiKey.FETCH, 11)
     assert fetch is codec(1, 11)
     assert (fetch.request, fetch.response) == (FETCH_REQUEST_V11, FETCH_RESPONSE_V11)
@@ -40,12 +40,12 @@ def test_a_codec_is_made_once_and_holds_both_directions() -> None:
 @pytest.mark.parametrize(
     ("api_key", "version", "text"), [(1, 19, "only Fetch v0 to v18"), (1, -1, "v-1"), (999, 0, "key 999 is unknown")]
 )
-def test_what_is_not_there_raises(api_key: int, version: int, text: str) -> None:
+def test_codec_for_an_unknown_api_or_version_raises_unsupported_version(api_key: int, version: int, text: str) -> None:
     with pytest.raises(UnsupportedVersion, match=text):
         codec(api_key, version)
 
 
-def test_only_the_messages_that_are_asked_for_are_loaded() -> None:
+def test_looking_up_a_codec_imports_only_the_messages_of_that_api() -> None:
     program = """
 import sys
 import kafkaproto.header, kafkaproto.frame

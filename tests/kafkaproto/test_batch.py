@@ -1,4 +1,4 @@
-"""Record batches: header, patches, records, and what is refused."""
+"""Record batches: headers, patching, records, and rejected bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SOME = [
     NewRecord(b"x" * 1000, timestamp=1000),
 ]
 
-# One record, key "k", value "v", one header, written down byte by byte.
+# One record, key "k", value "v", one header, written byte by byte.
 GOLDEN = bytes.fromhex(
     "0000000000000005 0000003e 00000002 02 00806fa9 0000 00000000"
     "0000018bcfe56800 0000018bcfe56800 ffffffffffffffff ffff ffffffff 00000001"
@@ -45,7 +45,7 @@ GOLDEN = bytes.fromhex(
 )
 
 
-def test_a_batch_byte_by_byte() -> None:
+def test_record_batch_has_the_expected_bytes() -> None:
     record = NewRecord(b"v", key=b"k", timestamp=1_700_000_000_000, headers=[("h", b"w")])
     assert build_batch([record], base_offset=5, leader_epoch=2) == GOLDEN
     assert list(records(GOLDEN)) == [Record(5, 1_700_000_000_000, b"k", b"v", (("h", b"w"),))]
@@ -53,7 +53,7 @@ def test_a_batch_byte_by_byte() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_records_survive_in_every_compression(kind: Compression) -> None:
+def test_records_survive_a_round_trip_in_every_compression(kind: Compression) -> None:
     data = build_batch(SOME, base_offset=70, compression=kind)
     assert read_header(data).compression == kind and check_crc(data)
     expected = [Record(70 + i, r.timestamp, r.key, r.value, tuple(r.headers)) for i, r in enumerate(SOME)]
@@ -61,7 +61,7 @@ def test_records_survive_in_every_compression(kind: Compression) -> None:
     assert list(records(memoryview(bytearray(data)))) == expected
 
 
-def test_the_header_says_what_was_asked_for() -> None:
+def test_batch_header_contains_the_requested_fields() -> None:
     data = build_batch(
         SOME,
         base_offset=70,
@@ -82,7 +82,7 @@ def test_the_header_says_what_was_asked_for() -> None:
     assert not (plain.is_transactional or plain.is_control or plain.has_producer_id)
 
 
-def test_patching_offset_and_epoch_leaves_the_checksum_right() -> None:
+def test_patching_base_offset_and_leader_epoch_keeps_the_checksum_valid() -> None:
     data = bytearray(b"??" + build_batch(SOME) + b"??")
     patch_offset_and_epoch(data, 2, 2**50, 77)
     batch = memoryview(data)[2:-2]
@@ -93,7 +93,7 @@ def test_patching_offset_and_epoch_leaves_the_checksum_right() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_log_append_time_is_the_time_of_all_records_and_in_the_checksum(kind: Compression) -> None:
+def test_patching_log_append_time_updates_all_record_times_and_the_checksum(kind: Compression) -> None:
     data = bytearray(build_batch(SOME, compression=kind))
     before = read_header(data).crc
     patch_log_append_time(memoryview(data), 5_000)
@@ -103,31 +103,31 @@ def test_log_append_time_is_the_time_of_all_records_and_in_the_checksum(kind: Co
     assert header.compression == kind
 
 
-def test_the_checksum_counts_everything_from_the_attributes_on() -> None:
+def test_batch_checksum_covers_all_bytes_from_the_attributes_on() -> None:
     data = build_batch(SOME)
     for at in range(len(data)):
         damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
         assert check_crc(damaged) == (at < 17)
 
 
-def test_batches_are_found_where_they_lie_without_copying() -> None:
+def test_batches_are_found_in_a_buffer_without_copying() -> None:
     parts = [build_batch(SOME[:n], base_offset=n, compression=kind) for n, kind in zip((1, 2, 3), KINDS, strict=False)]
     buffer = bytearray(b"".join(parts))
-    found = list(batches(buffer))
-    assert [bytes(batch.view) for batch in found] == parts
-    assert [batch.position for batch in found] == [0, len(parts[0]), len(parts[0] + parts[1])]
-    assert all(batch.view.obj is buffer for batch in found)
+    batch_views = list(batches(buffer))
+    assert [bytes(batch.view) for batch in batch_views] == parts
+    assert [batch.position for batch in batch_views] == [0, len(parts[0]), len(parts[0] + parts[1])]
+    assert all(batch.view.obj is buffer for batch in batch_views)
     assert list(batches(b"")) == []
 
 
-def test_an_incomplete_batch_at_the_end() -> None:
+def test_incomplete_last_batch_is_left_out_or_raises() -> None:
     whole = build_batch(SOME) + build_batch(SOME)
     for cut in range(1, len(whole) // 2):
         assert complete_bytes(whole[:-cut]) == len(whole) // 2
-        found = batches(whole[:-cut])
-        next(found)
+        whole_batches = batches(whole[:-cut])
+        next(whole_batches)
         with pytest.raises(DecodeError, match="RecordBatch"):
-            next(found)
+            next(whole_batches)
     assert complete_bytes(whole) == len(whole) and complete_bytes(b"") == 0
 
 
@@ -143,16 +143,16 @@ def test_an_incomplete_batch_at_the_end() -> None:
         ("RecordBatch", lambda data: b""),
     ],
 )
-def test_a_header_that_cannot_be_is_refused(path: str, damage: Callable[[bytes], bytes]) -> None:
+def test_invalid_batch_header_is_rejected(path: str, damage: Callable[[bytes], bytes]) -> None:
     with pytest.raises(DecodeError) as error:
         read_header(damage(build_batch(SOME)))
     assert error.value.path == path
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(3, "bytes are left behind"), (5, r"records\[4\]"), (-1, "left behind"), (2**31 - 1, r"\[4\]")]
+    ("count", "text"), [(3, "bytes are left after"), (5, r"records\[4\]"), (-1, "left after"), (2**31 - 1, r"\[4\]")]
 )
-def test_a_wrong_record_count_is_refused(count: int, text: str) -> None:
+def test_wrong_record_count_in_a_batch_is_rejected(count: int, text: str) -> None:
     data = bytearray(build_batch(SOME))
     struct.pack_into(">i", data, 57, count)
     with pytest.raises(DecodeError, match=text):
@@ -162,43 +162,43 @@ def test_a_wrong_record_count_is_refused(count: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "payload"),
     [
-        ("a record of 70 bytes", b"\x8c\x01" + b"\x00" * 12),
-        ("a record of -1 bytes", b"\x01"),
+        ("the record takes 70 bytes", b"\x8c\x01" + b"\x00" * 12),
+        ("the record takes -1 bytes", b"\x01"),
         ("is cut off", b"\x0c\x00\x00\x00\x64\x00\x00"),
-        ("before its last field", b"\x0c\x00\x00\x00\x01\x04\x00\x00\x00\x00"),
+        ("ends at byte 7, but its headers begin at byte 8", b"\x0c\x00\x00\x00\x01\x04\x00\x00\x00\x00"),
         ("32 bits", b"\x18\x00\x00\x80\x80\x80\x80\x10\x01\x01\x00\x00\x00"),
         ("headers", b"\x0c\x00\x00\x00\x01\x01\x7e"),
         ("headers", b"\x0c\x00\x00\x00\x01\x01\x01"),
-        ("key may not be null", b"\x0e\x00\x00\x00\x01\x01\x02\x01"),
-        ("behind its fields", b"\x0e\x00\x00\x00\x01\x01\x00\x00"),
+        ("key must not be null", b"\x0e\x00\x00\x00\x01\x01\x02\x01"),
+        ("ends at byte 8, but its last field ends at byte 7", b"\x0e\x00\x00\x00\x01\x01\x00\x00"),
         ("ten bytes", b"\x40\x00" + b"\xff" * 31),
         ("64 bits", b"\x40\x00" + b"\xff" * 9 + b"\x7f" + b"\x00" * 21),
     ],
 )
-def test_a_damaged_record_is_refused_with_its_number(text: str, payload: bytes) -> None:
+def test_damaged_record_is_rejected_with_its_index(text: str, payload: bytes) -> None:
     with pytest.raises(DecodeError, match=text) as error:
         list(records(with_payload(payload)))
     assert "RecordBatch.records[0]" in str(error.value)
 
 
 def with_payload(payload: bytes, count: int = 1) -> bytes:
-    """A batch around bytes that need not be records."""
+    """Return a batch around bytes that need not be valid records."""
     header = bytearray(build_batch([NewRecord(b"")])[:HEADER_BYTES])
     struct.pack_into(">i", header, 8, HEADER_BYTES - 12 + len(payload))  # batchLength
     struct.pack_into(">i", header, HEADER_BYTES - 4, count)  # recordsCount
     return bytes(header) + payload
 
 
-def test_records_are_read_when_they_are_asked_for() -> None:
+def test_records_of_a_batch_are_decoded_lazily() -> None:
     good = build_batch(SOME[:1])[HEADER_BYTES:]
-    found = records(with_payload(good + b"\x01", count=2))
-    assert next(found).value == b"one"
+    decoded_records = records(with_payload(good + b"\x01", count=2))
+    assert next(decoded_records).value == b"one"
     with pytest.raises(DecodeError, match=r"records\[1\]"):
-        next(found)
+        next(decoded_records)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_damaged_batches_raise_nothing_else(kind: Compression) -> None:
+def test_damaged_batches_raise_only_decode_errors(kind: Compression) -> None:
     chance = random.Random(kind)
     data = build_batch(SOME * 3, compression=kind)
     for _ in range(400):
@@ -215,7 +215,7 @@ def read_or_refuse(data: bytes) -> None:
         return
 
 
-def test_what_is_no_record_cannot_be_built() -> None:
+def test_invalid_records_cannot_be_built_into_a_batch() -> None:
     for bad in ([], [NewRecord("text")], [NewRecord(b"", timestamp=2**63)], [NewRecord(b"", headers=[(b"k", b"")])]):
         with pytest.raises(EncodeError):
             build_batch(bad)  # type: ignore[arg-type]
@@ -225,12 +225,12 @@ def test_what_is_no_record_cannot_be_built() -> None:
         build_batch([NewRecord(b"", timestamp=0), NewRecord(b"", timestamp=-(2**70))])
 
 
-def test_control_batches_and_log_append_time_are_attributes() -> None:
+def test_control_and_log_append_time_flags_are_stored_in_batch_attributes() -> None:
     header = read_header(build_batch(SOME, attributes=CONTROL | LOG_APPEND_TIME, compression=Compression.ZSTD))
     assert header.attributes == CONTROL | LOG_APPEND_TIME | Compression.ZSTD
 
 
 @pytest.mark.parametrize("value", [0, -1, 1, 63, 64, -64, -65, 2**31, -(2**31), 2**63 - 1, -(2**63)])
-def test_varints_are_zigzag(value: int) -> None:
+def test_varints_use_zigzag_encoding(value: int) -> None:
     assert read_varint(varint(value) + b"\xff", 0) == (value, len(varint(value)))
     assert varint(value)[0] & 1 == (value < 0)

@@ -1,4 +1,4 @@
-"""The client without a socket: frames out, responses in, versions agreed on. Its bytes are held against kafka-python's (tests/oracle)."""
+"""The client without a socket: request frames, responses and version negotiation. `tests/oracle` compares its bytes with kafka-python."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def metadata_response(correlation_id: int, version: int = 4) -> bytes:
     return response_frame(MetadataResponse(cluster_id="c"), ApiKey.METADATA, version, correlation_id)
 
 
-def test_a_request_frame_is_what_kafka_sends() -> None:
+def test_request_frame_equals_the_bytes_that_kafka_sends() -> None:
     # length 14; key 12, version 0, correlation id 7, client id "me", then an empty group, generation 1, an empty member
     expected = "00000014000c00000000000700026d650000000000010000"
     assert request_frame(HeartbeatRequest("", 1, ""), 0, 7, "me").hex() == expected
 
 
-def test_flexible_versions_have_tagged_headers() -> None:
+def test_flexible_versions_have_headers_with_tagged_fields() -> None:
     assert request_frame(MetadataRequest([]), 9, 1, "me")[8:] == b"\0\0\0\1\0\2me\0" + b"\1\1\0\0\0"
     data = response_frame(MetadataResponse(), ApiKey.METADATA, 9, 5)
     assert data[4:9] == b"\0\0\0\5\0"
 
 
-def test_every_request_class_has_its_key() -> None:
+def test_every_request_class_has_an_api_key() -> None:
     assert key_of(ApiVersionsRequest()) == ApiKey.API_VERSIONS
     for name in (MetadataResponse(), object(), None):
         with pytest.raises(UnsupportedVersion):
@@ -50,50 +50,50 @@ def test_every_request_class_has_its_key() -> None:
     assert len({info.name for info in APIS.values()}) == len(APIS)
 
 
-def test_a_response_is_read_to_its_end() -> None:
+def test_response_with_extra_bytes_at_its_end_is_rejected() -> None:
     data = metadata_response(3)[4:]
     response = read_response(ApiKey.METADATA, 4, data)
     assert (response.correlation_id, response.version, response.message.cluster_id) == (3, 4, "c")
-    with pytest.raises(DecodeError, match="1 bytes are left behind the response"):
+    with pytest.raises(DecodeError, match="1 bytes are left after the response"):
         read_response(ApiKey.METADATA, 4, data + b"\0")
 
 
-def test_api_versions_is_read_in_version_0_if_the_broker_refuses_the_version() -> None:
+def test_api_versions_response_is_decoded_as_version_0_if_the_version_is_unsupported() -> None:
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
     response = read_response(ApiKey.API_VERSIONS, 3, response_frame(refusal, ApiKey.API_VERSIONS, 0, 1)[4:])
     assert (response.version, response.message.error_code) == (0, ErrorCode.UNSUPPORTED_VERSION)
 
 
 @given(st.lists(st.integers(1, 60), max_size=20), st.integers(0, 5))
-def test_responses_come_out_however_their_bytes_are_cut(cuts: list[int], count: int) -> None:
+def test_client_decodes_responses_split_at_any_byte(cuts: list[int], count: int) -> None:
     client = Client("me")
     for _ in range(count):
         client.send(MetadataRequest([]), 4)
     data = b"".join(metadata_response(i + 1) for i in range(count))
-    found = []
+    responses = []
     for size in [*cuts, len(data)]:
-        found += client.receive(data[:size])
+        responses += client.receive(data[:size])
         data = data[size:]
-    assert [one.correlation_id for one in found] == list(range(1, count + 1)) and client.pending == 0
+    assert [response.correlation_id for response in responses] == list(range(1, count + 1)) and client.pending == 0
 
 
-def test_a_response_out_of_its_turn_or_to_nothing_is_refused() -> None:
+def test_unexpected_or_out_of_order_response_is_rejected() -> None:
     client = Client("me")
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)
-    with pytest.raises(UnexpectedResponse, match="request 2 instead of 1"):
+    with pytest.raises(UnexpectedResponse, match="correlation id 2, but the oldest pending request is 1"):
         client.read(response_frame(HeartbeatResponse(), ApiKey.HEARTBEAT, 0, 2)[4:])
     client.read(metadata_response(1)[4:])
     client.read(response_frame(HeartbeatResponse(), ApiKey.HEARTBEAT, 0, 2)[4:])
-    with pytest.raises(UnexpectedResponse, match="request 3 where no request waits"):
+    with pytest.raises(UnexpectedResponse, match="correlation id 3, but no request is pending"):
         client.read(metadata_response(3)[4:])
-    with pytest.raises(DecodeError, match="no response header"):
+    with pytest.raises(DecodeError, match="too short for a response header"):
         client.read(b"\0\0\0")
-    with pytest.raises(DecodeError, match="length of -1"):
+    with pytest.raises(DecodeError, match=r"length must not be negative \(got -1\)"):
         list(client.receive(b"\xff\xff\xff\xff"))
 
 
-def test_a_produce_without_acknowledgement_awaits_no_response() -> None:
+def test_produce_with_acks_0_expects_no_response() -> None:
     client = Client("me")
     client.send(ProduceRequest(acks=0), 7)
     assert client.pending == 0
@@ -101,7 +101,7 @@ def test_a_produce_without_acknowledgement_awaits_no_response() -> None:
     assert client.pending == 1
 
 
-def test_correlation_ids_start_again_at_0_behind_the_highest_int32() -> None:
+def test_correlation_ids_wrap_from_int32_max_to_zero() -> None:
     client = Client("me")
     client.next_id = 2**31 - 1
     sent = [client.send(MetadataRequest([]), 4) for _ in range(2)]
@@ -109,7 +109,7 @@ def test_correlation_ids_start_again_at_0_behind_the_highest_int32() -> None:
     assert [client.read(metadata_response(i)[4:]).correlation_id for i in (2**31 - 1, 0)] == [2**31 - 1, 0]
 
 
-def test_without_the_promise_of_order_a_response_finds_its_request() -> None:
+def test_client_matches_unordered_responses_by_correlation_id() -> None:
     client = Client("me", in_order=False)
     client.send(MetadataRequest([]), 4)
     client.send(HeartbeatRequest(), 0)
@@ -120,11 +120,11 @@ def test_without_the_promise_of_order_a_response_finds_its_request() -> None:
 
 
 def agreed(client: Client, *answers: ApiVersionsResponse) -> list[int]:
-    """Let a broker answer the client's ApiVersions requests; returns the versions in which it was asked."""
-    asked, data = [], client.ask_versions()
+    """Let a broker answer the client's ApiVersions requests, and return the requested versions."""
+    versions_request, data = [], client.ask_versions()
     for answer in answers:
         version = int.from_bytes(data[6:8], "big")
-        asked.append(version)
+        versions_request.append(version)
         written_in = 0 if answer.error_code == ErrorCode.UNSUPPORTED_VERSION else version
         correlation_id = int.from_bytes(data[8:12], "big")
         [response] = client.receive(response_frame(answer, ApiKey.API_VERSIONS, written_in, correlation_id))
@@ -132,10 +132,10 @@ def agreed(client: Client, *answers: ApiVersionsResponse) -> list[int]:
         if more is None:
             break
         data = more
-    return asked
+    return versions_request
 
 
-def test_the_highest_version_that_both_sides_speak_is_sent() -> None:
+def test_client_sends_the_highest_version_supported_by_both_sides() -> None:
     client = Client("me", SPOKEN)
     offered = [ApiVersion(ApiKey.METADATA, 0, 9), ApiVersion(ApiKey.HEARTBEAT, 4, 4)]
     assert agreed(client, ApiVersionsResponse(api_keys=offered)) == [3]
@@ -151,7 +151,7 @@ def test_the_highest_version_that_both_sides_speak_is_sent() -> None:
         client.version(999)
 
 
-def test_a_broker_that_refuses_the_version_is_asked_again_in_version_0_once() -> None:
+def test_client_retries_api_versions_once_in_version_0_after_an_unsupported_version() -> None:
     refusal = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 2)])
     offered = ApiVersionsResponse(api_keys=[ApiVersion(ApiKey.METADATA, 0, 5)])
     client = Client("me", SPOKEN)

@@ -1,4 +1,4 @@
-"""`kafkaproto decode`, `encode`, `show` and `apis`: what they print, and one line when they cannot."""
+"""`kafkaproto decode`, `encode`, `show` and `apis`: their output and one-line errors."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ def run(capsys: pytest.CaptureFixture[str], command: str, *arguments: str) -> st
     return out
 
 
-def test_decode_prints_the_message_and_the_offset_of_each_field(capsys: pytest.CaptureFixture[str]) -> None:
-    told: dict[str, Any] = json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex(" ")))
-    assert (told["api"], told["kind"], told["version"]) == ("ListOffsets", "request", 6)
-    assert told["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
-    assert told["fields"][:4] == [
+def test_decode_command_prints_the_message_and_the_offset_of_each_field(capsys: pytest.CaptureFixture[str]) -> None:
+    decoded: dict[str, Any] = json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex(" ")))
+    assert (decoded["api"], decoded["kind"], decoded["version"]) == ("ListOffsets", "request", 6)
+    assert decoded["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
+    assert decoded["fields"][:4] == [
         {"offset": 0, "size": 4, "path": "replicaId", "value": 0},
         {"offset": 4, "size": 1, "path": "isolationLevel", "value": 1},
         {"offset": 5, "size": 1, "path": "topics", "value": "(1 items)"},
         {"offset": 6, "size": 2, "path": "topics[0].name", "value": "t"},
     ]
-    assert "left" not in told
+    assert "left" not in decoded
 
 
-def test_decode_reads_files_of_bytes_and_of_hex_digits(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_decode_command_accepts_files_of_bytes_and_of_hex_digits(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "bytes").write_bytes(DATA)
     (tmp_path / "hex").write_text(DATA.hex("\n"))
     from_bytes = run(capsys, "decode", *ASKED, "--file", str(tmp_path / "bytes"))
@@ -52,34 +54,40 @@ def test_decode_reads_files_of_bytes_and_of_hex_digits(capsys: pytest.CaptureFix
     assert from_bytes == run(capsys, "decode", *ASKED, "--hex", DATA.hex())
 
 
-def test_decode_says_how_many_bytes_are_left(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_reports_the_number_of_bytes_left_over(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(run(capsys, "decode", *ASKED, "--hex", DATA.hex() + "ffff"))["left"] == 2
 
 
-def test_decode_with_headers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_decodes_request_and_response_headers(capsys: pytest.CaptureFixture[str]) -> None:
     out = bytearray()
     encode_request_header(RequestHeader(2, 6, 7, "me"), out)
-    told = json.loads(run(capsys, "decode", *ASKED, "--header", "--hex", (out + DATA).hex()))
+    decoded = json.loads(run(capsys, "decode", *ASKED, "--header", "--hex", (out + DATA).hex()))
     header = {"requestApiKey": 2, "requestApiVersion": 6, "correlationId": 7, "clientId": "me"}
-    assert told["header"] == header
-    assert told["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
-    assert [f["offset"] for f in told["fields"] if f["path"] in ("correlationId", "replicaId")] == [4, len(out)]
+    assert decoded["header"] == header
+    assert decoded["message"] == to_json(LIST_OFFSETS_REQUEST_V6, REQUEST)
+    assert [f["offset"] for f in decoded["fields"] if f["path"] in ("correlationId", "replicaId")] == [4, len(out)]
     answer = bytearray()
     encode_response_header(3, 9, 8, answer)
     answer += METADATA_RESPONSE_V9.encode(MetadataResponse(cluster_id="c"))
-    asked = ("--api", "3", "--version", "9", "--response", "--header")
-    told = json.loads(run(capsys, "decode", *asked, "--hex", answer.hex()))
-    assert (told["kind"], told["header"]["correlationId"], told["message"]["clusterId"]) == ("response", 8, "c")
+    options = ("--api", "3", "--version", "9", "--response", "--header")
+    decoded = json.loads(run(capsys, "decode", *options, "--hex", answer.hex()))
+    assert (decoded["kind"], decoded["header"]["correlationId"], decoded["message"]["clusterId"]) == (
+        "response",
+        8,
+        "c",
+    )
 
 
-def test_encode_is_the_way_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    told = run(capsys, "decode", *ASKED, "--hex", DATA.hex())
-    for name, text in (("decoded", told), ("message", json.dumps(json.loads(told)["message"]))):
+def test_encode_command_restores_the_bytes_that_the_decode_command_decoded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    decoded = run(capsys, "decode", *ASKED, "--hex", DATA.hex())
+    for name, text in (("decoded", decoded), ("message", json.dumps(json.loads(decoded)["message"]))):
         (tmp_path / name).write_text(text)
         assert run(capsys, "encode", *ASKED, "--hex", "--file", str(tmp_path / name)) == DATA.hex() + "\n"
 
 
-def test_the_script_works_in_a_pipe() -> None:
+def test_decode_and_encode_commands_work_in_a_pipe() -> None:
     decoded = subprocess.run([SCRIPT, "decode", *ASKED], input=DATA, capture_output=True, check=True, timeout=20)
     encoded = subprocess.run(
         [SCRIPT, "encode", *ASKED], input=decoded.stdout, capture_output=True, check=True, timeout=20
@@ -88,7 +96,7 @@ def test_the_script_works_in_a_pipe() -> None:
     assert decoded.stderr + encoded.stderr == b""
 
 
-def test_show_prints_the_layout_and_the_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_command_prints_the_layout_and_the_generated_code(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "show", "fetch", "12")
     assert text.startswith(
         "Fetch, key 1, version 12: request header 2, response header 1\n\nrequest\n  replicaId: Int32\n"
@@ -100,12 +108,12 @@ def test_show_prints_the_layout_and_the_code(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("key", APIS)
-def test_show_knows_every_layout(key: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_command_works_for_every_layout(key: int, capsys: pytest.CaptureFixture[str]) -> None:
     for version in {APIS[key].min_version, APIS[key].max_version}:
         assert f"key {key}, version {version}" in run(capsys, "show", str(int(key)), str(version), "--layout")
 
 
-def test_apis_prints_what_there_is_and_what_a_release_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_apis_command_lists_supported_versions_and_those_of_a_release(capsys: pytest.CaptureFixture[str]) -> None:
     ours = run(capsys, "apis").splitlines()
     assert ours[1].split() == ["0", "Produce", "0-13", "9"]
     assert len(ours) == 1 + len(APIS)
@@ -123,18 +131,24 @@ def test_apis_prints_what_there_is_and_what_a_release_has(capsys: pytest.Capture
     ("command", "arguments", "text"),
     [
         ("decode", ("--api", "fish", "--version", "1", "--hex", "00"), "no API is called 'fish'"),
+        ("decode", ("--api", "metdata", "--hex", "00"), "no API is called 'metdata'; did you mean \"Metadata\"?"),
+        ("encode", ("--api", "metdata"), "no API is called 'metdata'; did you mean \"Metadata\"?"),
+        ("encode", ("--data", "offset-comit-value"), "no data structure is called 'offset-comit-value'; did you mean"),
+        ("encode", ("--api", "metadata"), "--version N is missing: the version of Metadata"),
+        ("decode", ("--data", "ofset-commit-value", "--hex", "00"), 'did you mean "OffsetCommitValue"?'),
+        ("decode", ("--api", "metadata", "--hex", "00"), "--version N is missing"),
         ("decode", ("--api", "fetch", "--version", "99", "--hex", "00"), "only Fetch v0 to v18"),
-        ("decode", (*ASKED, "--hex", "0g"), "no hex digits"),
+        ("decode", (*ASKED, "--hex", "0g"), "is not hexadecimal"),
         ("decode", (*ASKED, "--hex", DATA.hex()[:14]), "ListOffsetsRequest.topics[0].name at byte 6"),
-        ("decode", (*ASKED, "--file", "/nowhere"), "/nowhere: No such file"),
-        ("encode", (*ASKED,), "this is no JSON"),
-        ("encode", (*ASKED, "--file", "/nowhere"), ": /nowhere: No such file"),
-        ("apis", ("--release", ""), "release '' is not known"),
-        ("apis", ("--release", "0.7"), "release '0.7' is not known; known are 0.9"),
+        ("decode", (*ASKED, "--file", "/nowhere"), "cannot read /nowhere: No such file"),
+        ("encode", (*ASKED,), "invalid JSON"),
+        ("encode", (*ASKED, "--file", "/nowhere"), "cannot read /nowhere: No such file"),
+        ("apis", ("--release", ""), "unknown release ''"),
+        ("apis", ("--release", "0.7"), "unknown release '0.7'; known releases are 0.9"),
         ("show", ("fetch", "-1"), "v-1"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_status_2(
+def test_codec_commands_report_errors_in_one_line_with_status_2(
     command: str,
     arguments: tuple[str, ...],
     text: str,
@@ -149,59 +163,61 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     assert text in err
 
 
-def test_encode_names_the_field_that_is_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_encode_command_names_the_invalid_field(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "message").write_text(json.dumps({"replicaId": 2**31, "isolationLevel": 0, "topics": []}))
     assert main("encode", (*ASKED, "--file", str(tmp_path / "message"))) == 2
     assert "ListOffsetsRequest.replica_id" in capsys.readouterr().err
 
 
-def test_json_that_is_too_deep_or_too_large_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_json_that_is_too_deep_or_too_large_is_reported_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     ops = f'[{{"key": "k", "value": 1{"0" * 400}, "remove": false}}]'
     large = f'{{"entries": [{{"entity": [], "ops": {ops}}}], "validateOnly": false}}'
-    for text, why in (("[" * 100_000, "deeper than any message"), (large, "ops[0].value in v1")):
+    for text, why in (("[" * 100_000, "deeper than any Kafka message"), (large, "ops[0].value in v1")):
         (tmp_path / "message").write_text(text)
-        asked = ("--api", "alter-client-quotas", "--version", "1", "--file", str(tmp_path / "message"))
-        assert main("encode", asked) == 2
+        options = ("--api", "alter-client-quotas", "--version", "1", "--file", str(tmp_path / "message"))
+        assert main("encode", options) == 2
         error = capsys.readouterr().err
         assert why in error and error.count("\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-def test_output_that_cannot_be_written_is_one_line() -> None:
+def test_output_that_cannot_be_written_is_reported_in_one_line() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-m", "kafkaproto.cli", "apis"], stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, b"kafkaproto apis: cannot write: No space left on device\n")
 
 
-def test_what_travels_inside_is_decoded_encoded_shown_and_listed_too(
+def test_codec_commands_support_data_formats_such_as_offset_commit_values(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    asked = ("--data", "offset-commit-value", "--version", "3")
+    options = ("--data", "offset-commit-value", "--version", "3")
     given = {"offset": 5, "leaderEpoch": 1, "metadata": "x", "commitTimestamp": 7}
     (tmp_path / "json").write_text(json.dumps(given))
-    digits = run(capsys, "encode", *asked, "--hex", "--file", str(tmp_path / "json")).strip()
-    told = json.loads(run(capsys, "decode", *asked, "--hex", digits))
-    assert (told["data"], told["version"], told["message"]) == ("OffsetCommitValue", 3, given)
-    assert told["fields"][2] == {"offset": 12, "size": 3, "path": "metadata", "value": "x"}
-    (tmp_path / "told").write_text(json.dumps(told))
-    assert run(capsys, "encode", *asked, "--hex", "--file", str(tmp_path / "told")).strip() == digits
+    digits = run(capsys, "encode", *options, "--hex", "--file", str(tmp_path / "json")).strip()
+    decoded = json.loads(run(capsys, "decode", *options, "--hex", digits))
+    assert (decoded["data"], decoded["version"], decoded["message"]) == ("OffsetCommitValue", 3, given)
+    assert decoded["fields"][2] == {"offset": 12, "size": 3, "path": "metadata", "value": "x"}
+    (tmp_path / "message.json").write_text(json.dumps(decoded))
+    assert run(capsys, "encode", *options, "--hex", "--file", str(tmp_path / "message.json")).strip() == digits
     assert "commitTimestamp: Int64" in run(capsys, "show", "offset-commit-value", "3")
     listed = run(capsys, "apis", "--data")
     assert "OffsetCommitKey" in listed and "__consumer_offsets" in listed
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error_text"),
     [
         (("decode", "--data", "nothing", "--version", "0", "--hex", "00"), "kafkaproto apis --data"),
         (("decode", "--data", "voters-record", "--version", "7", "--hex", "00"), "VotersRecord has no v7"),
         (("decode", "--data", "voters-record", "--version", "0", "--hex", "00", "--response"), "--response"),
-        (("apis", "--data", "--release", "2.8"), "leave one of the two away"),
+        (("apis", "--data", "--release", "2.8"), "cannot be combined"),
     ],
 )
-def test_what_cannot_be_told_about_data_is_one_line(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+def test_invalid_data_format_options_are_reported_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], error_text: str
 ) -> None:
     assert main(arguments[0], arguments[1:]) == 2
     out, err = capsys.readouterr()
-    assert out == "" and said in err and err.count("\n") == 1
+    assert out == "" and error_text in err and err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Columns, keys and the walk in stretches: with numpy, without it and record by record they say the same."""
+"""Columns and keys of record batches: equal results with numpy, without numpy and record by record."""
 
 from __future__ import annotations
 
@@ -26,23 +26,25 @@ def assert_all_say_the_same(data: bytes, made: list[NewRecord], base_offset: int
     append_time = header.max_timestamp if header.is_log_append_time else None
     with_numpy = gather.columns(b, header.record_count, header.base_offset, header.base_timestamp, append_time)
     assert (with_numpy is not None) == gathered
-    for found in (columns(data), walked_columns(b, header)):
-        assert list(found.offsets) == [r.offset for r in read]
-        assert list(found.timestamps) == [r.timestamp for r in read]
-        places = zip(found.key_starts, found.key_ends, found.value_starts, found.value_ends, strict=True)
-        assert [(cut(found, ks, ke), cut(found, vs, ve)) for ks, ke, vs, ve in places] == [
+    for column_set in (columns(data), walked_columns(b, header)):
+        assert list(column_set.offsets) == [r.offset for r in read]
+        assert list(column_set.timestamps) == [r.timestamp for r in read]
+        places = zip(
+            column_set.key_starts, column_set.key_ends, column_set.value_starts, column_set.value_ends, strict=True
+        )
+        assert [(cut(column_set, ks, ke), cut(column_set, vs, ve)) for ks, ke, vs, ve in places] == [
             (r.key, r.value) for r in read
         ]
-        assert [column.typecode for column in found[1:]] == ["q"] * 6
+        assert [column.typecode for column in column_set[1:]] == ["q"] * 6
     assert keys(data) == walked_keys(b, header) == [r.key for r in read]
     counts, names, values = header_columns(b, header.record_count)
     assert counts.tolist() == [len(r.headers) for r in read]
     assert list(zip(names, values, strict=True)) == [header for r in read for header in r.headers]
 
 
-def cut(found: Columns, start: int, end: int) -> bytes | None:
+def cut(column_set: Columns, start: int, end: int) -> bytes | None:
     assert (start == -1) == (end == -1)
-    return None if start < 0 else bytes(found.payload[start:end])
+    return None if start < 0 else bytes(column_set.payload[start:end])
 
 
 sizes = st.sampled_from([None, 0, 1, 3, 3, 3, 63, 64, 200])
@@ -52,7 +54,7 @@ some_headers = st.sampled_from([(), (), (), (("h", b"v"), ("n", None))])
 
 @given(st.lists(st.tuples(rows, some_headers, st.integers(1, 80)), min_size=1, max_size=12), st.integers(0, 2**40))
 @example([((3, 3, 0, 0), (), 80)] * 3, 0)
-def test_batches_of_stretches_are_the_same_read_in_every_way(
+def test_record_columns_equal_those_read_record_by_record(
     parts: list[tuple[tuple[int | None, int | None, int, int], tuple[tuple[str, bytes | None], ...], int]], base: int
 ) -> None:
     chance = random.Random(str(parts))
@@ -66,33 +68,33 @@ def test_batches_of_stretches_are_the_same_read_in_every_way(
 
 
 @pytest.mark.parametrize("kind", Compression, ids=lambda kind: kind.name)
-def test_columns_of_every_compression(kind: Compression) -> None:
+def test_record_columns_can_be_read_in_every_compression(kind: Compression) -> None:
     made = [NewRecord(b"x" * (90 + i % 3), b"key%d" % i, 10**12 + i * 7) for i in range(9000)]
     assert_all_say_the_same(build_batch(made, base_offset=7, compression=kind), made, 7)
 
 
-def test_append_time_is_in_the_column() -> None:
+def test_timestamp_column_contains_the_log_append_time() -> None:
     made = [NewRecord(b"v", b"k", i) for i in range(100)]
     data = build_batch(made, attributes=LOG_APPEND_TIME, max_timestamp=77)
     assert_all_say_the_same(data, made, 0)
     assert set(columns(data).timestamps) == {77}
 
 
-def test_deltas_that_numpy_cannot_hold_are_walked() -> None:
+def test_record_columns_with_deltas_too_large_for_numpy_are_correct() -> None:
     made = [NewRecord(b"v", None, 2**62 - 1), NewRecord(b"v", None, -(2**62)), NewRecord(b"v", None, 0)]
     assert_all_say_the_same(build_batch(made), made, 0, gathered=False)
     far = build_batch(made[2:], base_offset=2**62)
     assert_all_say_the_same(far, made[2:], 2**62, gathered=False)
 
 
-def test_times_that_no_array_can_hold_are_refused() -> None:
+def test_timestamps_beyond_64_bits_are_rejected_in_record_columns() -> None:
     made = [NewRecord(b"v", None, 2**63 - 1), NewRecord(b"v", None, 2**63 + 1)]
     with pytest.raises(DecodeError, match="64 bits"):
         columns(build_batch(made, max_timestamp=0))
 
 
-def test_stretches_are_found_where_widths_and_sizes_stay() -> None:
-    """Shape by shape: the offsets' varints get wider at 64 and at 8192, sizes and nulls change."""
+def test_record_column_scan_groups_records_of_equal_size_and_shape() -> None:
+    """The shape changes where the varints of offsets get wider (64 and 8192) and where sizes and nulls change."""
     made = [NewRecord(b"v" * 50, b"k", 0)] * 9000 + [NewRecord(None, b"k", 0)] * 100 + [NewRecord(b"v", None, 0)] * 100
     _, b = payload(build_batch(made))
     parts = list(walk(b, len(made)))
@@ -101,8 +103,8 @@ def test_stretches_are_found_where_widths_and_sizes_stay() -> None:
     assert all(part.count <= 1100 for part in parts if isinstance(part, Stretch))
 
 
-def test_the_walk_stays_linear_when_stretches_break_off() -> None:
-    """Two of a kind, then another: looking ahead may not be paid for again and again."""
+def test_record_column_scan_takes_linear_time_when_record_sizes_alternate() -> None:
+    """Two records of equal size, then another size: looking ahead must not be repeated for every record."""
     looked = []
     for count in (3000, 6000):
         _, b = payload(build_batch([NewRecord(b"v" * (10 + i // 3 % 2), None, 0) for i in range(count)]))
@@ -113,19 +115,19 @@ def test_the_walk_stays_linear_when_stretches_break_off() -> None:
 
 
 class Counted(bytes):
-    """Bytes that count how many are copied out of them."""
+    """Bytes that count how many bytes are copied out of them."""
 
     sliced = 0
 
     def __getitem__(self, at: object) -> object:  # type: ignore[override]
-        found = super().__getitem__(at)  # type: ignore[call-overload]
-        if isinstance(found, bytes):
-            self.sliced += len(found)
-        return found
+        cell = super().__getitem__(at)  # type: ignore[call-overload]
+        if isinstance(cell, bytes):
+            self.sliced += len(cell)
+        return cell
 
 
 @pytest.mark.parametrize("count", [-1, 3, 5, 2**31 - 1])
-def test_a_count_that_is_not_that_of_the_records_is_refused_in_every_way(count: int) -> None:
+def test_wrong_record_count_is_rejected_by_columns_keys_and_records(count: int) -> None:
     data = bytearray(build_batch([NewRecord(b"v", b"k")] * 4))
     data[HEADER_BYTES - 4 : HEADER_BYTES] = count.to_bytes(4, "big", signed=True)
     for read in (columns, keys, lambda data: list(records(data))):
@@ -133,21 +135,21 @@ def test_a_count_that_is_not_that_of_the_records_is_refused_in_every_way(count: 
             read(bytes(data))
 
 
-def test_an_empty_batch_has_empty_columns() -> None:
+def test_empty_batch_has_empty_record_columns() -> None:
     data = bytearray(build_batch([NewRecord(b"")])[:HEADER_BYTES])
     data[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")
     data[HEADER_BYTES - 4 :] = bytes(4)
     assert list(records(data)) == keys(data) == list(columns(data).offsets) == []
 
 
-def test_without_numpy_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_columns_and_keys_are_equal_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     made = [NewRecord(b"x" * (i % 5), b"k" * (i % 3), i) for i in range(200)]
     data = build_batch(made)
     assert keys(data) == [r.key for r in made] and list(columns(data).timestamps) == list(range(200))
 
 
-def test_nobody_pays_for_numpy_before_the_first_column() -> None:
+def test_numpy_is_imported_only_when_the_first_record_column_is_read() -> None:
     code = (
         "import sys; from kafkaproto.records.batch import *; from kafkaproto.records.columns import columns;"
         "b = build_batch([NewRecord(b'v')] * 40); few = build_batch([NewRecord(b'v')] * 5);"

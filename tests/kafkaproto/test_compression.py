@@ -1,4 +1,4 @@
-"""Compression: the framings of the Java client, limits, damage."""
+"""Compression: the framings of the Java client, size limits and damaged data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SIZES = [0, 1, 1000, SNAPPY_BLOCK_BYTES - 1, SNAPPY_BLOCK_BYTES, SNAPPY_BLOCK_BY
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("size", SIZES)
-def test_data_survives(kind: Compression, size: int) -> None:
+def test_compressed_data_survives_a_round_trip(kind: Compression, size: int) -> None:
     for data in (random.Random(size).randbytes(size), b"a" * size):
         assert decompress(kind, compress(kind, data)) == data
         assert decompress(kind, memoryview(compress(kind, data))) == data
 
 
 @pytest.mark.parametrize("kind", PACKED, ids=lambda kind: kind.name)
-def test_a_bomb_stops_at_the_limit(kind: Compression) -> None:
+def test_decompression_stops_at_the_size_limit_with_bounded_memory(kind: Compression) -> None:
     limit = 200_000
     for size in (limit + 1, 20 * limit):
         bomb = compress(kind, bytes(size))
@@ -41,7 +41,7 @@ def test_a_bomb_stops_at_the_limit(kind: Compression) -> None:
 
 
 @pytest.mark.parametrize("kind", PACKED, ids=lambda kind: kind.name)
-def test_damaged_data_is_refused_or_read_but_nothing_else(kind: Compression) -> None:
+def test_damaged_compressed_data_raises_only_decode_errors(kind: Compression) -> None:
     chance = random.Random(kind)
     data = compress(kind, chance.randbytes(500) + b"abc" * 300)
     for cut in range(len(data)):
@@ -53,12 +53,12 @@ def test_damaged_data_is_refused_or_read_but_nothing_else(kind: Compression) -> 
 
 @pytest.mark.parametrize("size", [0, 1, 50, 65_536, 65_537, 300_000])
 @pytest.mark.parametrize("fill", [b"a", None], ids=["even", "random"])
-def test_an_lz4_frame_has_the_header_and_the_size_of_kafkas(size: int, fill: bytes | None) -> None:
+def test_lz4_frame_has_the_header_and_size_of_kafka_frames(size: int, fill: bytes | None) -> None:
     data = fill * size if fill is not None else random.Random(size).randbytes(size)
     frame = compress(Compression.LZ4, data)
     assert frame.startswith(bytes.fromhex("04224d18604082")) and frame.endswith(bytes(4))
     if fill is None:
-        assert len(frame) == 7 + size + 4 * -(-size // 65_536) + 4  # blocks as they are, each with its length
+        assert len(frame) == 7 + size + 4 * -(-size // 65_536) + 4  # uncompressed blocks, each with its length
     assert decompress(Compression.LZ4, frame) == data
 
 
@@ -70,40 +70,40 @@ def _decompress_or_refuse(kind: Compression, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", PACKED, ids=lambda kind: kind.name)
-def test_what_is_not_compressed_is_refused(kind: Compression) -> None:
+def test_uncompressed_data_is_rejected_by_every_decompressor(kind: Compression) -> None:
     with pytest.raises(DecodeError, match=kind.name.lower()):
         decompress(kind, b"\xff" * 100)
 
 
 @pytest.mark.parametrize("kind", [5, 6, 7])
-def test_kinds_that_do_not_exist_are_refused(kind: int) -> None:
-    with pytest.raises(DecodeError, match="unknown compression kind"):
+def test_unknown_compression_types_are_rejected(kind: int) -> None:
+    with pytest.raises(DecodeError, match="unknown compression type"):
         decompress(kind, b"data")
 
 
-def test_snappy_without_javas_stream_around_it_is_read_too() -> None:
+def test_snappy_data_without_the_java_stream_header_can_be_decompressed() -> None:
     data = b"some words " * 5000
     assert decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(data))) == data
     with pytest.raises(DecodeError, match="limit"):
         decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(data)), 1000)
 
 
-def test_snappy_blocks_behind_the_end_are_refused() -> None:
+def test_invalid_trailing_snappy_blocks_are_rejected() -> None:
     stream = compress(Compression.SNAPPY, b"data" * 100)
     for broken in (stream[:18], stream + b"\x00", stream + b"\x7f\xff\xff\xff", stream + b"\xff\xff\xff\xff"):
         with pytest.raises(DecodeError, match="snappy"):
             decompress(Compression.SNAPPY, broken)
 
 
-def test_gzip_members_one_after_the_other_are_one() -> None:
+def test_concatenated_gzip_members_are_decompressed_into_one_value() -> None:
     assert decompress(Compression.GZIP, gzip.compress(b"one") + gzip.compress(b"two")) == b"onetwo"
 
 
-def test_lz4_blocks_do_not_depend_on_each_other() -> None:
-    """Kafka's reader wants it so: bit 5 of the frame's flags."""
+def test_lz4_frames_are_written_with_independent_blocks() -> None:
+    """Kafka's reader requires it: bit 5 of the frame's flags."""
     assert compress(Compression.LZ4, b"x" * 100_000)[4] & 0x20
 
 
-def test_linked_lz4_blocks_of_others_are_read() -> None:
+def test_lz4_frames_with_linked_blocks_of_other_libraries_can_be_decompressed() -> None:
     data = b"words and more words " * 20_000
     assert decompress(Compression.LZ4, bytes(cramjam.lz4.compress(data))) == data

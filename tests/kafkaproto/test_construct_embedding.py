@@ -1,4 +1,4 @@
-"""A message inside construct's own classes: interpreted and compiled they read and write the same, and compiled with flat code."""
+"""Messages inside construct's own classes, interpreted and compiled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ in_both_forms = pytest.mark.parametrize("form", FORMS, ids=FORM_NAMES)
 
 
 def surrounded(layout: Message[Any]) -> construct.Struct:
-    """Return a struct in which fields that only construct knows lie before and behind a message."""
+    """Return a struct with a message between fields that only construct knows."""
     return construct.Struct(
         "magic" / construct.Const(b"kp"),
         "count" / construct.Int16ub,
@@ -48,7 +48,7 @@ def surrounded(layout: Message[Any]) -> construct.Struct:
 
 
 @core_first(ALL)
-def test_a_message_between_other_fields_is_read_and_written_in_both_forms(entry: Entry) -> None:
+def test_message_inside_a_construct_struct_is_parsed_and_built_in_both_forms(entry: Entry) -> None:
     values = Values(f"embedded {entry.id}")
     declared = surrounded(entry.layout)
     compiled = declared.compile()
@@ -68,7 +68,7 @@ HEARTBEATS = [HeartbeatRequest(group_id="g" * number, generation_id=number) for 
 
 
 @in_both_forms
-def test_messages_follow_each_other_in_a_stream(form: Callable[[Any], Any]) -> None:
+def test_messages_can_follow_each_other_in_a_construct_array(form: Callable[[Any], Any]) -> None:
     data = b"".join(map(HEARTBEAT_REQUEST_V4.encode, HEARTBEATS))
     array = form(construct.Array(len(HEARTBEATS), HEARTBEAT_REQUEST_V4))
     assert array.parse(data + b"behind") == HEARTBEATS
@@ -77,7 +77,7 @@ def test_messages_follow_each_other_in_a_stream(form: Callable[[Any], Any]) -> N
 
 
 @in_both_forms
-def test_a_frame_of_header_and_body_is_a_struct_of_construct(form: Callable[[Any], Any]) -> None:
+def test_frame_of_header_and_body_can_be_a_construct_struct(form: Callable[[Any], Any]) -> None:
     frame = form(
         construct.Prefixed(
             construct.Int32ub, construct.Struct("header" / REQUEST_HEADER_V2, "body" / HEARTBEAT_REQUEST_V4)
@@ -90,9 +90,11 @@ def test_a_frame_of_header_and_body_is_a_struct_of_construct(form: Callable[[Any
 
 
 @in_both_forms
-def test_a_file_is_read_from_its_position_to_the_end_of_the_message(form: Callable[[Any], Any], tmp_path: Path) -> None:
+def test_message_in_a_file_is_parsed_from_the_file_position_to_the_message_end(
+    form: Callable[[Any], Any], tmp_path: Path
+) -> None:
     path = tmp_path / "messages"
-    data = [HEARTBEAT_REQUEST_V4.encode(one) for one in HEARTBEATS[:2]]
+    data = [HEARTBEAT_REQUEST_V4.encode(heartbeat) for heartbeat in HEARTBEATS[:2]]
     path.write_bytes(b"front" + b"".join(data) + b"behind")
     layout = form(HEARTBEAT_REQUEST_V4)
     with path.open("rb") as file:
@@ -118,7 +120,7 @@ LARGE: list[tuple[Message[Any], Any]] = [
 
 
 @pytest.mark.parametrize(("layout", "message"), LARGE, ids=["strings", "heavy", "records"])
-def test_large_messages_in_a_file_are_read_one_after_the_other(
+def test_large_messages_in_a_file_are_parsed_consecutively_by_construct(
     layout: Message[Any], message: Any, tmp_path: Path
 ) -> None:
     path = tmp_path / "messages"
@@ -131,7 +133,7 @@ def test_large_messages_in_a_file_are_read_one_after_the_other(
 
 
 @pytest.mark.parametrize(("layout", "message"), LARGE, ids=["strings", "heavy", "records"])
-def test_a_large_message_cut_off_in_a_file_is_named_as_in_memory(
+def test_truncated_large_message_in_a_file_gets_the_error_of_one_in_memory(
     layout: Message[Any], message: Any, tmp_path: Path
 ) -> None:
     data = layout.encode(message)
@@ -149,7 +151,7 @@ def test_a_large_message_cut_off_in_a_file_is_named_as_in_memory(
 
 
 @in_both_forms
-def test_damage_is_named_with_its_byte_in_the_whole_buffer(form: Callable[[Any], Any]) -> None:
+def test_damaged_message_in_a_construct_struct_is_reported_with_its_byte_offset(form: Callable[[Any], Any]) -> None:
     data = b"kp\0\0" + FETCH_REQUEST_V11.encode(FetchRequest())
     with pytest.raises(construct.ConstructError) as error:
         form(surrounded(FETCH_REQUEST_V11)).parse(data[:10])
@@ -158,7 +160,7 @@ def test_damage_is_named_with_its_byte_in_the_whole_buffer(form: Callable[[Any],
 
 
 @in_both_forms
-def test_a_wrong_value_is_an_error_of_construct_that_names_the_field(form: Callable[[Any], Any]) -> None:
+def test_wrong_value_in_a_construct_struct_is_reported_with_its_field(form: Callable[[Any], Any]) -> None:
     wrong = {"count": 0, "message": FetchRequest(max_bytes=1 << 40), "rest": []}
     with pytest.raises(construct.ConstructError) as error:
         form(surrounded(FETCH_REQUEST_V11)).build(wrong)
@@ -167,7 +169,7 @@ def test_a_wrong_value_is_an_error_of_construct_that_names_the_field(form: Calla
 
 
 @in_both_forms
-def test_fields_around_a_message_may_have_any_name(form: Callable[[Any], Any]) -> None:
+def test_construct_fields_around_a_message_may_have_any_name(form: Callable[[Any], Any]) -> None:
     names = ("room", "skip", "follow", "splices")
     numbers = {name: number for number, name in enumerate(names)}
     for layout, message in (
@@ -180,7 +182,7 @@ def test_fields_around_a_message_may_have_any_name(form: Callable[[Any], Any]) -
 
 
 @in_both_forms
-def test_an_optional_message_is_written_and_read(form: Callable[[Any], Any]) -> None:
+def test_optional_message_in_construct_can_be_built_and_parsed(form: Callable[[Any], Any]) -> None:
     optional = form(construct.Optional(HEARTBEAT_REQUEST_V4))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert optional.build(HEARTBEATS[0]) == data
@@ -190,7 +192,7 @@ def test_an_optional_message_is_written_and_read(form: Callable[[Any], Any]) -> 
 
 
 @in_both_forms
-def test_a_message_is_selected_among_other_constructs(form: Callable[[Any], Any]) -> None:
+def test_message_can_be_an_alternative_of_a_construct_select(form: Callable[[Any], Any]) -> None:
     select = form(construct.Select(HEARTBEAT_REQUEST_V4, construct.Int8ub))
     data = HEARTBEAT_REQUEST_V4.encode(HEARTBEATS[0])
     assert select.build(HEARTBEATS[0]) == data
@@ -200,7 +202,7 @@ def test_a_message_is_selected_among_other_constructs(form: Callable[[Any], Any]
 
 
 @in_both_forms
-def test_an_optional_message_may_follow_a_field_of_any_name(form: Callable[[Any], Any]) -> None:
+def test_optional_message_in_construct_may_follow_a_field_of_any_name(form: Callable[[Any], Any]) -> None:
     message = fetched(2, b"records")
     declared = form(construct.Struct("splices" / construct.Int8ub, "message" / construct.Optional(FETCH_RESPONSE_V11)))
     data = b"\3" + FETCH_RESPONSE_V11.encode(message)
@@ -209,8 +211,8 @@ def test_an_optional_message_may_follow_a_field_of_any_name(form: Callable[[Any]
 
 
 def fetched(partitions: int, records: bytes = b"") -> FetchResponse:
-    found = [PartitionData(i, high_watermark=i, records=records) for i in range(partitions)]
-    topic = FetchableTopicResponse("t", partitions=found)
+    partitions_data = [PartitionData(i, high_watermark=i, records=records) for i in range(partitions)]
+    topic = FetchableTopicResponse("t", partitions=partitions_data)
     return FetchResponse(responses=[topic])
 
 
@@ -238,10 +240,10 @@ def lowest_ratio(slower: Callable[[], object], faster: Callable[[], object], bou
 
 
 PARTITIONS = 100
-"""So many that what construct itself takes for a struct, some 2 microseconds and a reference cycle, is the lesser part."""
+"""Enough partitions that construct's own cost per struct, some 2 microseconds and a reference cycle, is small in comparison."""
 
 
-def test_compiled_by_construct_reading_takes_at_most_1_5_times_flat_code() -> None:
+def test_parsing_compiled_by_construct_takes_at_most_1_5_times_the_generated_code() -> None:
     message = fetched(PARTITIONS, b"r" * 1000)
     data = FETCH_RESPONSE_V11.encode(message)
     compiled = construct.Struct("message" / FETCH_RESPONSE_V11).compile()
@@ -249,35 +251,35 @@ def test_compiled_by_construct_reading_takes_at_most_1_5_times_flat_code() -> No
     assert lowest_ratio(lambda: compiled.parse(data), lambda: FETCH_RESPONSE_V11.decode(data), 1.5) <= 1.5
 
 
-def test_compiled_by_construct_writing_takes_at_most_1_5_times_flat_code() -> None:
-    message = fetched(PARTITIONS)  # records would be copied once more than by flat code alone
+def test_building_compiled_by_construct_takes_at_most_1_5_times_the_generated_code() -> None:
+    message = fetched(PARTITIONS)  # records would be copied once more than by the flat code alone
     compiled = construct.Struct("message" / FETCH_RESPONSE_V11).compile()
     assert compiled.build({"message": message}) == FETCH_RESPONSE_V11.encode(message)
     ratio = lowest_ratio(lambda: compiled.build({"message": message}), lambda: FETCH_RESPONSE_V11.encode(message), 1.5)
     assert ratio <= 1.5
 
 
-def test_compiled_messages_in_a_row_take_time_in_proportion_to_their_number() -> None:
+def test_parsing_a_compiled_construct_array_takes_linear_time() -> None:
     few, many = (construct.Array(number, HEARTBEAT_REQUEST_V4).compile() for number in (200, 2000))
-    one = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
-    short, long = one * 200, one * 2000
+    encoded = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
+    short, long = encoded * 200, encoded * 2000
     ratio = lowest_ratio(lambda: many.parse(long), lambda: [few.parse(short) for _ in range(10)], 1.5)
     assert ratio <= 1.5
     assert len(many.parse(long)) == 2000
 
 
-def test_compiled_messages_in_a_file_take_time_in_proportion_to_their_number(tmp_path: Path) -> None:
+def test_parsing_a_compiled_construct_array_from_a_file_takes_linear_time(tmp_path: Path) -> None:
     few, many = (construct.Array(number, HEARTBEAT_REQUEST_V4).compile() for number in (200, 2000))
-    one = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
+    encoded = HEARTBEAT_REQUEST_V4.encode(HeartbeatRequest(group_id="g" * 400))
     short, long = tmp_path / "short", tmp_path / "long"
-    short.write_bytes(one * 200)
-    long.write_bytes(one * 2000)
+    short.write_bytes(encoded * 200)
+    long.write_bytes(encoded * 2000)
     ratio = lowest_ratio(lambda: many.parse_file(long), lambda: [few.parse_file(short) for _ in range(10)], 1.5)
     assert ratio <= 1.5
     assert len(many.parse_file(long)) == 2000
 
 
-def test_the_example_of_the_documentation_runs() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "codec.md").read_text()
+def test_construct_example_in_the_documentation_runs() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "codec.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(example, {})

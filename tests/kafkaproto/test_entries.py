@@ -1,4 +1,4 @@
-"""Records fields of mixed magics; verification; control batches; conversion where Java is not asked."""
+"""Records fields of mixed magics: reading, verification, control batches and conversion."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def marker(offset: int = 0, *, committed: bool = True) -> bytes:
     )
 
 
-def test_mixed_magics_are_told_apart_by_their_seventeenth_byte() -> None:
-    found = list(entries.batches(MIXED))
-    assert [entry.header.magic for entry in found] == [0, 0, 0, 1, 2, 1, 1, 1, 2]
-    assert [entry.header.last_offset for entry in found] == [0, 1, 2, 5, 8, 9, 10, 11, 14]
-    assert b"".join(entry.view for entry in found) == MIXED
-    assert all(entries.check_crc(entry.view) and not problems(entry.view) for entry in found)
+def test_record_formats_in_mixed_data_are_detected_by_their_magic_byte() -> None:
+    decoded_batches = list(entries.batches(MIXED))
+    assert [entry.header.magic for entry in decoded_batches] == [0, 0, 0, 1, 2, 1, 1, 1, 2]
+    assert [entry.header.last_offset for entry in decoded_batches] == [0, 1, 2, 5, 8, 9, 10, 11, 14]
+    assert b"".join(entry.view for entry in decoded_batches) == MIXED
+    assert all(entries.check_crc(entry.view) and not problems(entry.view) for entry in decoded_batches)
     assert [record.offset for record in entries.entries(MIXED)] == list(range(15))
 
 
-def test_markers_are_no_entries() -> None:
+def test_transaction_markers_are_not_returned_as_records() -> None:
     assert [record.offset for record in entries.entries(of_magic(2, 0) + marker(3) + of_magic(0, 4))] == [
         0,
         1,
@@ -69,7 +69,7 @@ def test_markers_are_no_entries() -> None:
     ]
 
 
-def test_what_is_cut_off_at_the_end_is_left_out_in_every_magic() -> None:
+def test_truncated_last_batch_is_left_out_in_every_magic() -> None:
     edges = [0, *(entry.position + entry.header.size for entry in entries.batches(MIXED))]
     for cut in range(len(MIXED) + 1):
         whole = max(edge for edge in edges if edge <= cut)
@@ -88,7 +88,7 @@ def test_what_is_cut_off_at_the_end_is_left_out_in_every_magic() -> None:
     ],
 )
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_magics_and_sizes_that_cannot_be_are_refused(magic: int, damage: Callable[[bytes], bytes]) -> None:
+def test_invalid_magic_values_and_batch_sizes_are_rejected(magic: int, damage: Callable[[bytes], bytes]) -> None:
     damaged = of_magic(1, 0) + damage(of_magic(magic, 3))
     with pytest.raises(DecodeError):
         entries.complete_bytes(damaged)
@@ -96,7 +96,7 @@ def test_magics_and_sizes_that_cannot_be_are_refused(magic: int, damage: Callabl
         list(entries.batches(damaged))
 
 
-def test_verification_finds_every_kind_of_fault_in_magic_2() -> None:
+def test_verification_finds_every_kind_of_fault_in_a_batch_of_magic_2() -> None:
     good = bytearray(build_batch(MADE, producer_id=1, producer_epoch=0, base_sequence=0))
 
     def fields_of(data: bytes) -> list[str]:
@@ -105,7 +105,7 @@ def test_verification_finds_every_kind_of_fault_in_magic_2() -> None:
     def with_field(layout: str, at: int, value: int) -> bytearray:
         changed = bytearray(good)
         struct.pack_into(layout, changed, at, value)
-        patch_log_append_time(changed, 5)  # which makes the checksum right again
+        patch_log_append_time(changed, 5)  # makes the checksum correct again
         return changed
 
     assert fields_of(good) == []
@@ -126,7 +126,7 @@ def test_verification_finds_every_kind_of_fault_in_magic_2() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_verification_looks_inside_of_wrappers(magic: int) -> None:
+def test_verification_checks_messages_inside_compressed_wrappers(magic: int) -> None:
     from tests.support.codec.message_sets import wrapper
 
     plain = build_message_set(MADE, magic=magic)
@@ -143,8 +143,8 @@ def test_verification_looks_inside_of_wrappers(magic: int) -> None:
     assert [problem.field for problem in problems(damaged)] == ["Message.crc"]
 
 
-def test_the_delete_horizon_is_the_base_timestamp_and_record_times_stay() -> None:
-    """KIP-534."""
+def test_delete_horizon_is_the_base_timestamp_and_record_timestamps_are_unchanged() -> None:
+    """The rule is from KIP-534."""
     data = build_batch(MADE, delete_horizon_ms=50_000)
     header = read_header(data)
     assert header.delete_horizon_ms == header.base_timestamp == 50_000 and header.attributes & DELETE_HORIZON
@@ -153,7 +153,7 @@ def test_the_delete_horizon_is_the_base_timestamp_and_record_times_stay() -> Non
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_a_marker_says_how_the_transaction_ended(committed: bool) -> None:
+def test_end_transaction_marker_says_commit_or_abort(committed: bool) -> None:
     data = marker(7, committed=committed)
     (record,) = entries.records(data)
     assert read_header(data).is_control and record.offset == 7 and record.timestamp == 9
@@ -161,7 +161,7 @@ def test_a_marker_says_how_the_transaction_ended(committed: bool) -> None:
     assert read_end_txn_marker(record) == EndOfTransaction(committed, 5)
 
 
-def test_control_records_that_cannot_be_are_refused_and_unknown_ones_known_as_such() -> None:
+def test_invalid_control_records_are_rejected_and_unknown_types_are_reported() -> None:
     assert control_type(b"\x00\x00\x00\x63") is ControlRecordType.UNKNOWN
     assert control_type(b"\x00\x07\x00\x01more") is ControlRecordType.COMMIT
     for key in (None, b"", b"\x00\x00\x00", b"\xff\xff\x00\x00"):
@@ -180,7 +180,7 @@ def test_control_records_that_cannot_be_are_refused_and_unknown_ones_known_as_su
         build_end_txn_marker(True, producer_id=-1, producer_epoch=0, coordinator_epoch=0, timestamp=0)
 
 
-def test_headers_producers_and_markers_are_lost_on_the_way_down() -> None:
+def test_down_conversion_drops_record_headers_producer_ids_and_markers() -> None:
     made = [NewRecord(b"v", b"k", 5, [("h", b"x")])]
     batch = build_batch(made, base_offset=9, producer_id=4, producer_epoch=0, base_sequence=0)
     for magic in (0, 1):
@@ -190,7 +190,7 @@ def test_headers_producers_and_markers_are_lost_on_the_way_down() -> None:
     assert all(isinstance(piece, memoryview) for piece in down_converted(batch, 2))
 
 
-def test_records_below_the_fetch_offset_are_dropped_from_uncompressed_batches_only() -> None:
+def test_down_conversion_drops_records_below_the_fetch_offset_if_uncompressed() -> None:
     first = build_batch([NewRecord(b"")] * 10)
     second = build_batch([NewRecord(b"")] * 15, base_offset=10)
     for magic in (0, 1):
@@ -202,7 +202,7 @@ def test_records_below_the_fetch_offset_are_dropped_from_uncompressed_batches_on
         assert down_convert(first, magic, 10) == b""
 
 
-def test_what_lies_before_zstd_can_be_used() -> None:
+def test_down_conversion_returns_batches_before_a_zstd_batch_and_then_raises() -> None:
     data = of_magic(2, 0, Compression.GZIP) + of_magic(2, 3, Compression.ZSTD)
     pieces = down_converted(data, 1)
     assert len(list(entries.entries(next(pieces)))) == 3
@@ -211,7 +211,7 @@ def test_what_lies_before_zstd_can_be_used() -> None:
     assert down_convert(data, 2) == data
 
 
-def test_up_conversion_keeps_offsets_or_gives_new_ones() -> None:
+def test_up_conversion_keeps_offsets_or_assigns_new_offsets() -> None:
     gaps = of_magic(1, 5) + of_magic(1, 20)
     assert [record.offset for record in entries.entries(up_convert(gaps))] == [5, 6, 7, 20, 21, 22]
     given = up_convert(gaps, base_offset=100)
@@ -226,18 +226,18 @@ def test_up_conversion_keeps_offsets_or_gives_new_ones() -> None:
     ("text", "data"),
     [
         ("no messages", b""),
-        ("alone", of_magic(1, 0, Compression.GZIP) + of_magic(1, 3)),
-        ("magics", of_magic(0, 0) + of_magic(1, 3)),
-        ("rise", of_magic(1, 5) + of_magic(1, 0)),
-        ("only 0 and 1", of_magic(2, 0)),
+        ("must be the only message", of_magic(1, 0, Compression.GZIP) + of_magic(1, 3)),
+        ("must have one magic", of_magic(0, 0) + of_magic(1, 3)),
+        ("do not increase", of_magic(1, 5) + of_magic(1, 0)),
+        ("must be 0 or 1", of_magic(2, 0)),
     ],
 )
-def test_sets_that_kafka_would_not_append_are_not_converted_up(text: str, data: bytes) -> None:
+def test_up_conversion_rejects_message_sets_that_kafka_would_not_append(text: str, data: bytes) -> None:
     with pytest.raises((EncodeError, DecodeError), match=text):
         up_convert(data)
 
 
-def test_a_batch_patched_in_place_is_read_by_the_front_too() -> None:
+def test_batch_patched_in_place_is_decoded_with_the_new_offset() -> None:
     data = bytearray(of_magic(2, 0))
     patch_offset_and_epoch(data, 0, 40, 3)
     assert [record.offset for record in entries.entries(data)] == [40, 41, 42]

@@ -1,4 +1,4 @@
-"""Frames: lengths in front."""
+"""Length-prefixed frames."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kafkaproto.frame import (
 )
 
 
-def test_a_frame_built_in_place_is_a_frame() -> None:
+def test_frame_built_in_place_equals_a_frame_built_from_its_payload() -> None:
     out = start_frame()
     out += b"payload"
     assert finish_frame(out) == 7 and out == frame(b"payload") == b"\x00\x00\x00\x07payload"
 
 
-def test_spliced_ranges_count() -> None:
+def test_frame_length_includes_spliced_file_ranges() -> None:
     out = start_frame()
     out += b"ab"
     assert finish_frame(out, [(5, b"12345")]) == 7
@@ -35,27 +35,27 @@ def test_spliced_ranges_count() -> None:
     assert [bytes(part) for part in spliced_parts(out, [(6, b"1"), (6, b"2")])] == [b"\x00\x00\x00\x07ab", b"1", b"2"]
 
 
-def test_the_length_is_known_after_four_bytes() -> None:
+def test_frame_length_is_known_after_four_bytes() -> None:
     assert frame_length(b"\x00\x00\x00") is None
     assert frame_length(b"x\x00\x00\x01\x00", 1) == 256
     with pytest.raises(DecodeError, match="-1"):
         frame_length(b"\xff\xff\xff\xff")
 
 
-def test_complete_frames_are_cut_out_and_the_rest_is_left() -> None:
+def test_split_frames_returns_complete_frames_and_ignores_a_partial_frame() -> None:
     data = frame(b"one") + frame(b"") + frame(b"three") + b"\x00\x00\x00\x02x"
     assert [bytes(payload) for payload in split_frames(memoryview(data))] == [b"one", b"", b"three"]
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
-def test_one_frame_of_a_stream_is_read_and_no_byte_behind_it(size: int) -> None:
+def test_read_frame_reads_one_frame_and_no_byte_behind_that_frame(size: int) -> None:
     payload = bytes(range(251)) * (size // 251 + 1)
     stream = BytesIO(frame(payload[:size]) + b"next")
     assert bytes(read_frame(stream.readinto)) == payload[:size]
     assert stream.read() == b"next"
 
 
-def test_a_frame_that_is_announced_and_does_not_come_takes_no_memory() -> None:
+def test_announced_frame_that_does_not_arrive_uses_no_memory() -> None:
     stream = BytesIO(b"\x7f\xff\xff\xff" + b"abc")
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The committed code is what the generator writes from the committed definitions."""
+"""The committed generated code is what the generator writes from the committed definitions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from kafkaproto.generator import PACKAGE, emit
 from kafkaproto.generator.__main__ import generate, main, stale_files
 
 
-def test_the_committed_code_is_current() -> None:
+def test_generated_code_in_the_repository_is_current() -> None:
     assert stale_files(generate()) == []
 
 
-def test_check_finds_changed_missing_and_left_over_files(tmp_path: Path) -> None:
+def test_generator_check_finds_changed_missing_and_obsolete_files(tmp_path: Path) -> None:
     (tmp_path / "messages").mkdir()
     (tmp_path / "data").mkdir()
     files = generate()
@@ -25,11 +25,11 @@ def test_check_finds_changed_missing_and_left_over_files(tmp_path: Path) -> None
     assert stale_files(files, tmp_path) == ["messages/fetch.py", "messages/produce.py", "messages/old_api.py"]
 
 
-def test_the_command_says_it_with_its_exit_status() -> None:
+def test_generator_check_command_exits_with_status_0_if_files_are_current() -> None:
     assert main(["--check"]) == 0
 
 
-def test_every_generated_file_says_so_in_its_first_line() -> None:
+def test_first_line_of_every_generated_file_names_the_generator() -> None:
     for name in generate():
         first = (PACKAGE / name).read_text().splitlines()[0]
         assert first.startswith("# Generated from schemas/") and emit.COMMAND in first and "Do not edit" in first

@@ -1,4 +1,4 @@
-"""Headers, and which of their versions goes with what."""
+"""Request and response headers, and the header version of each API version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def decoded(data: bytes) -> tuple[RequestHeader, int]:
 
 
 @pytest.mark.rule("W-2")
-def test_the_header_is_flexible_when_the_version_is_and_the_client_id_never_is() -> None:
+def test_flexible_request_header_has_tags_but_a_plain_client_id() -> None:
     plain = bytes.fromhex("0003 0008 00000007 0002 6d65".replace(" ", ""))
     assert decoded(plain + b"body") == (RequestHeader(3, 8, 7, "me"), len(plain))
     flexible = bytes.fromhex("0003 0009 00000007 0002 6d65 01 05 01 ff".replace(" ", ""))
@@ -31,7 +31,7 @@ def test_the_header_is_flexible_when_the_version_is_and_the_client_id_never_is()
 
 @pytest.mark.rule("W-2")
 @pytest.mark.parametrize("api_key", APIS)
-def test_header_versions_of_every_api(api_key: int) -> None:
+def test_every_api_version_uses_the_header_versions_that_kafka_defines(api_key: int) -> None:
     info = APIS[api_key]
     for version in range(info.min_version, info.max_version + 1):
         flexible = info.first_flexible is not None and version >= info.first_flexible
@@ -41,7 +41,7 @@ def test_header_versions_of_every_api(api_key: int) -> None:
 
 
 @pytest.mark.rule("W-2")
-def test_the_answer_to_api_versions_always_has_header_0() -> None:
+def test_api_versions_response_always_has_response_header_version_0() -> None:
     out = bytearray()
     encode_response_header(18, 4, 9, out)
     assert out == b"\x00\x00\x00\x09"
@@ -51,20 +51,20 @@ def test_the_answer_to_api_versions_always_has_header_0() -> None:
 
 
 @pytest.mark.rule("W-3")
-def test_the_header_of_an_unknown_version_is_read_as_the_newest() -> None:
+def test_request_header_of_an_unknown_version_is_decoded_as_the_newest_version() -> None:
     data = bytes.fromhex("0012 0063 00000007 ffff 00".replace(" ", ""))
     assert decoded(data) == (RequestHeader(18, 99, 7, None), len(data))
 
 
 @pytest.mark.rule("W-3")
 @pytest.mark.parametrize("api_key", [-1, 4, 999, 32767])
-def test_the_header_of_an_unknown_api_cannot_be_read(api_key: int) -> None:
+def test_request_header_of_an_unknown_api_is_rejected(api_key: int) -> None:
     with pytest.raises(DecodeError, match="api_key"):
         decoded(api_key.to_bytes(2, "big", signed=True) + bytes(30))
 
 
 @pytest.mark.rule("W-6")
-def test_a_header_that_is_cut_off_raises() -> None:
+def test_truncated_request_header_raises_an_error() -> None:
     out = bytearray()
     encode_request_header(RequestHeader(3, 9, 7, "client", [(1, b"x")]), out)
     for end in range(len(out)):
@@ -74,11 +74,11 @@ def test_a_header_that_is_cut_off_raises() -> None:
         decoded(bytes.fromhex("00030009000000077fff00"))
 
 
-def test_a_header_is_read_in_place_however_large_its_frame_is() -> None:
+def test_decoding_a_request_header_does_not_copy_the_frame() -> None:
     out = bytearray()
     encode_request_header(RequestHeader(0, 9, 7, ""), out)
     frame = memoryview(bytes(out) + bytes(10_000_000))
-    decode_request_header(frame, 0, len(out))  # makes the flat code, outside the measurement
+    decode_request_header(frame, 0, len(out))  # generates the flat code, outside the measurement
     tracemalloc.start()
     try:
         header, end = decode_request_header(frame, 0, len(frame))
@@ -89,7 +89,7 @@ def test_a_header_is_read_in_place_however_large_its_frame_is() -> None:
     assert peak < 100_000
 
 
-def test_a_correlation_id_that_does_not_fit_is_refused() -> None:
+def test_correlation_id_outside_int32_is_rejected() -> None:
     out = bytearray(b"before")
     with pytest.raises(EncodeError, match=r"ResponseHeader\.correlation_id"):
         encode_response_header(ApiKey.FETCH, 12, 2**40, out)

@@ -1,4 +1,4 @@
-"""Bytes from nobody's client: whatever comes, there is an object or a DecodeError, at once and in little memory."""
+"""Hostile message bytes: the decoder returns an object or raises DecodeError, quickly and in little memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def decode_or_refuse(entry: Entry, data: bytes) -> Any:
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_every_truncation_raises(entry: Entry) -> None:
+def test_every_truncation_of_a_message_raises_a_decode_error(entry: Entry) -> None:
     data = small_bytes(entry)
     for length in range(len(data)):
         with pytest.raises(DecodeError):
@@ -55,7 +55,7 @@ def test_every_truncation_raises(entry: Entry) -> None:
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_a_message_that_ends_before_its_buffer_does_is_not_read_on(entry: Entry) -> None:
+def test_message_longer_than_its_buffer_range_is_not_read_beyond_the_range(entry: Entry) -> None:
     data = small_bytes(entry)
     buffer = memoryview(data + data)
     for end in range(0, len(data), 7):
@@ -64,7 +64,7 @@ def test_a_message_that_ends_before_its_buffer_does_is_not_read_on(entry: Entry)
 
 
 @core_first(ENDS)
-def test_any_single_byte_may_be_any_other(entry: Entry) -> None:
+def test_changing_any_single_byte_raises_only_decode_errors(entry: Entry) -> None:
     data = bytearray(small_bytes(entry))
     for at, was in enumerate(data):
         for byte in range(256):
@@ -74,7 +74,7 @@ def test_any_single_byte_may_be_any_other(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_a_damaged_byte_is_no_trouble_in_any_version(entry: Entry) -> None:
+def test_changed_bytes_raise_only_decode_errors_in_every_version(entry: Entry) -> None:
     data = bytearray(small_bytes(entry))
     for at, was in enumerate(data):
         for byte in (0, 1, 0x7F, 0x80, 0xFF):
@@ -84,14 +84,14 @@ def test_a_damaged_byte_is_no_trouble_in_any_version(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_random_bytes_are_no_trouble(entry: Entry) -> None:
+def test_random_bytes_raise_only_decode_errors(entry: Entry) -> None:
     chance = random.Random(entry.id)
     for _ in range(25):
         decode_or_refuse(entry, chance.randbytes(chance.randrange(200)))
 
 
 class Prefix(NamedTuple):
-    """A count or a length, where it stands, and what says it: an array, a string, bytes, or None for those of tags."""
+    """A count or a length: its position and kind, which is an array, a string, bytes, or None for tag sections."""
 
     path: str
     start: int
@@ -100,10 +100,10 @@ class Prefix(NamedTuple):
 
 
 def prefixes(entry: Entry, data: bytes) -> list[Prefix]:
-    """Every count and length of a message, at every depth: the readable form is watched while it reads them."""
-    found: list[Prefix] = []
+    """Find every count and length of a message at every depth by observing the readable codec form."""
+    all_prefixes: list[Prefix] = []
     sections: set[int] = set()
-    """Where tag sections begin, each with its count."""
+    """Positions of tag sections, each with its count."""
 
     def watch(holder: Any, name: str) -> None:
         read = getattr(holder, name)
@@ -115,7 +115,7 @@ def prefixes(entry: Entry, data: bytes) -> list[Prefix]:
             if read is parse_uvarint and arguments[-1].endswith("(tags)") and start not in sections:
                 return value  # a tag's number
             of = arguments[0] if isinstance(arguments[0], LengthPrefixed) else None
-            found.append(Prefix(arguments[-1], start, stream.tell(), of))
+            all_prefixes.append(Prefix(arguments[-1], start, stream.tell(), of))
             return value
 
         patch.setattr(holder, name, watched)
@@ -131,18 +131,18 @@ def prefixes(entry: Entry, data: bytes) -> list[Prefix]:
         watch(LengthPrefixed, "parse_length")
         watch(tags, "parse_uvarint")
         entry.layout.parse(data)
-    return found
+    return all_prefixes
 
 
 def bombs(prefix: Prefix) -> list[bytes]:
-    """What no message of this size can announce."""
+    """Return prefixes that exceed any message of this size."""
     if prefix.of is None or prefix.of.compact:
         return [UVARINT_MAX, b"\xff\xff\xff\xff\x07", b"\x80\x80\x80\x01", b"\xff" * 5 + b"\x01"]
     return [b"\x7f\xff"] if prefix.of.width == "h" else [INT32_MAX, b"\x01\x00\x00\x00"]
 
 
 def negatives(prefix: Prefix) -> list[bytes]:
-    """Null, in the ways to say it."""
+    """Return the encodings of null."""
     if prefix.of is None:
         return []
     if prefix.of.compact:
@@ -152,7 +152,7 @@ def negatives(prefix: Prefix) -> list[bytes]:
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_a_bomb_at_any_count_or_length_is_refused_with_the_name_of_the_field(entry: Entry) -> None:
+def test_oversized_count_or_length_is_rejected_with_the_field_name(entry: Entry) -> None:
     data = small_bytes(entry)
     for prefix in prefixes(entry, data):
         for bomb in bombs(prefix):
@@ -168,7 +168,7 @@ def assert_refused(entry: Entry, data: bytes, prefix: Prefix, instead: bytes) ->
     with pytest.raises(DecodeError) as error:
         entry.layout.decode(data[: prefix.start] + instead + data[prefix.end :])
     path, offset = error.value.path, error.value.offset
-    if prefix.of is None:  # a tag's number or size, or how many there are: the section is named, or the tag
+    if prefix.of is None:  # for a tag's number, size or count the error names the section or the tag
         assert path.rpartition(".")[0] == prefix.path.rpartition(".")[0]
         assert prefix.start - 5 <= offset <= prefix.start + 1
     else:
@@ -176,7 +176,7 @@ def assert_refused(entry: Entry, data: bytes, prefix: Prefix, instead: bytes) ->
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_one_more_or_less_than_there_is_moves_what_follows_and_does_no_harm(entry: Entry) -> None:
+def test_count_or_length_wrong_by_one_raises_only_decode_errors(entry: Entry) -> None:
     data = small_bytes(entry)
     for prefix in prefixes(entry, data):
         for step in (1, -1, 2):
@@ -187,11 +187,11 @@ def test_one_more_or_less_than_there_is_moves_what_follows_and_does_no_harm(entr
 
 @pytest.mark.rule("W-5")
 @core_first(ENDS)
-def test_bombs_are_refused_before_anything_is_allocated(entry: Entry) -> None:
+def test_oversized_counts_are_rejected_before_memory_is_allocated(entry: Entry) -> None:
     data = small_bytes(entry)
     armed = [data[: p.start] + bomb + data[p.end :] for p in prefixes(entry, data) for bomb in bombs(p)]
     for bomb in armed:
-        decode_or_refuse(entry, bomb)  # makes the flat code, outside the measurement
+        decode_or_refuse(entry, bomb)  # generates the flat code, outside the measurement
     tracemalloc.start()
     try:
         for bomb in armed:
@@ -204,7 +204,7 @@ def test_bombs_are_refused_before_anything_is_allocated(entry: Entry) -> None:
 
 @cache
 def tag_sections() -> list[tuple[str, bytes, bool]]:
-    """Name and bytes of tag sections that no honest peer writes, and whether Kafka would read them."""
+    """Return name and bytes of tag sections that no correct peer writes, and whether Kafka accepts them."""
     many = [(number, b"") for number in range(100, 5100)]
     return [
         ("very many", section(many), True),
@@ -230,7 +230,7 @@ def nested(depth: int) -> bytes:
 
 
 @core_first([e for e in LATEST if e.layout.tags])
-def test_tag_sections_of_every_size_and_order_are_read_or_refused(entry: Entry) -> None:
+def test_tagged_field_sections_of_any_size_and_order_are_decoded_or_rejected(entry: Entry) -> None:
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "empty"))
     empty = entry.layout.encode(drop_tags(entry, entry.layout.decode(whole)))
     assert empty.endswith(b"\x00")
@@ -245,7 +245,7 @@ def test_tag_sections_of_every_size_and_order_are_read_or_refused(entry: Entry) 
 
 
 def drop_tags(entry: Entry, obj: Any) -> Any:
-    """The object with its tagged fields as they are when they are not sent."""
+    """Return the object with the default values of its tagged fields."""
     for field in entry.layout.tags.fields if entry.layout.tags else ():
         setattr(obj, field.name, entry.layout.defaults[field.name]())
     return obj
@@ -261,14 +261,14 @@ def drop_tags(entry: Entry, obj: Any) -> Any:
         ("JoinGroupResponse-v0", b"\x00" * 12 + INT32_MAX),
     ],
 )
-def test_more_items_than_bytes_left_raise_and_say_so(name: str, data: bytes) -> None:
+def test_array_count_larger_than_the_remaining_bytes_is_rejected(name: str, data: bytes) -> None:
     entry = next(entry for entry in ENTRIES if entry.id == name)
     with pytest.raises(DecodeError, match=r"a length of 214748364\d|a length of 4294967294"):
         entry.layout.decode(data)
 
 
 @pytest.mark.parametrize("entry", [entry for entry in NEWEST if entry.layout.tags], ids=lambda entry: entry.id)
-def test_an_endless_varint_ends_after_five_bytes(entry: Entry) -> None:
+def test_endless_varint_is_rejected_after_five_bytes(entry: Entry) -> None:
     data = small_bytes(entry)
     started = time.perf_counter()
     for at in range(0, len(data), 5):
@@ -276,20 +276,20 @@ def test_an_endless_varint_ends_after_five_bytes(entry: Entry) -> None:
     assert time.perf_counter() - started < 0.02 * len(data)
 
 
-def test_a_varint_of_more_than_32_bits_raises() -> None:
+def test_varint_of_more_than_32_bits_is_rejected() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v9")
     for varint, reason in ((b"\xff\xff\xff\xff\x1f", "32 bits"), (b"\x80\x80\x80\x80\x80\x00", "five bytes")):
         with pytest.raises(DecodeError, match=reason):
             entry.layout.decode(varint + bytes(50))
 
 
-def test_as_many_items_as_bytes_are_allowed_but_must_be_there() -> None:
+def test_array_count_up_to_the_remaining_bytes_is_accepted_but_items_must_exist() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v0")
     with pytest.raises(DecodeError, match=r"topics\[2\]\.name"):
         entry.layout.decode(b"\x00\x00\x00\x04\x00\x00\x00\x00")
 
 
-def test_text_that_is_no_utf8_is_read_as_kafka_reads_it() -> None:
+def test_invalid_utf8_text_is_decoded_with_replacement_characters_as_in_kafka() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v1")
     request = entry.layout.decode(b"\x00\x00\x00\x01\x00\x03a\xff\xc3")
     assert request.topics[0].name == "a\ufffd\ufffd"
@@ -297,7 +297,7 @@ def test_text_that_is_no_utf8_is_read_as_kafka_reads_it() -> None:
     assert entry.layout.decode(surrogates).topics[0].name == "\ufffd\ufffd\ufffd.\ufffd"
 
 
-def test_a_compact_string_above_kafkas_limit_is_refused() -> None:
+def test_compact_string_longer_than_32767_bytes_is_rejected() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "HeartbeatRequest-v4")
     longest = b"\x80\x80\x02" + b"x" * 32767
     rest = b"\x00\x00\x00\x01" + b"\x02m" + b"\x00" + b"\x00"

@@ -1,4 +1,4 @@
-"""Record batches that a socket may send: cut, changed, lying about sizes, unpacking to gigabytes. Only DecodeError leaves."""
+"""Hostile record batches: truncated, changed, with wrong sizes or huge when decompressed. Only DecodeError is raised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_in_every_way(data: bytes) -> None:
             list(read(data))
         except DecodeError:
             continue
-    problems(data)  # raises nothing
+    problems(data)  # must not raise
     entries_of = []
     for look in (lambda: [record.key for record in entries.records(data, 10**5)], lambda: keys(data, 10**5)):
         try:
@@ -51,20 +51,20 @@ def read_in_every_way(data: bytes) -> None:
     if data[16:17] == b"\x02":
         assert entries_of[0] == entries_of[1]
         try:
-            found = columns(data, 10**5)
+            column_set = columns(data, 10**5)
         except DecodeError:
             return
-        assert len(found.offsets) == len(entries_of[0] or [])
+        assert len(column_set.offsets) == len(entries_of[0] or [])
 
 
 @sample
-def test_every_cut_of_a_batch_is_refused_or_read(which: tuple[int, Compression]) -> None:
+def test_every_truncation_of_a_record_batch_is_decoded_or_rejected(which: tuple[int, Compression]) -> None:
     data = SAMPLES[which]
     for cut in range(len(data)):
         read_in_every_way(data[:cut])
 
 
-def test_what_is_too_short_for_a_checksum_has_a_wrong_one() -> None:
+def test_data_too_short_for_a_checksum_has_a_wrong_checksum() -> None:
     for size in range(26):
         assert not message_set.check_crc(bytes(size)) and not batch.check_crc(bytes(size))
         with pytest.raises(DecodeError):
@@ -72,14 +72,14 @@ def test_what_is_too_short_for_a_checksum_has_a_wrong_one() -> None:
 
 
 @sample
-def test_every_bit_and_boundary_of_every_byte_is_refused_or_read(which: tuple[int, Compression]) -> None:
+def test_bit_flips_and_boundary_values_in_a_batch_are_decoded_or_rejected(which: tuple[int, Compression]) -> None:
     for data in changed(SAMPLES[which], lambda byte: {byte ^ 1 << bit for bit in range(8)} | {0, 0x7F, 0x80, 0xFF}):
         read_in_every_way(data)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_every_value_of_every_byte_is_refused_or_read(magic: int) -> None:
+def test_every_value_of_every_batch_byte_is_decoded_or_rejected(magic: int) -> None:
     for data in changed(SAMPLES[magic, Compression.NONE], lambda byte: range(256)):
         try:
             list(entries.entries(data))
@@ -94,8 +94,8 @@ def changed(data: bytes, values: Callable[[int], Iterable[int]]) -> Iterator[byt
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_gibibyte_of_zeros_is_refused_in_bounded_memory_in_every_magic(name: str) -> None:
-    """In a process of its own, because the libraries' memory is not Python's."""
+def test_batch_that_expands_to_a_gibibyte_is_rejected_in_bounded_memory(name: str) -> None:
+    """It runs in a separate process, because Python does not measure memory of C libraries."""
     result = subprocess.run(
         [sys.executable, "-m", "tests.support.codec.bombs", name], capture_output=True, text=True, check=False
     )
@@ -103,8 +103,8 @@ def test_a_gibibyte_of_zeros_is_refused_in_bounded_memory_in_every_magic(name: s
     assert int(result.stdout) * 1024 < 4 * LIMIT_BYTES
 
 
-def test_bombs_are_what_they_say() -> None:
-    """Else their refusal proves nothing: without its last part each is fine and unpacks to zeros."""
+def test_decompression_bombs_used_in_tests_are_valid_apart_from_their_size() -> None:
+    """Otherwise rejecting them would prove nothing: each bomb without its last part is valid and decompresses to zeros."""
     kind, make = BOMBS["zstd_blocks"]
     bomb = make()
     short = bomb[:6] + bomb[6:10] * 8 + bomb[-3:]
@@ -120,8 +120,8 @@ def test_bombs_are_what_they_say() -> None:
     assert zlib.decompressobj(wbits=31).decompress(BOMBS["gzip_bomb"][1](), 1 << 21) == bytes(1 << 21)
 
 
-def test_many_small_gzip_members_take_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each member leaves behind is copied; it may not be all that is left."""
+def test_many_small_gzip_members_are_decompressed_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest after each member is copied, so it must not be the whole remaining input."""
     packer = zlib.compressobj(wbits=31)
     member = packer.compress(b"x") + packer.flush()
     copied = 0

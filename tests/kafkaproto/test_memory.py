@@ -1,4 +1,4 @@
-"""Memory while decoding stays under 40 bytes for each byte that is not records, and 64 KiB; time is linear."""
+"""Decoding uses at most 40 bytes of memory per byte besides records, plus 64 KiB, and linear time."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from tests.support.codec.measure import decoding_peak, decoding_steps
 
 HEAVY = [entry for entry in ENTRIES if entry.layout.is_heavy]
 NEWEST = {entry.id: entry for entry in (*{e.name: e for e in HEAVY}.values(), *LATEST, EXAMPLE_ENTRIES[5])}.values()
-"""The newest version of each message, and the newest that is heavy."""
+"""The newest version of each message, and the newest heavy one."""
 LONG_BYTES = 10_000
-"""How many bytes the items of a long array have, about."""
+"""The approximate size in bytes of the items of a long array."""
 STAND_IN = b"\x7f"
-"""A character that no other value has in it; in the bytes it becomes one that is no UTF-8 and costs most."""
+"""A character that occurs in no other value. In the bytes it is replaced by an invalid UTF-8 byte, which costs the most memory."""
 
 
 def worst_messages(layout: Message[Any]) -> Iterator[bytes]:
-    """For each array at any depth: messages with thousands of its smallest items, in several kinds of smallness."""
+    """Yield for each array at any depth messages with thousands of its smallest items, small in several ways."""
     arrays = [part for part in parts(layout) if isinstance(part, ArrayType)]
     for array, (text, inner) in itertools.product(arrays, (("", 0), (STAND_IN.decode(), 0), (STAND_IN.decode(), 1))):
-        one, two = (len(layout.encode(Smallest(array, text, inner, items).message(layout))) for items in (1, 2))
-        data = layout.encode(Smallest(array, text, inner, LONG_BYTES // (two - one)).message(layout))
+        first, second = (len(layout.encode(Smallest(array, text, inner, items).message(layout))) for items in (1, 2))
+        data = layout.encode(Smallest(array, text, inner, LONG_BYTES // (second - first)).message(layout))
         yield data.replace(STAND_IN, b"\xff")
 
 
 class Smallest:
-    """Makes objects of few bytes: one array is long, the others have ``inner`` items, those around the long one have one."""
+    """Generates small objects: one array is long, the others have ``inner`` items, and those around the long one have one."""
 
     def __init__(self, long: ArrayType, text: str, inner: int, items: int) -> None:
         self.long = long
@@ -49,7 +49,7 @@ class Smallest:
         return layout.cls(**{name: self.value(kind) for name, kind in layout.fields}, **self.tagged(layout))
 
     def tagged(self, layout: Message[Any]) -> dict[str, Any]:
-        """Only those with the long array in them."""
+        """Return only the tagged fields that contain the long array."""
         tagged = layout.tags.fields if layout.tags else ()
         return {field.name: self.value(field.type) for field in tagged if self.long in parts(field.type)}
 
@@ -75,19 +75,19 @@ class Smallest:
         if kind is Uuid:
             return bytes(16)
         assert isinstance(kind, FixedWidth)
-        # none that Python keeps ready
+        # not a number that Python caches
         return {"?": True, "b": -100, "d": 0.5}.get(kind.fmt, 1000 if kind.size < 8 else 2**50)
 
 
 @core_first(NEWEST)
-def test_memory_is_at_most_forty_times_the_bytes_beside_records(entry: Entry) -> None:
+def test_decoding_uses_at_most_40_times_the_bytes_besides_records(entry: Entry) -> None:
     for data in worst_messages(entry.layout):
         peak = decoding_peak(entry.layout, data)
         assert peak <= 40 * (len(data) - records_in(entry.layout, data)) + records_in(entry.layout, data) + 64 * 1024
 
 
 def records_in(layout: Message[Any], data: bytes) -> int:
-    """How many bytes of a message are records."""
+    """Return how many bytes of a message are records."""
     if not layout.has_records:
         return 0
     with pytest.MonkeyPatch.context() as patch:
@@ -96,7 +96,7 @@ def records_in(layout: Message[Any], data: bytes) -> int:
 
 
 def records_of(kind: WireType, value: Any) -> int:
-    """How many bytes of a value are records."""
+    """Return how many bytes of a value are records."""
     match kind:
         case RecordsType():
             return len(value or b"")
@@ -111,8 +111,8 @@ def records_of(kind: WireType, value: Any) -> int:
 
 
 @core_first([entry for entry in NEWEST if entry.layout.is_heavy])
-def test_nothing_takes_more_memory_than_its_layout_says(entry: Entry) -> None:
-    """What heavy layouts count is no guess: with all counting switched off, memory stays under what was to be paid."""
+def test_decoding_uses_no_more_memory_than_the_layout_accounts_for(entry: Entry) -> None:
+    """The estimates of heavy layouts are exact: with all accounting disabled, memory stays below the accounted amount."""
     layout = entry.layout
     spent = 0
 
@@ -138,7 +138,7 @@ def fields_of(layout: Message[Any]) -> list[Any]:
 
 
 class Ordinary(Smallest):
-    """Short names, one struct or three numbers in each array, nothing that is null: the least that somebody may mean."""
+    """Generates the least demanding realistic objects: short names, one struct or three numbers in each array, nothing null."""
 
     def __init__(self, long: ArrayType, items: int) -> None:
         super().__init__(long, "abcde", 1, items)
@@ -150,13 +150,13 @@ class Ordinary(Smallest):
 
 
 @core_first(HEAVY)
-def test_ordinary_messages_of_any_size_are_read(entry: Entry) -> None:
+def test_ordinary_messages_of_any_size_are_within_the_memory_limit(entry: Entry) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)]:
         obj = Ordinary(array, 1500).message(entry.layout)
         assert entry.layout.decode(entry.layout.encode(obj)) == obj
 
 
-def test_a_message_that_would_take_too_much_is_refused_with_its_array_and_both_forms_say_so() -> None:
+def test_message_above_the_memory_limit_is_rejected_with_its_array_in_both_forms() -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "OffsetFetchRequest-v8")
     assert entry.layout.is_heavy
     topics = next(part for part in parts(entry.layout) if isinstance(part, ArrayType) and not part.is_numeric)
@@ -167,7 +167,7 @@ def test_a_message_that_would_take_too_much_is_refused_with_its_array_and_both_f
         assert error.value.path == "OffsetFetchRequest.groups" and error.value.offset == 0
 
 
-def test_layouts_without_heavy_arrays_do_not_count() -> None:
+def test_layouts_without_memory_heavy_arrays_contain_no_memory_accounting() -> None:
     light = [entry for entry in ENTRIES if not entry.layout.is_heavy]
     assert len(light) > len(ENTRIES) / 2
     assert all("room" not in entry.layout.decoder_text()[0] for entry in light)
@@ -175,7 +175,7 @@ def test_layouts_without_heavy_arrays_do_not_count() -> None:
 
 @pytest.mark.parametrize("entry", LATEST, ids=lambda entry: entry.id)
 @pytest.mark.parametrize("damaged", [False, True], ids=["sound", "damaged"])
-def test_twice_the_bytes_are_at_most_twice_the_steps(entry: Entry, damaged: bool) -> None:
+def test_decoding_time_grows_linearly_with_the_message_size(entry: Entry, damaged: bool) -> None:
     for array in [part for part in parts(entry.layout) if isinstance(part, ArrayType)][:2]:
         steps = []
         for items in (200, 400):

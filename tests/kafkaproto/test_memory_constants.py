@@ -1,4 +1,4 @@
-"""The sizes that `kafkaproto.memory` counts with are those of this Python, and never below them."""
+"""The memory constants of `kafkaproto.memory` are never below the object sizes of this Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkaproto.struct_types import StructType
 from tests.support.codec.catalogue import ENTRIES
 
 SMALLER_SINCE_3_11 = 16
-"""How much an object may have shrunk: the header of strings by 16 bytes in 3.12."""
+"""How many bytes an object may have shrunk since 3.11: the header of strings lost 16 bytes in 3.12."""
 
 
 @pytest.mark.parametrize(
@@ -32,23 +32,23 @@ SMALLER_SINCE_3_11 = 16
     ],
     ids=["list", "text", "bytes", "small number", "large number", "memoryview"],
 )
-def test_a_constant_is_the_size_of_its_largest_value(counted: int, values: list[object]) -> None:
+def test_memory_constants_equal_the_size_of_their_largest_python_objects(counted: int, values: list[object]) -> None:
     largest = max(map(sys.getsizeof, values))
     assert largest <= counted <= largest + SMALLER_SINCE_3_11
 
 
-def test_a_float_takes_no_more_than_a_large_number() -> None:
+def test_float_uses_no_more_memory_than_the_constant_for_large_numbers() -> None:
     assert sys.getsizeof(0.5) <= memory.LARGE_NUMBER
 
 
-def test_an_object_takes_what_its_slots_say() -> None:
+def test_object_memory_follows_from_its_slots() -> None:
     classes = {part.cls for entry in ENTRIES for part in parts(entry.layout) if isinstance(part, StructType)}
     assert len(classes) > 300
     for cls in classes:
         assert sys.getsizeof(object.__new__(cls)) == memory.size_of_object(cls), cls
 
 
-def test_a_list_that_grows_takes_at_most_its_spare_and_its_items() -> None:
+def test_growing_list_uses_at_most_its_items_and_the_spare_constant() -> None:
     items: list[None] = []
     spare = []
     for count in range(1, 20_000):
@@ -57,15 +57,15 @@ def test_a_list_that_grows_takes_at_most_its_spare_and_its_items() -> None:
     assert max(spare) == memory.LIST_SPARE
 
 
-def test_a_string_takes_at_most_its_shortest_and_what_is_free_for_each_further_byte() -> None:
-    """A byte that is no UTF-8 becomes a character of two bytes, and one character of four bytes makes all of them such."""
+def test_string_memory_stays_within_the_constants_for_its_bytes() -> None:
+    """An invalid UTF-8 byte becomes a two-byte character, and one four-byte character widens all others."""
     for text in ("", "a", "é", "ā", "\uffff", "\U0001f600", "\U0001f600" + "a" * 50, "ā" + "a" * 50):
         for data in (text.encode(), text.encode() + b"\xff" * 20):
             size = sys.getsizeof(data.decode("utf-8", "replace"))
             assert size <= memory.SHORTEST_TEXT + memory.FREE * max(0, len(data) - 1), data
 
 
-def test_an_unknown_tag_takes_at_most_what_it_costs() -> None:
+def test_unknown_tagged_field_uses_no_more_memory_than_its_constant() -> None:
     beyond_free = []
     for tag, value_bytes in product([0, 100, 127, 128, 256, 257, 2**14 - 1, 2**14, 2**30, 2**32 - 1], range(20)):
         value = bytes(value_bytes)
@@ -77,13 +77,13 @@ def test_an_unknown_tag_takes_at_most_what_it_costs() -> None:
     assert memory.UNKNOWN_TAG - SMALLER_SINCE_3_11 <= max(beyond_free) <= memory.UNKNOWN_TAG
 
 
-def test_the_room_and_what_is_free_and_the_copy_make_the_limit() -> None:
+def test_memory_constants_add_up_to_the_documented_limit() -> None:
     assert memory.ROOM_PER_BYTE + memory.FREE + 1 == memory.LIMIT
     assert memory.room_for(1000) - memory.room_for(0) == 1000 * memory.ROOM_PER_BYTE
     assert memory.room_for(0) + sys.getsizeof([]) < 64 * 1024
 
 
-def test_the_example_of_the_page_is_counted_as_it_says() -> None:
+def test_memory_example_in_the_documentation_is_correct() -> None:
     [names] = [part for part in parts(DELETE_TOPICS_REQUEST_V4) if isinstance(part, ArrayType)]
     assert names.is_heavy
     assert names.item_weight == memory.ITEM + memory.SHORTEST_TEXT - 2 * memory.FREE == 64

@@ -1,4 +1,4 @@
-"""One definition out of two releases: the older one is right up to its highest version, the newer one above."""
+"""Merging the definitions of two releases: the older release is used up to its highest version, the newer one above."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def field(name: str, versions: str = "0+", type_: str = "int32", **more: Any) ->
 
 
 def merged_fields(older: list[Json], newer: list[Json]) -> list[Json]:
-    """The fields of a message with versions 0 to 3 in the older, 2 to 5 in the newer release."""
+    """Return the fields of a message with versions 0 to 3 in the older and 2 to 5 in the newer release."""
     return list(merge(message("0-3", *older), message("2-5", *newer))["fields"])
 
 
-def test_all_versions_of_both_are_there() -> None:
+def test_merged_definition_has_all_versions_of_both_releases() -> None:
     assert merge(message("0-3"), message("2-5"))["validVersions"] == "0-5"
     assert merge(message("0-3"), message("4-5"))["validVersions"] == "0-5"
 
 
-def test_without_new_versions_nothing_changes() -> None:
+def test_merging_a_release_without_new_versions_changes_nothing() -> None:
     older = message("0-3", field("A", "0-2"), field("B"))
     assert merge(older, message("2-3", field("A", "2"))) == older
 
 
-def test_a_new_field_stands_behind_the_one_before_it_and_an_old_one_stays() -> None:
+def test_merged_definition_keeps_old_fields_and_adds_new_fields_in_order() -> None:
     older = [field("Gone", "0-1"), field("A"), field("B")]
     newer = [field("First", "4+"), field("A"), field("New", "5+"), field("B")]
     assert merged_fields(older, newer) == [
@@ -46,30 +46,30 @@ def test_a_new_field_stands_behind_the_one_before_it_and_an_old_one_stays() -> N
     ]
 
 
-def test_a_field_that_the_newer_release_ends_ends_there() -> None:
+def test_field_removed_in_the_newer_release_ends_at_its_last_version() -> None:
     assert merged_fields([field("A")], [field("A", "2-3")]) == [field("A", "0-3")]
     assert merged_fields([field("A")], [field("A", "2-4")]) == [field("A", "0-4")]
     assert merged_fields([field("A")], []) == [field("A", "0-3")]
 
 
-def test_a_range_is_each_releases_own_in_its_versions() -> None:
-    [one] = merged_fields([field("A", type_="string")], [field("A", type_="string", nullableVersions="0+")])
-    assert one["nullableVersions"] == "4+"
-    [one] = merged_fields([field("A", nullableVersions="1+")], [field("A", "2+", nullableVersions="2+")])
-    assert one == field("A", nullableVersions="1+")
+def test_merged_field_has_the_version_ranges_of_each_release() -> None:
+    [merged_field] = merged_fields([field("A", type_="string")], [field("A", type_="string", nullableVersions="0+")])
+    assert merged_field["nullableVersions"] == "4+"
+    [merged_field] = merged_fields([field("A", nullableVersions="1+")], [field("A", "2+", nullableVersions="2+")])
+    assert merged_field == field("A", nullableVersions="1+")
 
 
-def test_a_field_that_only_came_to_old_versions_later_is_left_out() -> None:
+def test_field_added_later_to_old_versions_only_is_left_out_of_the_merge() -> None:
     assert merged_fields([], [field("A", "2-3")]) == []
 
 
-def test_fields_below_are_merged_too() -> None:
+def test_nested_fields_are_merged() -> None:
     older = field("S", type_="[]S", fields=[field("X", "0-3")])
     newer = field("S", type_="[]S", fields=[field("X", "2-3"), field("Y", "4+")])
     assert merged_fields([older], [newer])[0]["fields"] == [field("X", "0-3"), field("Y", "4+")]
 
 
-def test_common_structs_are_merged_too() -> None:
+def test_common_structs_are_merged() -> None:
     older = message("0-3", commonStructs=[{"name": "C", "versions": "1+", "fields": [field("X", "1-3")]}])
     more = [{"name": "D", "versions": "5+", "fields": [field("Z", "5+")]}]
     newer = message("2-5", commonStructs=[{"name": "C", "versions": "2+", "fields": [field("Y", "4+")]}, *more])
@@ -77,22 +77,30 @@ def test_common_structs_are_merged_too() -> None:
     assert merge(older, newer)["commonStructs"] == [{"name": "C", "versions": "1+", "fields": fields}, *more]
 
 
-def test_what_may_be_lost_is_what_the_newer_release_says() -> None:
-    """It matters in versions without the field only, and the older release had none."""
-    [one] = merged_fields([field("A", ignorable=False)], [field("A", "2-3", ignorable=True)])
-    assert one == field("A", "0-3", ignorable=True)
+def test_merged_field_is_ignorable_if_the_newer_release_says_so() -> None:
+    """It matters only in versions without the field, which the older release does not have."""
+    [merged_field] = merged_fields([field("A", ignorable=False)], [field("A", "2-3", ignorable=True)])
+    assert merged_field == field("A", "0-3", ignorable=True)
 
 
 @pytest.mark.parametrize(
     ("older", "newer", "text"),
     [
         (message("0-3"), message("5-6"), "between 0-3 and 5-6"),
-        (message("2-3"), message("0-3"), "older versions, 0-3"),
-        (message("0-3", field("A")), message("2-5", field("A", type_="string")), "M.A: int32 became string"),
-        (message("0-3", field("A", "0-1")), message("2-5", field("A", "4+")), "M.A: versions 0-1 and 4. leave a gap"),
-        (message("0-3", commonStructs=[{"name": "C"}]), message("2-5"), "M.C: is no common struct"),
+        (message("2-3"), message("0-3"), "begins at version 0, below version 2"),
+        (
+            message("0-3", field("A")),
+            message("2-5", field("A", type_="string")),
+            "M.A: the type is int32 in the older release, but string in the newer one",
+        ),
+        (
+            message("0-3", field("A", "0-1")),
+            message("2-5", field("A", "4+")),
+            "M.A: versions is 0-1 in the older release and 4.* in the newer one",
+        ),
+        (message("0-3", commonStructs=[{"name": "C"}]), message("2-5"), "M.C is missing from the common structs"),
     ],
 )
-def test_what_cannot_both_be_right_is_refused(older: Json, newer: Json, text: str) -> None:
+def test_contradictory_definitions_cannot_be_merged(older: Json, newer: Json, text: str) -> None:
     with pytest.raises(MergeError, match=text):
         merge(older, newer)

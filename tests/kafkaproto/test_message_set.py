@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1: bytes, wrappers, offsets, what is refused."""
+"""Messages of magic 0 and 1: bytes, wrappers, offsets, and rejected data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GOLDEN_1 = bytes.fromhex(
 
 
 @pytest.mark.parametrize(("magic", "golden"), [(0, with_crc(GOLDEN_0)), (1, with_crc(GOLDEN_1))])
-def test_a_message_byte_by_byte(magic: int, golden: bytes) -> None:
+def test_message_of_magic_0_and_1_has_the_expected_bytes(magic: int, golden: bytes) -> None:
     made = NewRecord(b"v", b"k", 1_700_000_000_000)
     assert build_message_set([made], magic=magic, base_offset=5) == golden
     assert list(records(golden)) == [Record(5, 1_700_000_000_000 if magic else -1, b"k", b"v", ())]
@@ -47,7 +47,7 @@ def test_a_message_byte_by_byte(magic: int, golden: bytes) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", PACKED, ids=lambda kind: kind.name)
-def test_a_wrapper_has_the_offset_of_its_last_record_and_no_key(magic: int, kind: Compression) -> None:
+def test_compressed_wrapper_message_has_the_last_offset_and_no_key(magic: int, kind: Compression) -> None:
     data = build_message_set(SOME, magic=magic, base_offset=70, compression=kind)
     outer = read_message(data)
     assert (outer.header.offset, outer.header.last_offset, outer.header.next_offset, outer.key) == (73, 73, 74, None)
@@ -59,18 +59,18 @@ def test_a_wrapper_has_the_offset_of_its_last_record_and_no_key(magic: int, kind
     assert list(records(data)) == expected == list(records(memoryview(bytearray(data))))
 
 
-def test_without_compression_every_record_is_a_message_of_its_own() -> None:
+def test_uncompressed_message_set_has_one_message_per_record() -> None:
     data = build_message_set(SOME, magic=1, base_offset=70)
-    found = []
+    offsets = []
     while data:
         header = read_header(data)
-        found.append(header.offset)
+        offsets.append(header.offset)
         data = data[header.size :]
-    assert found == [70, 71, 72, 73]
+    assert offsets == [70, 71, 72, 73]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_log_append_time_is_the_time_of_all_records(kind: Compression) -> None:
+def test_log_append_time_of_a_message_set_applies_to_all_records(kind: Compression) -> None:
     data = build_message_set(SOME[:1], magic=1, compression=kind, log_append_time_ms=5000)
     assert read_header(data).is_log_append_time
     assert [record.timestamp for record in records(data)] == [5000]
@@ -79,7 +79,7 @@ def test_log_append_time_is_the_time_of_all_records(kind: Compression) -> None:
     assert [record.timestamp for record in records(old)] == [-1]
 
 
-def test_the_wrappers_append_time_counts_more_than_the_times_inside() -> None:
+def test_log_append_time_of_a_wrapper_overrides_the_times_of_its_messages() -> None:
     inside = build_message_set(SOME, magic=1)
     data = wrapper(inside, magic=1, offset=3, kind=Compression.GZIP, attributes=message_set.LOG_APPEND_TIME)
     assert {record.timestamp for record in records(data)} == {7777}
@@ -87,8 +87,8 @@ def test_the_wrappers_append_time_counts_more_than_the_times_inside() -> None:
     assert [record.timestamp for record in records(plain)] == [1000, 900, 2000, 1500]
 
 
-def test_lz4_of_magic_0_has_the_broken_checksum_and_is_read_with_any() -> None:
-    """KIP-57."""
+def test_lz4_of_magic_0_is_written_with_and_read_despite_a_wrong_header_checksum() -> None:
+    """The rule is from KIP-57."""
     old, new = (build_message_set(SOME, magic=magic, compression=Compression.LZ4) for magic in (0, 1))
     old_frame, new_frame = read_message(old).value, read_message(new).value
     assert old_frame is not None and new_frame is not None
@@ -103,11 +103,11 @@ def test_lz4_of_magic_0_has_the_broken_checksum_and_is_read_with_any() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_what_old_magics_cannot_carry_is_refused(magic: int) -> None:
+def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> None:
     bad: list[tuple[list[NewRecord], dict[str, object], str]] = [
         ([], {}, "at least one"),
-        ([NewRecord(b"", headers=[("h", b"")])], {}, "no headers"),
-        ([NewRecord(b"", timestamp=-2)], {}, "negative"),
+        ([NewRecord(b"", headers=[("h", b"")])], {}, "cannot have headers"),
+        ([NewRecord(b"", timestamp=-2)], {}, r"at least -1 \(got -2\)"),
         ([NewRecord("text")], {}, "Message"),  # type: ignore[arg-type]
         (SOME, {"compression": Compression.ZSTD}, "zstd"),
         (SOME, {"base_offset": 2**63}, "Message"),
@@ -115,26 +115,26 @@ def test_what_old_magics_cannot_carry_is_refused(magic: int) -> None:
     for made, how, text in bad:
         with pytest.raises(EncodeError, match=text):
             build_message_set(made, magic=magic, **how)  # type: ignore[arg-type]
-    with pytest.raises(EncodeError, match="only 0 and 1"):
+    with pytest.raises(EncodeError, match="must be 0 or 1"):
         build_message_set(SOME, magic=2)
 
 
-def test_offsets_must_rise_and_stay_near() -> None:
+def test_message_offsets_must_increase_and_fit_into_32_bits_of_distance() -> None:
     at = [Record(offset, 0, None, b"", ()) for offset in (5, 5, 2**31 + 5)]
-    with pytest.raises(EncodeError, match="5 follows 5"):
+    with pytest.raises(EncodeError, match="offset 5 follows offset 5"):
         write_messages(at[:2], 1, Compression.NONE)
-    with pytest.raises(EncodeError, match="too far"):
+    with pytest.raises(EncodeError, match="differ by more than 2147483647"):
         write_messages(at[1:], 1, Compression.NONE)
 
 
 @pytest.mark.parametrize(
     ("text", "data"),
     [
-        ("only 0 and 1", with_crc(GOLDEN_0)[:16] + b"\x02" + GOLDEN_0[17:]),
-        ("only 0 and 1", with_crc(GOLDEN_0)[:16] + b"\xff" + GOLDEN_0[17:]),
-        ("below 14", GOLDEN_0[:8] + b"\x00\x00\x00\x0d" + GOLDEN_0[12:]),
-        ("below 22", GOLDEN_1[:8] + b"\x00\x00\x00\x15" + GOLDEN_1[12:]),
-        ("below 14", GOLDEN_0[:8] + b"\xff\xff\xff\xff" + GOLDEN_0[12:]),
+        ("must be 0 or 1", with_crc(GOLDEN_0)[:16] + b"\x02" + GOLDEN_0[17:]),
+        ("must be 0 or 1", with_crc(GOLDEN_0)[:16] + b"\xff" + GOLDEN_0[17:]),
+        ("at least 14 are needed", GOLDEN_0[:8] + b"\x00\x00\x00\x0d" + GOLDEN_0[12:]),
+        ("at least 22 are needed", GOLDEN_1[:8] + b"\x00\x00\x00\x15" + GOLDEN_1[12:]),
+        ("at least 14 are needed", GOLDEN_0[:8] + b"\xff\xff\xff\xff" + GOLDEN_0[12:]),
         ("27 are left", GOLDEN_0[:-1]),
         ("Message.timestamp", GOLDEN_1[:20]),
         ("Message.key", GOLDEN_0[:18] + b"\x7f\xff\xff\xff" + GOLDEN_0[22:]),
@@ -143,45 +143,45 @@ def test_offsets_must_rise_and_stay_near() -> None:
         ("no value", GOLDEN_0[:17] + b"\x01" + GOLDEN_0[18:23] + b"\xff\xff\xff\xff" + GOLDEN_0[27:]),
     ],
 )
-def test_a_message_that_cannot_be_is_refused(text: str, data: bytes) -> None:
+def test_invalid_message_is_rejected(text: str, data: bytes) -> None:
     with pytest.raises(DecodeError, match=text):
         list(records(data))
 
 
-def test_zstd_inside_of_old_magics_is_refused() -> None:
+def test_zstd_in_a_wrapper_of_an_old_magic_is_rejected() -> None:
     data = wrapper(build_message_set(SOME, magic=1), magic=1, offset=3, kind=Compression.ZSTD)
     with pytest.raises(DecodeError, match="zstd"):
         list(records(data))
 
 
-def test_wrappers_inside_of_wrappers_and_empty_ones_are_refused() -> None:
+def test_nested_and_empty_compressed_wrappers_are_rejected() -> None:
     inside = build_message_set(SOME, magic=1, compression=Compression.GZIP)
     with pytest.raises(DecodeError, match="compressed"):
         list(records(wrapper(inside, magic=1, offset=3, kind=Compression.GZIP)))
     for nothing in (b"", b"\x00" * 11, build_message_set(SOME[:1], magic=1)[:-1]):
-        with pytest.raises(DecodeError, match="no message"):
+        with pytest.raises(DecodeError, match="no whole message"):
             list(records(wrapper(nothing, magic=1, offset=3, kind=Compression.GZIP)))
-    with pytest.raises(DecodeError, match="cannot be"):
+    with pytest.raises(DecodeError, match="needs at least"):
         list(records(wrapper(bytes(40), magic=1, offset=3, kind=Compression.GZIP)))
 
 
-def test_a_message_cut_off_inside_a_wrapper_does_not_count() -> None:
+def test_truncated_message_inside_a_wrapper_is_ignored() -> None:
     inside = build_message_set(SOME, magic=1)
     data = wrapper(inside[:-1], magic=1, offset=72, kind=Compression.GZIP)
     assert [record.offset for record in records(data)] == [70, 71, 72]
 
 
-def test_the_offset_of_a_wrapper_of_magic_1() -> None:
-    """0 is what some librdkafka sent; below the last one inside makes no sense."""
+def test_wrapper_message_offset_zero_means_that_inner_offsets_are_absolute() -> None:
+    """Some librdkafka versions sent 0; an offset below the last inner one is invalid."""
     inside = build_message_set(SOME, magic=1)
     for offset, expected in ((0, 0), (3, 0), (10, 7)):
-        found = [record.offset for record in records(wrapper(inside, magic=1, offset=offset, kind=Compression.GZIP))]
-        assert found == [expected + i for i in range(4)]
+        offsets = [record.offset for record in records(wrapper(inside, magic=1, offset=offset, kind=Compression.GZIP))]
+        assert offsets == [expected + i for i in range(4)]
     with pytest.raises(DecodeError, match="below 3"):
         list(records(wrapper(inside, magic=1, offset=2, kind=Compression.GZIP)))
 
 
-def test_the_limit_is_for_what_is_unpacked() -> None:
+def test_decompression_limit_of_a_message_set_applies_to_unpacked_bytes() -> None:
     data = build_message_set([NewRecord(bytes(100_000))], magic=1, compression=Compression.SNAPPY)
     with pytest.raises(DecodeError, match="limit"):
         list(records(data, limit_bytes=100_000))
@@ -197,12 +197,16 @@ made_records = st.lists(
 
 
 @given(made_records, st.sampled_from([0, 1]), st.sampled_from(KINDS), st.integers(0, 2**62))
-def test_what_is_built_is_what_is_read(made: list[NewRecord], magic: int, kind: Compression, base: int) -> None:
+def test_message_set_round_trip_returns_the_records_that_were_built(
+    made: list[NewRecord], magic: int, kind: Compression, base: int
+) -> None:
     data = build_message_set(made, magic=magic, base_offset=base, compression=kind)
-    found: list[Record] = []
+    decoded_records: list[Record] = []
     while data:
         size = read_header(data).size
         assert check_crc(data[:size])
-        found += records(data[:size])
+        decoded_records += records(data[:size])
         data = data[size:]
-    assert found == [Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(made)]
+    assert decoded_records == [
+        Record(base + i, r.timestamp if magic else -1, r.key, r.value, ()) for i, r in enumerate(made)
+    ]

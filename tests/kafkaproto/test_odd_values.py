@@ -1,4 +1,4 @@
-"""Values of kinds that nobody foresees: what leaves the codec is still an EncodeError or DecodeError with its place."""
+"""Values of unexpected types: the codec still raises EncodeError or DecodeError with the path of the field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkaproto.records.message_set import build_message_set
 from kafkaproto.records.record import Record
 
 WITHOUT_TEXT = 10**5000
-"""Python makes no text of an int of so many digits."""
+"""An int with too many digits for Python to convert to text."""
 V5 = SyncGroupRequest.layout(5)
 QUOTAS = AlterClientQuotasRequest.layout(1)
 STRIDED = memoryview(b"abcdef")[::2]
@@ -53,7 +53,7 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("number", range(len(ODD)))
-def test_both_forms_refuse_an_odd_value_alike(number: int) -> None:
+def test_generated_and_readable_codec_reject_a_wrong_value_with_the_same_error(number: int) -> None:
     with pytest.raises(EncodeError) as flat:
         V5.encode(ODD[number])
     with pytest.raises(EncodeError) as readable:
@@ -62,13 +62,13 @@ def test_both_forms_refuse_an_odd_value_alike(number: int) -> None:
     assert flat.value.versions == "5"
 
 
-def test_an_error_shows_the_beginning_of_a_large_value() -> None:
+def test_encode_error_shows_only_the_beginning_of_a_large_value() -> None:
     with pytest.raises(EncodeError) as error:
         V5.encode(SyncGroupRequest(assignments=b"x" * 10**6))  # type: ignore[arg-type]
     assert "b'xxx" in str(error.value) and len(str(error.value)) < LONGEST_SHOWN + 100
 
 
-def test_a_uuid_may_be_a_bytearray_in_both_forms() -> None:
+def test_uuid_may_be_a_bytearray_in_both_codec_forms() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=bytearray(range(16)), name=None)])  # type: ignore[arg-type]
     layout = MetadataRequest.layout(12)
     assert layout.encode(request) == layout.build(request)
@@ -92,14 +92,14 @@ def test_a_uuid_may_be_a_bytearray_in_both_forms() -> None:
         ),
     ],
 )
-def test_an_odd_value_has_no_json(to_json: Callable[[], Any], path: str) -> None:
+def test_value_of_a_wrong_type_cannot_be_converted_to_json(to_json: Callable[[], Any], path: str) -> None:
     with pytest.raises(EncodeError) as error:
         to_json()
     assert error.value.path == path
 
 
 @pytest.mark.parametrize("number", [10**400, WITHOUT_TEXT], ids=["large", "without text"])
-def test_json_with_too_large_a_number_is_refused_with_its_place(number: int) -> None:
+def test_json_number_that_is_too_large_is_rejected_with_its_path(number: int) -> None:
     data = to_json(QUOTAS, quotas(1.5))
     data["entries"][0]["ops"][0]["value"] = number
     with pytest.raises(EncodeError) as error:
@@ -107,14 +107,14 @@ def test_json_with_too_large_a_number_is_refused_with_its_place(number: int) -> 
     assert error.value.path == "AlterClientQuotasRequest.entries[0].ops[0].value"
 
 
-def test_a_coordinators_record_of_no_kind_or_version_is_refused_by_name() -> None:
+def test_coordinator_record_of_an_unknown_version_is_rejected_by_name() -> None:
     with pytest.raises(UnsupportedVersion, match="OffsetCommitKey has no v99999"):
         write_key(OffsetCommitKey(), 99999)
     with pytest.raises(UnsupportedVersion, match="OffsetCommitValue has no v99999"):
         write_value(OffsetCommitValue(), 99999)
 
 
-def test_offsets_in_errors_count_the_number_in_front() -> None:
+def test_decode_error_offsets_include_the_version_number_of_the_record() -> None:
     with pytest.raises(DecodeError, match=r"OffsetCommitKey\.group at byte 2"):
         read_record("__consumer_offsets", b"\x00\x01\x00\x05a", None)
     with pytest.raises(DecodeError, match=r"EndTxnMarker\.coordinator_epoch at byte 2"):
@@ -134,6 +134,6 @@ def test_offsets_in_errors_count_the_number_in_front() -> None:
         lambda: build_message_set([NewRecord(b"")], magic=1, compression=Compression.ZSTD),
     ],
 )
-def test_odd_records_are_refused(build: Callable[[], bytes]) -> None:
+def test_records_of_a_wrong_type_are_rejected(build: Callable[[], bytes]) -> None:
     with pytest.raises(EncodeError):
         build()

@@ -1,4 +1,4 @@
-"""The readable form and the flat code made from it say the same, of good bytes and of bad ones."""
+"""The readable codec and the code generated from it agree on valid and invalid bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BAD_VALUES: tuple[Any, ...] = (
 
 
 @core_first(ALL)
-def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
+def test_generated_and_readable_codec_encode_and_decode_identically(entry: Entry) -> None:
     values = Values(f"parity {entry.id}")
     for obj in values.objects(entry.layout, 200):
         values.add_unknown_tags(entry.layout, obj)
@@ -40,7 +40,7 @@ def test_both_forms_write_and_read_the_same(entry: Entry) -> None:
 
 
 @core_first(ALL)
-def test_both_forms_refuse_the_same_bytes(entry: Entry) -> None:
+def test_generated_and_readable_codec_reject_the_same_bytes(entry: Entry) -> None:
     chance = random.Random(entry.id)
     values = Values(f"bytes {entry.id}")
     for shape in ("small", "tiny", "wide", *["random"] * 17):
@@ -54,7 +54,7 @@ def test_both_forms_refuse_the_same_bytes(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_both_forms_refuse_the_same_truncations(entry: Entry) -> None:
+def test_generated_and_readable_codec_reject_the_same_truncations(entry: Entry) -> None:
     values = Values(f"truncated {entry.id}")
     obj = values.object(entry.layout, "tiny")
     values.add_unknown_tags(entry.layout, obj)
@@ -67,11 +67,11 @@ def assert_same_outcome(entry: Entry, data: bytes) -> None:
     flat, readable = outcome(entry.layout.decode, data), outcome(entry.layout.parse, data)
     # a NaN is not equal to itself
     assert flat == readable or entry.layout.encode(flat) == entry.layout.encode(readable)
-    assert "cannot be read" not in str(flat), "the readable form found nothing wrong"
+    assert "cannot be read" not in str(flat), "the readable form accepted the value"
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_both_forms_refuse_the_same_values(entry: Entry) -> None:
+def test_generated_and_readable_codec_reject_the_same_values(entry: Entry) -> None:
     for name in [name for name, _ in entry.layout.fields]:
         for bad in BAD_VALUES:
             obj = Values(entry.id).object(entry.layout, "small")
@@ -82,7 +82,7 @@ def test_both_forms_refuse_the_same_values(entry: Entry) -> None:
 
 
 def outcome(function: Any, argument: Any) -> Any:
-    """The value, or what was raised; anything but the codec's own errors goes through."""
+    """Return the value or the codec's error; other exceptions propagate."""
     try:
         return function(argument)
     except DecodeError as error:
@@ -91,7 +91,7 @@ def outcome(function: Any, argument: Any) -> Any:
         return error.path, error.reason, error.versions
 
 
-def test_errors_name_the_field_and_the_byte() -> None:
+def test_decode_error_names_the_field_and_the_byte_offset() -> None:
     layout: Message[Any] = next(e.layout for e in ENTRIES if e.id == "MetadataRequest-v1")
     data = bytes.fromhex("00000002 0001 61 0005 6263".replace(" ", ""))
     with pytest.raises(DecodeError) as error:

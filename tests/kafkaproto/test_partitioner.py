@@ -1,4 +1,4 @@
-"""The partition of a key is that of Kafka's clients, as kafka-python has it."""
+"""The partition of a key equals that of Kafka's clients, as implemented in kafka-python."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def theirs() -> Callable[[bytes], int]:
 
 
 @given(st.binary(max_size=70))
-def test_the_hash_is_that_of_kafka_python(data: bytes) -> None:
+def test_key_hash_equals_that_of_kafka_python(data: bytes) -> None:
     assert murmur2(data) == theirs()(data) & 0xFFFFFFFF
 
 
 @given(st.binary(max_size=20), st.integers(1, 300))
-def test_the_partition_is_that_of_kafka_python(key: bytes, partitions: int) -> None:
+def test_partition_of_a_key_equals_that_of_kafka_python(key: bytes, partitions: int) -> None:
     assert partition_of_key(key, partitions) == (theirs()(key) & 0x7FFFFFFF) % partitions
 
 

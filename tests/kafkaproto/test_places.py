@@ -1,4 +1,4 @@
-"""The pieces of a message cover all of its bytes, one behind the other."""
+"""Field positions cover all bytes of a message in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.codec.values import Values
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_every_byte_has_its_place(entry: Entry) -> None:
+def test_field_positions_cover_every_byte_of_a_message(entry: Entry) -> None:
     values = Values(f"places {entry.id}")
     for shape in ("small", "null", "random", "highest"):
         obj = values.object(entry.layout, shape)
@@ -28,11 +28,11 @@ def test_every_byte_has_its_place(entry: Entry) -> None:
         assert position == 5 + len(data)
 
 
-def test_paths_and_values() -> None:
+def test_field_positions_list_paths_sizes_and_values() -> None:
     request = FETCH_REQUEST_V12.cls(cluster_id="c", unknown_tagged_fields=[(9, b"\xff")])
-    found: list[Any] = list(places(FETCH_REQUEST_V12, FETCH_REQUEST_V12.encode(request)))
-    assert found[0] == Place("replicaId", 0, 4, -1)
-    assert [(place.path, place.size, place.value) for place in found[-7:]] == [
+    positions: list[Any] = list(places(FETCH_REQUEST_V12, FETCH_REQUEST_V12.encode(request)))
+    assert positions[0] == Place("replicaId", 0, 4, -1)
+    assert [(place.path, place.size, place.value) for place in positions[-7:]] == [
         ("forgottenTopicsData", 1, "(0 items)"),
         ("rackId", 1, ""),
         ("(tags)", 1, "(2 tags)"),
@@ -43,18 +43,18 @@ def test_paths_and_values() -> None:
     ]
 
 
-def test_a_damaged_message_gives_the_pieces_before_the_damage() -> None:
+def test_field_positions_of_a_damaged_message_end_where_the_damage_starts() -> None:
     data = FETCH_REQUEST_V12.encode(FETCH_REQUEST_V12.cls())
-    found = []
+    paths = []
     with pytest.raises(DecodeError) as error:
-        found.extend(places(FETCH_REQUEST_V12, data[:6]))
+        paths.extend(places(FETCH_REQUEST_V12, data[:6]))
     assert error.value.offset == 4
     with pytest.raises(DecodeError, match="does not fill"):
         list(places(FETCH_REQUEST_V12, data[:-1] + b"\x01\x00\x03\x02c\x00"))
 
 
 @pytest.mark.parametrize("entry", [*LATEST, *EXAMPLE_ENTRIES], ids=lambda entry: entry.id)
-def test_damage_is_where_decoding_finds_it(entry: Entry) -> None:
+def test_field_positions_and_decoder_report_damage_at_the_same_byte(entry: Entry) -> None:
     values = Values(f"damaged places {entry.id}")
     obj = values.object(entry.layout, "small")
     values.add_unknown_tags(entry.layout, obj)
@@ -62,8 +62,8 @@ def test_damage_is_where_decoding_finds_it(entry: Entry) -> None:
     for length in range(0, len(data), 1 + len(data) // 50):
         with pytest.raises(DecodeError) as of_decode:
             entry.layout.decode(data[:length])
-        found = []
+        positions = []
         with pytest.raises(DecodeError) as of_places:
-            found.extend(places(entry.layout, data[:length]))
+            positions.extend(places(entry.layout, data[:length]))
         assert (of_places.value.path, of_places.value.offset) == (of_decode.value.path, of_decode.value.offset)
-        assert sum(place.size for place in found) <= length
+        assert sum(place.size for place in positions) <= length

@@ -1,4 +1,4 @@
-"""Walks over batches by their headers find what was built, whatever is cut off, and read no more than they have to."""
+"""Scanning batches by their headers finds all complete batches and reads no more than needed."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def message(magic: int) -> bytes:
 
 
 def whole_batches(data: bytes, kinds: dict[int, int]) -> list[tuple[int, int]]:
-    """Return position and size of each batch, found the plain way."""
-    found, at = [], 0
+    """Return position and size of each batch, found by a simple loop."""
+    complete, at = [], 0
     while len(data) - at >= 17:
         size = struct.unpack_from(">i", data, at + 8)[0] + 12
         if data[at + 16] not in kinds or size < kinds[data[at + 16]] or size > len(data) - at:
             break
-        found.append((at, size))
+        complete.append((at, size))
         at += size
-    return found
+    return complete
 
 
 SOUND = [batch(0), batch(1), batch(100), batch(9000), message(0), message(1)]
 PIECES = st.one_of(
     st.sampled_from(SOUND),
     st.binary(max_size=80),
-    # a header with a length and a magic of any kind, and some bytes after it
+    # a header with a length and any magic, followed by some bytes
     st.builds(
         lambda length, magic, rest: struct.pack(">qiiB", 0, length, 0, magic) + rest,
         st.integers(-20, 90),
@@ -52,7 +52,7 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=6), st.integers(0, 200), st.sampled_from([BATCHES, MESSAGES, ENTRIES]))
-def test_in_memory_and_in_reads_of_any_size_a_walk_finds_the_whole_batches(
+def test_batch_header_scan_finds_the_complete_batches_in_memory_and_in_files(
     pieces: list[bytes], cut_off: int, kinds: dict[int, int]
 ) -> None:
     data = b"".join(pieces)
@@ -65,16 +65,16 @@ def test_in_memory_and_in_reads_of_any_size_a_walk_finds_the_whole_batches(
         return (before + data + b"behind" * 20)[position : position + size]
 
     for first_read_bytes in (HEADER_BYTES, 1000):
-        found = list(walk_headers(read, 5, 5 + len(data), kinds, first_read_bytes))
-        assert [(at - 5, size) for at, size, _, _ in found] == expected
-        for position, _, buffer, at in found:
+        heads = list(walk_headers(read, 5, 5 + len(data), kinds, first_read_bytes))
+        assert [(at - 5, size) for at, size, _, _ in heads] == expected
+        for position, _, buffer, at in heads:
             head = data[position - 5 :][: kinds[data[position - 5 + 16]]]
             assert bytes(buffer[at : at + len(head)]) == head
     first = expected[0][1] if expected else None
     assert batch_bytes(data, 0, len(data), kinds) == first
 
 
-def test_of_large_batches_only_the_headers_are_read() -> None:
+def test_batch_header_scan_reads_only_the_headers_of_large_batches() -> None:
     data = b"".join([batch(20_000)] * 50)
     read_bytes = 0
 
@@ -87,7 +87,7 @@ def test_of_large_batches_only_the_headers_are_read() -> None:
     assert read_bytes == 50 * HEADER_BYTES
 
 
-def test_small_batches_are_read_many_at_a_time() -> None:
+def test_batch_header_scan_reads_many_small_batches_at_once() -> None:
     data = b"".join([batch(10)] * 5000)
     reads = 0
 
@@ -100,16 +100,16 @@ def test_small_batches_are_read_many_at_a_time() -> None:
     assert reads <= 2 + len(data) // 60_000
 
 
-def test_a_file_that_was_truncated_meanwhile_ends_the_walk() -> None:
+def test_batch_header_scan_stops_at_the_end_of_a_truncated_file() -> None:
     data = batch(10) * 3
     left = data[: len(data) - len(batch(10)) - 30]
-    found = list(walk_headers(lambda position, size: left[position : position + size], 0, len(data)))
-    assert [at for at, _, _, _ in found] == [0]
+    heads = list(walk_headers(lambda position, size: left[position : position + size], 0, len(data)))
+    assert [at for at, _, _, _ in heads] == [0]
 
 
 @given(st.lists(PIECES, max_size=5), st.integers(0, 100))
-def test_what_is_complete_can_be_walked_or_is_refused(pieces: list[bytes], cut_off: int) -> None:
-    """Nothing that is all there and damaged may pass for the end that was cut off."""
+def test_batch_header_scan_rejects_damaged_batches_instead_of_skipping_them(pieces: list[bytes], cut_off: int) -> None:
+    """A complete but damaged batch must not be mistaken for a truncated one."""
     data = b"".join(pieces)
     data = data[: max(0, len(data) - cut_off)]
     for complete, walked, kinds in (
@@ -122,13 +122,13 @@ def test_what_is_complete_can_be_walked_or_is_refused(pieces: list[bytes], cut_o
             with pytest.raises(DecodeError):
                 list(walked(data))
             continue
-        found = list(walked(data[:end]))
-        assert sum(one.header.size for one in found) == end
+        heads = list(walked(data[:end]))
+        assert sum(head.header.size for head in heads) == end
         size = batch_bytes(data, end, 1 << 31, kinds)
         assert len(data) - end < HEADER_BYTES or size is None or size > len(data) - end
 
 
-def test_heads_are_those_of_batches_and_then_of_messages() -> None:
+def test_batch_heads_returns_headers_of_record_batches_and_old_messages() -> None:
     data = batch(10) + batch(9000) + message(1) + message(0)
     heads = batch_heads(data + batch(10)[:70])
     assert heads.startswith(batch(10)[:HEADER_BYTES] + batch(9000)[:HEADER_BYTES] + message(1)[:26])

@@ -1,4 +1,4 @@
-"""Records fields: slices of the frame when read, bytes or splices when written."""
+"""Records fields: views of the frame when decoded, bytes or file ranges when encoded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkaproto.messages.produce import REQUESTS, PartitionProduceData, ProduceR
 
 
 class FileRange:
-    """What a broker has instead of bytes."""
+    """Stands for the file range that a broker uses in place of bytes."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -33,7 +33,7 @@ def fetched(*records: Any) -> FetchResponse:
 
 
 @pytest.mark.parametrize("version", REQUESTS)
-def test_read_records_are_slices_of_the_callers_frame(version: int) -> None:
+def test_decoded_records_are_views_of_the_frame_buffer(version: int) -> None:
     buffer = bytearray(b"header" + REQUESTS[version].encode(produce(b"first", None, b"")))
     view = memoryview(buffer)
     request, end = REQUESTS[version].decode_flat(view, 6, len(view))
@@ -47,14 +47,14 @@ def test_read_records_are_slices_of_the_callers_frame(version: int) -> None:
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 @pytest.mark.parametrize("version", RESPONSES)
-def test_bytes_of_any_kind_are_appended(kind: type, version: int) -> None:
+def test_records_of_any_bytes_type_are_appended_when_encoding(kind: type, version: int) -> None:
     out, splices = bytearray(), []
     RESPONSES[version].encode_flat(fetched(kind(b"x" * 300)), out, splices)
     assert splices == [] and out == RESPONSES[version].build(fetched(b"x" * 300))
 
 
 @pytest.mark.parametrize("version", RESPONSES)
-def test_ranges_are_spliced_and_the_frame_is_the_same(version: int) -> None:
+def test_file_ranges_are_spliced_into_a_frame_with_the_bytes_of_a_plain_frame(version: int) -> None:
     contents = (b"a" * 100, b"", b"c" * 70_000)
     expected = frame(RESPONSES[version].encode(fetched(*contents)))
     ranges = [FileRange(content) for content in contents]
@@ -66,7 +66,7 @@ def test_ranges_are_spliced_and_the_frame_is_the_same(version: int) -> None:
     assert b"".join(parts) == expected
 
 
-def test_the_readable_form_splices_at_the_same_places() -> None:
+def test_readable_codec_splices_file_ranges_at_the_positions_of_the_generated_codec() -> None:
     message = fetched(FileRange(b"abc"), b"def", FileRange(b"ghi"))
     out, splices = bytearray(), []
     RESPONSES[12].encode_flat(message, out, splices)
@@ -76,7 +76,7 @@ def test_the_readable_form_splices_at_the_same_places() -> None:
 
 
 @pytest.mark.parametrize("version", [4, 12])
-def test_a_range_needs_somebody_who_splices(version: int) -> None:
+def test_encoding_a_file_range_without_splicing_is_rejected(version: int) -> None:
     with pytest.raises(EncodeError, match=r"partitions\[1\]\.records"):
         RESPONSES[version].encode(fetched(b"", FileRange(b"abc")))
     with pytest.raises(EncodeError, match=r"partitions\[0\]\.records"):

@@ -1,4 +1,4 @@
-"""What is written is read again, in every version of every message, by the flat and by the readable form."""
+"""Round trips of every message in every version, with the generated and the readable codec."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALL = [*ENTRIES, *DATA_ENTRIES, *EXAMPLE_ENTRIES]
 
 
 @core_first(ALL)
-def test_objects_survive(entry: Entry) -> None:
+def test_messages_survive_an_encode_decode_round_trip(entry: Entry) -> None:
     values = Values(entry.id)
     for obj in values.objects(entry.layout):
         data = entry.layout.encode(obj)
@@ -28,7 +28,7 @@ def test_objects_survive(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_a_message_is_read_where_it_lies_and_not_beyond(entry: Entry) -> None:
+def test_message_is_decoded_in_the_middle_of_a_buffer_without_reading_further(entry: Entry) -> None:
     obj = Values(entry.id).object(entry.layout)
     data = entry.layout.encode(obj)
     buffer = memoryview(b"\xff" * 7 + data + b"\xff" * 50)
@@ -37,7 +37,7 @@ def test_a_message_is_read_where_it_lies_and_not_beyond(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_encoding_appends(entry: Entry) -> None:
+def test_encoding_appends_to_the_output_buffer(entry: Entry) -> None:
     obj = Values(entry.id).object(entry.layout)
     out = bytearray(b"header")
     entry.layout.encode_flat(obj, out, [])
@@ -45,7 +45,7 @@ def test_encoding_appends(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", ALL, ids=lambda entry: entry.id)
-def test_fields_of_other_versions_are_read_as_their_defaults(entry: Entry) -> None:
+def test_fields_missing_in_a_version_are_decoded_as_their_defaults(entry: Entry) -> None:
     default = entry.layout.cls()
     read = entry.layout.decode(entry.layout.encode(Values(entry.id).object(entry.layout, "small")))
     present = {name for name, _ in entry.layout.fields}
@@ -54,21 +54,23 @@ def test_fields_of_other_versions_are_read_as_their_defaults(entry: Entry) -> No
     assert {name: getattr(read, name) for name in others} == {name: getattr(default, name) for name in others}
 
 
-def test_a_field_that_may_not_be_lost_raises_and_names_field_and_versions() -> None:
+def test_field_that_cannot_be_dropped_raises_an_error_with_field_and_versions() -> None:
     request = FetchRequest(forgotten_topics_data=[ForgottenTopic("t", partitions=[1])])
     assert FETCH_REQUEST_V7.decode(FETCH_REQUEST_V7.encode(request)) == request
-    with pytest.raises(EncodeError, match=r"FetchRequest\.forgotten_topics_data in v5-6: is no field there"):
+    with pytest.raises(
+        EncodeError, match=r"FetchRequest\.forgotten_topics_data in v5-6: this version has no such field"
+    ):
         FETCH_REQUEST_V6.encode(request)
     with pytest.raises(EncodeError, match="forgotten_topics_data"):
         FETCH_REQUEST_V6.build(request)
 
 
-def test_a_field_that_may_be_lost_is_dropped() -> None:
+def test_ignorable_field_is_dropped_when_encoding_an_older_version() -> None:
     assert FETCH_REQUEST_V7.encode(FetchRequest(rack_id="b")) == FETCH_REQUEST_V7.encode(FetchRequest())
 
 
 def precious_values() -> dict[str, Any]:
-    """Fields of the example that may not be lost, each with the least that differs from its default."""
+    """Return the fields of the example that must not be lost, each with the smallest difference from its default."""
     inner, innermost, point = EXAMPLE.Inner, EXAMPLE.Innermost, EXAMPLE.Point
     return {
         "precious": 0,
@@ -82,7 +84,7 @@ def precious_values() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", EXAMPLE.REQUESTS)
-def test_precious_fields_of_every_kind_raise_where_they_are_missing(version: int) -> None:
+def test_non_ignorable_fields_of_every_type_raise_in_versions_without_the_field(version: int) -> None:
     layout = EXAMPLE.REQUESTS[version]
     first_versions = {"precious": 3, "precious_list": 3, "precious_struct": 3, "tagged_number": 2, "tagged_struct": 2}
     first_versions.update(tagged_uuid=4, tagged_bytes=4)
@@ -95,19 +97,19 @@ def test_precious_fields_of_every_kind_raise_where_they_are_missing(version: int
                 encode(obj)
 
 
-def test_null_where_none_may_be_raises() -> None:
+def test_null_in_a_field_that_is_not_nullable_raises_an_encode_error() -> None:
     with pytest.raises(EncodeError, match=r"MetadataRequest\.topics\[0\]\.name"):
         METADATA_REQUEST_V1.encode(MetadataRequest(topics=[MetadataRequestTopic(name=None)]))
 
 
-def test_a_failed_encoding_leaves_nothing_behind() -> None:
+def test_failed_encoding_leaves_the_output_buffer_unchanged() -> None:
     out, splices = bytearray(b"kept"), [(1, b"kept")]
     with pytest.raises(EncodeError):
         FETCH_REQUEST_V7.encode_flat(FetchRequest(rack_id="", max_bytes=2**31), out, splices)
     assert out == b"kept" and splices == [(1, b"kept")]
 
 
-def test_objects_print_what_differs_from_its_default_and_compare_by_value() -> None:
+def test_message_repr_shows_non_default_fields_and_equality_compares_values() -> None:
     request = FetchRequest(max_wait_ms=500, forgotten_topics_data=[ForgottenTopic("t", partitions=[1])])
     text = "FetchRequest(max_wait_ms=500, forgotten_topics_data=[ForgottenTopic(topic='t', partitions=[1])])"
     assert repr(request) == text

@@ -1,4 +1,4 @@
-"""Another Python codec reads the record batches that we build. (Messages: ``tests/oracle/test_second_opinions.py``.)"""
+"""aiokafka reads the record batches built by kafkaproto. `tests/oracle/test_second_opinions.py` compares messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafkaproto.records.compression import Compression
 
 
 @pytest.mark.parametrize("kind", list(Compression), ids=lambda kind: kind.name)
-def test_aiokafka_reads_our_batches(kind: Compression) -> None:
+def test_aiokafka_decodes_record_batches_built_by_kafkaproto(kind: Compression) -> None:
     made = [
         NewRecord(b"v" * n, key=None if n % 2 else b"k", timestamp=1000 + n, headers=[("h", b"x")]) for n in range(50)
     ]
     data = build_batch(made, base_offset=30, compression=kind)
-    found: Any = MemoryRecords(data).next_batch()
-    assert found.validate_crc()
-    theirs = [Record(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in found]
+    next_batch: Any = MemoryRecords(data).next_batch()
+    assert next_batch.validate_crc()
+    theirs = [Record(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in next_batch]
     assert theirs == list(records(data)) and len(theirs) == 50

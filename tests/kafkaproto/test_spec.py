@@ -1,4 +1,4 @@
-"""The rules that definitions must keep: each of Kafka's generator's, broken once."""
+"""Rules for message definitions, each broken once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.codec.example import source
 
 
 def with_field(**field: Any) -> dict[str, Any]:
-    """A small definition with one field."""
+    """Return a small definition with one field."""
     fields = [{"name": "Field", "type": "int32", "versions": "0+", **field}]
     return {
         "apiKey": 1,
@@ -64,13 +64,13 @@ BROKEN_FIELDS = [
 
 
 @pytest.mark.parametrize(("rule", "field"), BROKEN_FIELDS, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_broken_field_is_refused_with_its_name_and_the_rule(rule: str, field: dict[str, Any]) -> None:
+def test_invalid_field_definition_is_rejected_with_its_name_and_the_rule(rule: str, field: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=rule) as error:
         parse(with_field(**field))
     assert "M" in str(error.value)
 
 
-def test_the_field_that_the_broken_ones_start_from_is_fine() -> None:
+def test_field_definitions_used_as_a_base_for_invalid_ones_are_valid() -> None:
     assert parse(with_field()).structs[-1].fields[0].name == "field"
     assert parse(with_field(**TAGGED)).structs[-1].fields[0].tag == 0
 
@@ -85,45 +85,45 @@ def test_the_field_that_the_broken_ones_start_from_is_fine() -> None:
         ("common structs that no field uses", {"commonStructs": [{"name": "A", "versions": "0+", "fields": []}]}),
     ],
 )
-def test_a_broken_message_is_refused(rule: str, change: dict[str, Any]) -> None:
+def test_invalid_message_definition_is_rejected(rule: str, change: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=rule):
         parse({**with_field(), **change})
 
 
-def test_flexible_versions_must_be_given() -> None:
+def test_message_definition_must_contain_flexible_versions() -> None:
     message = with_field()
     del message["flexibleVersions"]
     with pytest.raises(SpecError, match="must be given"):
         parse(message)
 
 
-def test_a_struct_name_is_used_once() -> None:
+def test_struct_name_defined_twice_is_rejected() -> None:
     message = with_field(type="Part", fields=[])
     message["fields"].append({"name": "Other", "type": "[]Part", "versions": "0+", "fields": []})
     with pytest.raises(SpecError, match="used once"):
         parse(message)
 
 
-def test_a_common_struct_is_not_defined_again() -> None:
+def test_common_struct_defined_again_is_rejected() -> None:
     message = with_field(type="Part", fields=[])
     message["commonStructs"] = [{"name": "Part", "versions": "0+", "fields": []}]
     with pytest.raises(SpecError, match="may not be defined again"):
         parse(message)
 
 
-def test_two_fields_cannot_have_one_name() -> None:
+def test_duplicate_field_name_in_a_definition_is_rejected() -> None:
     message = with_field()
     message["fields"] *= 2
     with pytest.raises(SpecError, match="one name"):
         parse(message)
 
 
-def test_versions_default_to_tagged_versions() -> None:
+def test_field_versions_default_to_the_tagged_versions() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     assert str(fields["tagged_text"].versions) == "2+"
 
 
-def test_defaults_are_values() -> None:
+def test_field_defaults_are_parsed_into_values() -> None:
     fields = {field.name: field for field in parse(source("Request")).structs[-1].fields}
     named = {name: fields[name].default for name in ("tiny", "port", "wide", "ratio", "flag", "old_style", "id")}
     expected = {"tiny": -128, "port": 65535, "wide": 2**32 - 1, "ratio": 0.5, "flag": True, "old_style": None}
@@ -134,17 +134,17 @@ def test_defaults_are_values() -> None:
     ("name", "ours"),
     [("ThrottleTimeMs", "throttle_time_ms"), ("timeoutMs", "timeout_ms"), ("ISRNodes", "isr_nodes"), ("From", "from_")],
 )
-def test_snake_case(name: str, ours: str) -> None:
+def test_field_names_are_converted_to_snake_case(name: str, ours: str) -> None:
     assert snake_case(name) == ours
 
 
-def test_the_same_layout_is_one_layout_even_with_another_between() -> None:
+def test_versions_with_equal_fields_share_one_layout() -> None:
     layouts = Layouts(parse(with_field(versions="1-2", ignorable=True)), {"M": "M"})
     assert [layout.versions for layout in layouts.by_struct["M"]] == [[0], [1, 2], [3]]
     assert ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
 
 
-def test_struct_names_of_both_messages_get_the_message_in_front() -> None:
+def test_structs_defined_in_request_and_response_get_a_message_name_prefix() -> None:
     pair = [definition("AlterClientQuotasRequest"), definition("AlterClientQuotasResponse")]
     names = class_names(pair)
     assert names["AlterClientQuotasRequest"]["EntityData"] == "AlterClientQuotasRequestEntityData"
@@ -152,7 +152,7 @@ def test_struct_names_of_both_messages_get_the_message_in_front() -> None:
     assert names["AlterClientQuotasRequest"]["OpData"] == "OpData"
 
 
-def test_all_our_definitions_keep_the_rules_and_are_not_changed_by_reading() -> None:
+def test_all_message_definitions_are_valid_and_unchanged_by_parsing() -> None:
     assert len(message_names()) == 2 * len(APIS) + 2
     before = source("Request")
     after = copy.deepcopy(before)
@@ -172,7 +172,7 @@ def test_all_our_definitions_keep_the_rules_and_are_not_changed_by_reading() -> 
         ("no float64", {"type": "float64", "default": "many"}),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_file_field_and_reason(
+def test_invalid_definition_is_rejected_with_file_field_and_reason(
     tmp_path: Path, where: str, field: dict[str, Any]
 ) -> None:
     source = {"name": "OddData", "type": "data", "validVersions": "0", "flexibleVersions": "none"}
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_is_refused_with_file_field_and_reason(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"name": "X"}'])
-def test_a_file_that_is_no_definition_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
+def test_file_that_is_no_message_definition_is_rejected_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "Odd.json"
     path.write_text(text)
     with pytest.raises(SpecError, match=r"Odd\.json"):

@@ -1,4 +1,4 @@
-"""Tagged fields (KIP-482), with the traps that other Python libraries fell into."""
+"""Tagged fields (KIP-482), including cases that other Python libraries handle wrongly."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ EMPTY_REQUEST = b"\x01\x01"  # two empty compact strings
 
 
 @pytest.mark.rule("W-16")
-def test_an_unknown_tag_is_kept_and_written_back() -> None:
+def test_unknown_tagged_field_is_kept_and_encoded_again() -> None:
     data = EMPTY_REQUEST + b"\x01\x63\x03abc"
     request = API_VERSIONS_REQUEST_V3.decode(data)
     assert request.unknown_tagged_fields == [(99, b"abc")]
     assert API_VERSIONS_REQUEST_V3.encode(request) == data
 
 
-def test_a_tags_value_has_its_size_in_front_and_tag_0_is_a_tag() -> None:
+def test_tagged_field_is_encoded_with_its_size_and_may_have_tag_zero() -> None:
     assert FETCH_REQUEST_V12.encode(FetchRequest(cluster_id="abc")).endswith(b"\x01\x00\x04\x04abc")
 
 
-def test_known_and_unknown_tags_are_written_in_ascending_order() -> None:
+def test_known_and_unknown_tagged_fields_are_encoded_in_ascending_order() -> None:
     response = ApiVersionsResponse(finalized_features_epoch=5, supported_features=[SupportedFeatureKey("f", 1, 2)])
     response.unknown_tagged_fields = [(200, b"z"), (4, b"y")]
     data = API_VERSIONS_RESPONSE_V3.encode(response)
@@ -57,7 +57,7 @@ def test_known_and_unknown_tags_are_written_in_ascending_order() -> None:
     assert API_VERSIONS_RESPONSE_V3.decode(data) == response
 
 
-def test_known_tags_may_come_in_any_order_and_between_unknown_ones() -> None:
+def test_known_tagged_fields_are_decoded_in_any_order_among_unknown_fields() -> None:
     replica = b"\x01\x0d" + b"\x00\x00\x00\x07" + b"\x00" * 7 + b"\x09" + b"\x00"
     data = FETCH_REQUEST_V17.encode(FetchRequest())[:-1] + b"\x03" + b"\x32\x01x" + replica + b"\x00\x02\x02c"
     request = FETCH_REQUEST_V17.decode(data)
@@ -65,7 +65,7 @@ def test_known_tags_may_come_in_any_order_and_between_unknown_ones() -> None:
     assert request.unknown_tagged_fields == [(50, b"x")]
 
 
-def test_a_struct_inside_a_tag_has_tags_of_its_own() -> None:
+def test_struct_in_a_tagged_field_has_its_own_tagged_fields() -> None:
     state = ReplicaState(7, 9, [(31, b"inside")])
     request = FetchRequest(replica_state=state, unknown_tagged_fields=[(31, b"outside")])
     assert FETCH_REQUEST_V17.decode(FETCH_REQUEST_V17.encode(request)) == request
@@ -73,13 +73,13 @@ def test_a_struct_inside_a_tag_has_tags_of_its_own() -> None:
     assert FETCH_REQUEST_V17.decode(FETCH_REQUEST_V17.encode(only_tags)) == only_tags
 
 
-def test_fields_at_their_defaults_are_not_written() -> None:
+def test_tagged_fields_with_default_values_are_not_encoded() -> None:
     assert FETCH_REQUEST_V17.encode(FetchRequest())[-1:] == b"\x00"
     explicit = FetchRequest(replica_state=ReplicaState(-1, -1, []), unknown_tagged_fields=[])
     assert FETCH_REQUEST_V17.encode(explicit) == FETCH_REQUEST_V17.encode(FetchRequest())
 
 
-def test_the_tagged_structs_of_a_partition() -> None:
+def test_tagged_structs_of_a_fetch_partition_survive_a_round_trip() -> None:
     partition = PartitionData(
         diverging_epoch=EpochEndOffset(3, 400), current_leader=LeaderIdAndEpoch(2, 9), aborted_transactions=None
     )
@@ -87,7 +87,7 @@ def test_the_tagged_structs_of_a_partition() -> None:
     assert FETCH_RESPONSE_V12.decode(FETCH_RESPONSE_V12.encode(response)) == response
 
 
-def test_a_tag_of_another_version_is_refused_and_not_taken_for_an_unknown_one() -> None:
+def test_tagged_field_of_another_version_is_rejected_not_kept_as_unknown() -> None:
     response = FetchResponse(node_endpoints=[NodeEndpoint(1, "h", 9092, "r")])
     data = FETCH_RESPONSE_V16.encode(response)
     assert FETCH_RESPONSE_V16.decode(data) == response
@@ -95,14 +95,14 @@ def test_a_tag_of_another_version_is_refused_and_not_taken_for_an_unknown_one() 
         FETCH_RESPONSE_V12.decode(data)
 
 
-def test_a_known_tag_must_fill_the_size_it_announces() -> None:
+def test_tagged_field_shorter_or_longer_than_its_announced_size_is_rejected() -> None:
     start = FETCH_REQUEST_V12.encode(FetchRequest())[:-1]
     for size in (3, 5):
         with pytest.raises(DecodeError, match="cluster_id"):
             FETCH_REQUEST_V12.decode(start + b"\x01\x00" + bytes([size]) + b"\x04abc" + b"\x00" * 9)
 
 
-def test_more_tags_than_bytes_and_tags_behind_the_end_are_refused() -> None:
+def test_too_many_tagged_fields_and_truncated_tagged_fields_are_rejected() -> None:
     for tags in (b"\x7f\x00\x00", b"\xff\xff\xff\xff\x0f", b"\x01\x63\x05abc", b"\x01", b"\x01\x63", b"\x02\x63\x01a"):
         with pytest.raises(DecodeError):
             API_VERSIONS_REQUEST_V3.decode(EMPTY_REQUEST + tags)
@@ -110,18 +110,18 @@ def test_more_tags_than_bytes_and_tags_behind_the_end_are_refused() -> None:
             FETCH_REQUEST_V12.decode(FETCH_REQUEST_V12.encode(FetchRequest())[:-1] + tags)
 
 
-def test_a_tag_twice_or_negative_cannot_be_written() -> None:
+def test_duplicate_or_negative_tags_cannot_be_encoded() -> None:
     for unknown in ([(5, b""), (5, b"")], [(-1, b"")], [(0, b"")]):
         request = FetchRequest(cluster_id="c", unknown_tagged_fields=unknown)
         with pytest.raises(EncodeError, match=r"FetchRequest\.unknown_tagged_fields"):
             FETCH_REQUEST_V12.encode(request)
 
 
-def test_no_tags_in_more_than_one_byte_is_no_tags() -> None:
+def test_tag_count_of_zero_in_two_bytes_means_no_tagged_fields() -> None:
     assert API_VERSIONS_REQUEST_V3.decode(EMPTY_REQUEST + b"\x80\x00").unknown_tagged_fields is None
 
 
-def test_many_tags_need_a_count_of_two_bytes() -> None:
+def test_more_than_127_tagged_fields_have_a_count_of_two_bytes() -> None:
     request = FetchRequest(unknown_tagged_fields=[(number, b"") for number in range(10, 310)])
     assert FETCH_REQUEST_V12.decode(FETCH_REQUEST_V12.encode(request)) == request
     features = [FinalizedFeatureKey(f"feature {i}", 2, 1) for i in range(300)]
@@ -129,20 +129,20 @@ def test_many_tags_need_a_count_of_two_bytes() -> None:
     assert API_VERSIONS_RESPONSE_V3.decode(API_VERSIONS_RESPONSE_V3.encode(response)) == response
 
 
-def test_nullable_structs_have_a_signed_byte_in_front_and_a_varint_inside_tags() -> None:
+def test_nullable_struct_has_a_marker_byte_or_a_varint_marker_in_a_tagged_field() -> None:
     layout = EXAMPLE.REQUESTS[5]
     absent = layout.encode(EXAMPLE.ExampleRequest(batches=b""))
     assert layout.decode(absent).maybe is None
-    found = layout.encode(EXAMPLE.ExampleRequest(batches=b"", maybe=EXAMPLE.Pair("k", 1)))
-    at = next(i for i, (ours, theirs) in enumerate(zip(found, absent, strict=False)) if ours != theirs)
-    assert (found[at], absent[at]) == (0x01, 0xFF)
+    encoded = layout.encode(EXAMPLE.ExampleRequest(batches=b"", maybe=EXAMPLE.Pair("k", 1)))
+    at = next(i for i, (ours, theirs) in enumerate(zip(encoded, absent, strict=False)) if ours != theirs)
+    assert (encoded[at], absent[at]) == (0x01, 0xFF)
     assert layout.decode(absent[:at] + b"\x80" + absent[at + 1 :]).maybe is None
     tagged = EXAMPLE.ExampleRequest(batches=b"", tagged_maybe=EXAMPLE.Point2(7))
     assert layout.encode(tagged).endswith(b"\x01" + b"\x02\x06" + b"\x01\x00\x00\x00\x07\x00")
     assert layout.decode(absent[:-1] + b"\x01\x02\x01\x00").tagged_maybe is None
 
 
-def test_unknown_tags_are_refused_where_a_version_has_no_place_for_them_as_in_kafka() -> None:
+def test_unknown_tagged_fields_are_rejected_in_versions_without_tags() -> None:
     partition = FetchPartition(unknown_tagged_fields=[(9, b"x")])
     request = FetchRequest(topics=[FetchTopic("t", partitions=[partition])])
     layout = FetchRequest.layout(11)

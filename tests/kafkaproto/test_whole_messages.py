@@ -1,4 +1,4 @@
-"""Messages by their classes, for people: encode, decode, JSON; and the records that coordinators keep."""
+"""Message classes: encode, decode and JSON; and the record types of coordinators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkaproto.structs import Whole
 from tests.support.codec.catalogue import DATA_ENTRIES, ENTRIES, Entry
 
 
-def test_a_message_is_written_and_read_by_its_class_and_a_version() -> None:
+def test_message_class_encodes_and_decodes_a_given_version() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
     data = request.encode(9)
     assert MetadataRequest.decode(data + b"more", 9) == (request, len(data))
@@ -24,39 +24,39 @@ def test_a_message_is_written_and_read_by_its_class_and_a_version() -> None:
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, *DATA_ENTRIES], ids=lambda entry: entry.id)
-def test_every_class_knows_its_layouts(entry: Entry) -> None:
+def test_every_message_class_knows_its_layouts(entry: Entry) -> None:
     assert issubclass(entry.layout.cls, Whole)
     assert entry.layout.cls.layout(entry.version) is entry.layout
 
 
 @pytest.mark.parametrize("version", [-1, 19, 2**40])
-def test_a_version_that_is_not_there_is_refused_with_those_that_are(version: int) -> None:
+def test_unknown_version_is_rejected_with_the_versions_of_the_message(version: int) -> None:
     for call in (lambda: FetchRequest().encode(version), lambda: FetchResponse.decode(b"", version)):
         with pytest.raises(UnsupportedVersion, match=rf"Fetch\w+ has no v{version}, only v0 to v18"):
             call()
 
 
-def test_errors_are_those_of_the_layout() -> None:
+def test_message_class_raises_errors_that_name_the_invalid_field() -> None:
     with pytest.raises(EncodeError, match="rack_id"):
         FetchRequest(rack_id=7).encode(11)  # type: ignore[arg-type]
     with pytest.raises(DecodeError, match="session_id"):
         FetchResponse.decode(b"\x00" * 7, 11)
 
 
-def test_records_of_consumer_offsets_are_read_by_the_number_in_front() -> None:
+def test_consumer_offsets_records_are_decoded_by_their_version_prefix() -> None:
     key, value = OffsetCommitKey("g", "t", 3), OffsetCommitValue(42, 1, "note", 1000)
     assert write_key(key, 1)[:2] == b"\x00\x01" and write_value(value, 3)[:2] == b"\x00\x03"
     assert read_record("__consumer_offsets", write_key(key, 1), write_value(value, 3)) == (key, value)
     assert read_record("__consumer_offsets", write_key(GroupMetadataKey("g"), 2), None) == (GroupMetadataKey("g"), None)
 
 
-def test_records_that_are_not_known_or_damaged_are_refused() -> None:
+def test_unknown_or_damaged_coordinator_records_are_rejected() -> None:
     key = write_key(OffsetCommitKey("g", "t", 3), 1)
     with pytest.raises(UnsupportedVersion, match="a key of __consumer_offsets has no v99"):
         read_record("__consumer_offsets", b"\x00\x63", None)
     with pytest.raises(UnsupportedVersion, match="OffsetCommitValue has no v9, only v0 to v4"):
         read_record("__consumer_offsets", key, b"\x00\x09")
-    with pytest.raises(ValueError, match="'orders' is no topic of a coordinator"):
+    with pytest.raises(ValueError, match="'orders' is not a topic of a coordinator"):
         read_record("orders", key, None)
     for data in (b"", b"\x00", key[:-1]):
         with pytest.raises(DecodeError):

@@ -1,4 +1,4 @@
-"""xxHash32 against published vectors, and the header checksums of lz4 frames."""
+"""xxHash32 compared with published vectors, and the header checksums of lz4 frames."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kafkaproto.records.xxh32 import xxh32
         (b"Nobody inspects the spammish repetition", 0, 0xE2293B2F),
     ],
 )
-def test_known_hashes(data: bytes, seed: int, expected: int) -> None:
+def test_xxhash32_equals_published_test_vectors(data: bytes, seed: int, expected: int) -> None:
     assert xxh32(data, seed) == expected
 
 
 @pytest.mark.parametrize("store_size", [True, False])
-def test_the_right_checksum_is_that_of_the_lz4_library(store_size: bool) -> None:
+def test_corrected_lz4_header_checksum_equals_that_of_the_lz4_library(store_size: bool) -> None:
     frame = lz4.frame.compress(b"data " * 100, store_size=store_size)
     at = 14 if store_size else 6
     broken = with_broken_checksum(frame)
@@ -34,7 +34,7 @@ def test_the_right_checksum_is_that_of_the_lz4_library(store_size: bool) -> None
     assert with_right_checksum(broken) == frame
 
 
-def test_what_is_no_frame_stays_as_it_is() -> None:
+def test_data_that_is_no_lz4_frame_is_left_unchanged() -> None:
     frame = lz4.frame.compress(b"", store_size=False)
     for cut in range(7):
         assert with_right_checksum(frame[:cut]) == frame[:cut]

@@ -1,1 +1,1 @@
-"""The long run: proofs that take hours, in parts. `python -m tests.long_run` does the parts that are missing and writes LONG.md."""
+"""Proofs that take hours, in parts. `python -m tests.long_run` runs the missing parts and writes docs/long-run.md."""

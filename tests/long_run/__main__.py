@@ -1,9 +1,7 @@
-"""The proofs of which `make test-all` runs a part, in full: does the parts that are missing, and writes LONG.md.
+"""Run the proofs that take hours, of which `make test-all` runs a part, and write docs/long-run.md. `make long` runs this program.
 
-usage: python -m tests.long_run [--minutes N] [--only PREFIX] [--list]      (make long)
-
---minutes N: begin no part after so many minutes. --only PREFIX: parts whose names begin so. --list: say which parts are missing, and stop.
-Each finished part is a file in tests/long_run/results/, to be committed; Ctrl-C loses the part that is under way and no other.
+It runs each part that has no result, or whose result was measured with other code in broker/ or kafkaproto/. The result of a part is a file in
+tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
 """
 
 from __future__ import annotations
@@ -17,13 +15,23 @@ from tests.long_run.parts import all_parts, commit, done, missing, read, trees, 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line. Return 1 if a part does not hold, 2 if the code is not committed or changes meanwhile."""
+    """Run the command line. Return 1 if a part fails, 2 if the code is not committed or changes during the run."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.long_run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--only", default="", metavar="PREFIX")
-    parser.add_argument("--list", action="store_true")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        metavar="N",
+        help="start no further part after N minutes (default: no limit)",
+    )
+    parser.add_argument(
+        "--only", default="", metavar="PREFIX", help="run only parts whose name starts with PREFIX (default: all)"
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="list the parts that are to be run, and run none")
+    what.add_argument("--page", action="store_true", help="write docs/long-run.md from the results, and run no part")
     given = parser.parse_args(arguments)
     at = trees()
     if at is None:
@@ -33,16 +41,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     parts = all_parts()
     names, results = [part.name for part in parts], read()
-    wanted = [part for part in missing(parts, results, at) if part.name.startswith(given.only)]
+    to_run = [part for part in missing(parts, results, at) if part.name.startswith(given.only)]
+    if given.page:
+        write_page(names, results, at)
+        return 0
     if given.list:
-        sys.stdout.write("".join(f"{part.name}\n" for part in wanted))
+        sys.stdout.write("".join(f"{part.name}\n" for part in to_run))
         return 0
     end = time.monotonic() + given.minutes * 60
-    for number, part in enumerate(wanted, 1):
+    for number, part in enumerate(to_run, 1):
         if time.monotonic() > end:
-            sys.stdout.write(f"{len(wanted) - number + 1} parts are left for the next run\n")
+            sys.stdout.write(f"{len(to_run) - number + 1} parts are left for the next run\n")
             break
-        sys.stdout.write(f"{number} of {len(wanted)}: {part.name}\n")
+        sys.stdout.write(f"{number} of {len(to_run)}: {part.name}\n")
         sys.stdout.flush()
         result = done(part, commit(), at)
         if trees() != at:
@@ -50,10 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
         results[part.name] = result
         write(result)
-        write_page(names, results)
+        write_page(names, results, at)
         for finding in result.findings:
             sys.stdout.write(f"  {'' if finding.holds else 'DOES NOT HOLD: '}{finding.line}\n")
-    write_page(names, results)
+    write_page(names, results, at)
     return 0 if all(result.holds for result in results.values()) else 1
 
 

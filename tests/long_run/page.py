@@ -1,36 +1,49 @@
-"""LONG.md: what the parts of the long run came to."""
+"""docs/long-run.md: the results of the parts of the long run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.long_run.parts import ROOT, Result
+from tests.long_run.parts import ROOT, Result, commit, counts
 
-PAGE = ROOT / "LONG.md"
+PAGE = ROOT / "docs" / "long-run.md"
 HEAD = """# The long run
 
-Written by `make long` (`python -m tests.long_run`) from the results in `tests/long_run/results/`, one file for each part with its commit.
-A part counts while `broker/` and `kafkaproto/` are unchanged since; `make long` does the parts that do not count, and says which they are.
+Proofs that take hours. Each part compares this broker with a real Kafka or with the [rules](rules/index.md). `make long` runs the parts, keeps one
+result file for each in `tests/long_run/results/`, and writes this page. A result counts only for the code it was measured with: a later change of
+`broker/` or `kafkaproto/` means that the part is to be repeated.
+"""
+LEGEND = """What the lines say:
+
+- *kafka-configs*: the tool kafka-configs of Apache Kafka prints the same against this broker and against a real Kafka.
+- *clients*: client libraries produce or consume under a byte quota. The throttle time of each request is compared with a separate implementation of
+  [the quota rules](rules/quotas.md) (Q-2 to Q-6). *Charged bytes / possible bytes* is 1 if the client used all that the quota allows.
+  *Record bytes / quota* is what the client transferred; it exceeds 1 because the samples of a quota allow a burst at the start. Brackets hold the
+  lowest and highest of five runs.
+- *distribution*: the sdist and the wheel, installed into an empty folder.
+- *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
+  Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between.
+- *simulation*: random clients, failures and quotas in virtual time, checked against the [invariants](rules/invariants.md) after each step.
 """
 
 
-def page(names: Sequence[str], results: Mapping[str, Result]) -> str:
-    """Return the page. names: of all parts, in their order."""
-    return "\n".join([HEAD, *_lines(names, results)]) + "\n"
+def page(names: Sequence[str], results: Mapping[str, Result], outdated: int, head: str) -> str:
+    """Return the page. names: all parts, in their order. outdated: how many of them are to be run at the commit `head`."""
+    return "\n".join([HEAD, *_lines(names, results, outdated, head)]) + "\n"
 
 
-def _lines(names: Sequence[str], results: Mapping[str, Result]) -> Iterator[str]:
-    there = [results[name] for name in names if name in results]
-    held = [result for result in there if result.holds]
-    commits = sorted({result.commit for result in there})
-    yield f"{len(held)} of {len(names)} parts are done and hold, at {', '.join(commits) or 'no commit'}.\n"
-    if len({tuple(sorted(result.trees.items())) for result in there}) > 1:
-        yield "They were not all done with the same code: `make long` does the older ones again.\n"
+def _lines(names: Sequence[str], results: Mapping[str, Result], outdated: int, head: str) -> Iterator[str]:
+    available = [results[name] for name in names if name in results]
+    held = [result for result in available if result.holds]
+    commits = sorted({result.commit for result in available})
+    yield f"{len(held)} of {len(names)} parts held when they were last run, at {', '.join(commits) or 'no commit'}."
+    yield f"{state(names, outdated, head)}\n"
+    yield LEGEND
     for name in names:
         result = results.get(name)
         if result is None:
-            yield f"- {name}: not done."
+            yield f"- {name}: not run."
             continue
         yield f"- {name}, {result.commit}, {result.date}, {result.seconds} s:"
         for finding in result.findings:
@@ -39,6 +52,14 @@ def _lines(names: Sequence[str], results: Mapping[str, Result]) -> Iterator[str]
             )
 
 
-def write_page(names: Sequence[str], results: Mapping[str, Result], path: Path = PAGE) -> None:
-    """Write LONG.md."""
-    path.write_text(page(names, results))
+def state(names: Sequence[str], outdated: int, head: str) -> str:
+    """Return the sentence that says how many parts are to be run at a commit."""
+    if not outdated:
+        return f"All of these results count for the code of {head}, at which this page was written."
+    return f"At {head}, when this page was written, {outdated} of {len(names)} parts were to be repeated, because the code has changed since."
+
+
+def write_page(names: Sequence[str], results: Mapping[str, Result], at: Mapping[str, str], path: Path = PAGE) -> None:
+    """Write docs/long-run.md. at: the present trees."""
+    outdated = sum(not counts(results.get(name), at) for name in names)
+    path.write_text(page(names, results, outdated, commit()))

@@ -1,6 +1,6 @@
-"""The parts of the long run, and the small committed file that each leaves: what was done, at which commit, with what result.
+"""The parts of the long run, and the small committed result file of each: its commit and its findings.
 
-A part counts only while `broker/` and `kafkaproto/` are as they were when it was done.
+A result counts only while `broker/` and `kafkaproto/` are unchanged since the part ran.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,14 +25,14 @@ from tests.long_run.simulated import many_seeds
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
 PROVEN = ("broker", "kafkaproto")
-"""The folders whose change undoes a result."""
+"""The folders whose change makes a result outdated."""
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the page, and whether what it tells holds."""
+    """One line of the page, and whether its statement holds."""
 
     line: str
     holds: bool
@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Part:
-    """A part that can be done by itself. `run` gives its findings; name: that of its file."""
+    """A part that can be run alone. run: returns its findings. name: the name of its result file."""
 
     name: str
     run: Callable[[], list[Finding]]
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """What a part came to. trees: the git trees of `PROVEN` at that commit."""
+    """The result of a part. trees: the git trees of `PROVEN` at its commit."""
 
     name: str
     commit: str
@@ -63,11 +63,11 @@ class Result:
 
 
 def all_parts() -> list[Part]:
-    """Return the parts in the order in which they are done, the short ones first."""
+    """Return the parts in the order in which they run, the short ones first."""
     return [
         Part("kafka-configs", lambda: [Finding(*configs())]),
-        Part("clients-30-seconds", lambda: [Finding(*found) for found in beside_kafka()]),
-        Part("clients-300-seconds", lambda: [Finding(*found) for found in for_long()]),
+        Part("clients-30-seconds", lambda: [Finding(*fields) for fields in beside_kafka()]),
+        Part("clients-300-seconds", lambda: [Finding(*fields) for fields in for_long()]),
         Part("distribution", _distribution),
         Part("conversations-with-nodes", partial(_conversations, CONVERSATIONS, 0, WITH_NODES)),
         *(
@@ -86,7 +86,7 @@ def _simulation(first: int, count: int) -> list[Finding]:
     line = (
         f"seeds {first} to {first + count - 1}: {done.held} of {count} held; {done.operations:,} client operations, "
         f"{done.virtual_ms / 3_600_000:,.0f} hours of virtual time, {done.limited_ms / 1000:,.0f} virtual seconds under quotas with "
-        f"{done.throttles:,} throttles, each as Q-2 to Q-6 say"
+        f"{done.throttles:,} throttles, each as rules Q-2 to Q-6 require"
     )
     broken = [Finding(f"seed {seed} is broken: {text}", False) for seed, text in sorted(done.broken.items())]
     return [Finding(line, not broken), *broken]
@@ -96,12 +96,16 @@ def _conversations(first: int, count: int, nodes: int) -> list[Finding]:
     with both() as pair:
         compared = run_conversations(pair, first, count, nodes)
     last = first + count + nodes - 1
-    found = [Finding(f"seed {seed} differs: {one.difference.step}", False) for seed, one in compared.found.items()]
-    unstable = [
-        Finding(f"seed {seed} is unstable: {one.difference.step}", True) for seed, one in compared.unstable.items()
+    findings = [
+        Finding(f"seed {seed} differs: {comparison.difference.step}", False)
+        for seed, comparison in compared.differing.items()
     ]
-    whole = compared.played == count + nodes and not found
-    return [Finding(f"seeds {first} to {last} against Kafka {KAFKA_VERSION}: {compared}", whole), *found, *unstable]
+    unstable = [
+        Finding(f"seed {seed} is unstable: {comparison.difference.step}", True)
+        for seed, comparison in compared.unstable.items()
+    ]
+    whole = compared.played == count + nodes and not findings
+    return [Finding(f"seeds {first} to {last} against Kafka {KAFKA_VERSION}: {compared}", whole), *findings, *unstable]
 
 
 def _distribution() -> list[Finding]:
@@ -115,7 +119,7 @@ def _distribution() -> list[Finding]:
 
 
 def trees(root: Path = ROOT) -> dict[str, str] | None:
-    """Return the git trees of `PROVEN` as committed; None if they have changes that are not committed."""
+    """Return the git trees of `PROVEN` as committed, or None if there are uncommitted changes."""
     if _git("status", "--porcelain", "--", *PROVEN, root=root):
         return None
     return {folder: _git("rev-parse", f"HEAD:{folder}", root=root) for folder in PROVEN}
@@ -127,12 +131,12 @@ def _git(*command: str, root: Path = ROOT) -> str:
 
 
 def commit() -> str:
-    """Return the short name of the present commit."""
+    """Return the short hash of the current commit."""
     return _git("rev-parse", "--short", "HEAD")
 
 
 def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
-    """Do a part, and return its result. at: the present trees."""
+    """Run a part and return its result. at: the current trees."""
     begun = time.monotonic()
     findings = part.run()
     seconds = round(time.monotonic() - begun)
@@ -140,24 +144,26 @@ def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
 
 
 def write(result: Result, folder: Path = RESULTS) -> None:
-    """Keep a result, to be committed."""
+    """Write a result file, to be committed."""
     folder.mkdir(exist_ok=True)  # git keeps no empty folder
     (folder / f"{result.name}.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
 
 
 def read(folder: Path = RESULTS) -> dict[str, Result]:
-    """Return the results that were kept, by name of their part."""
-    found = {}
+    """Return the results from their files, by name of their part."""
+    results = {}
     for path in sorted(folder.glob("*.json")):
-        told = json.loads(path.read_text())
-        told["findings"] = [Finding(**finding) for finding in told["findings"]]
-        found[told["name"]] = Result(**told)
-    return found
+        fields = json.loads(path.read_text())
+        fields["findings"] = [Finding(**finding) for finding in fields["findings"]]
+        results[fields["name"]] = Result(**fields)
+    return results
 
 
 def missing(parts: list[Part], results: dict[str, Result], at: dict[str, str]) -> Iterator[Part]:
-    """Yield the parts without a result that counts: never done, done at other trees, or not holding."""
-    for part in parts:
-        result = results.get(part.name)
-        if result is None or result.trees != at or not result.holds:
-            yield part
+    """Yield the parts without a result that counts."""
+    return (part for part in parts if not counts(results.get(part.name), at))
+
+
+def counts(result: Result | None, at: Mapping[str, str]) -> bool:
+    """Return whether a result exists, was measured with the trees `at`, and holds."""
+    return result is not None and result.trees == at and result.holds

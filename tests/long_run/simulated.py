@@ -1,4 +1,4 @@
-"""Many seeds of the simulation, and what they came to."""
+"""Many seeds of the simulation and their combined result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AT_ONCE = 10
 
 @dataclass
 class Simulated:
-    """limited_ms: virtual time in which somebody had a quota. broken: seed to its conversation."""
+    """The combined result of simulated seeds. limited_ms: virtual time during which a quota was set. broken: seed to its conversation."""
 
     held: int = 0
     operations: int = 0

@@ -1,7 +1,8 @@
-"""Which parts of the long run count, and that the committed page is what they came to."""
+"""Bookkeeping of the long run: which parts count, and the committed results page."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from tests.long_run import __main__ as program
 from tests.long_run import parts
-from tests.long_run.page import PAGE, page
+from tests.long_run.page import PAGE, page, write_page
 from tests.long_run.parts import Finding, Part, Result, all_parts, done, missing, read, write
 
 HERE, ELSEWHERE = {"broker": "b1", "kafkaproto": "k1"}, {"broker": "b2", "kafkaproto": "k1"}
@@ -20,7 +21,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_a_part_counts_while_what_it_proves_is_unchanged_and_it_holds() -> None:
+def test_long_test_run_part_counts_only_while_its_code_is_unchanged_and_it_passed() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),
@@ -32,7 +33,7 @@ def test_a_part_counts_while_what_it_proves_is_unchanged_and_it_holds() -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A committed repository with files in the folders that count."""
+    """Return a committed repository with files in the folders that count."""
     git(tmp_path, "init", "--quiet")
     for name in ("broker/a.py", "kafkaproto/a.py", "kafkaproto/conformance/test_a.py"):
         change(tmp_path, name)
@@ -45,7 +46,7 @@ def git(folder: Path, *command: str) -> None:
 
 
 def change(folder: Path, name: str) -> None:
-    """Add a line to a file, and commit it."""
+    """Add a line to a file and commit it."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text((path.read_text() if path.exists() else "") + "x = 0\n")
@@ -54,16 +55,16 @@ def change(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["broker/a.py", "broker/b.py", "kafkaproto/a.py", "kafkaproto/conformance/test_a.py"])
-def test_a_change_of_the_broker_or_the_codec_undoes_results(repository: Path, name: str) -> None:
+def test_long_test_run_results_are_invalid_after_a_change_of_broker_or_codec(repository: Path, name: str) -> None:
     before = parts.trees(repository)
     change(repository, name)
     folder = name.split("/")[0]
     after = parts.trees(repository)
     assert before is not None and after is not None
-    assert {one for one in before if before[one] != after[one]} == {folder}
+    assert {folder_name for folder_name in before if before[folder_name] != after[folder_name]} == {folder}
 
 
-def test_changes_that_are_not_committed_have_no_trees(repository: Path) -> None:
+def test_long_test_run_has_no_code_version_with_uncommitted_changes(repository: Path) -> None:
     for name in ("broker/a.py", "kafkaproto/conformance/test_a.py"):
         (repository / name).write_text("not committed\n")
         assert parts.trees(repository) is None
@@ -71,40 +72,45 @@ def test_changes_that_are_not_committed_have_no_trees(repository: Path) -> None:
         assert parts.trees(repository) is not None
 
 
-def test_a_change_elsewhere_undoes_nothing(repository: Path) -> None:
+def test_long_test_run_results_stay_valid_after_a_change_outside_broker_and_codec(repository: Path) -> None:
     before = parts.trees(repository)
     change(repository, "tests/test_a.py")
     assert parts.trees(repository) == before
 
 
-def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
-    told = result("one", Finding("it is not", False))
-    write(told, tmp_path / "results")
-    assert read(tmp_path / "results") == {"one": told}
+def test_long_test_run_results_survive_being_written_and_read(tmp_path: Path) -> None:
+    lost_result = result("one", Finding("it is not", False))
+    write(lost_result, tmp_path / "results")
+    assert read(tmp_path / "results") == {"one": lost_result}
 
 
-def test_a_part_that_is_done_has_its_commit() -> None:
-    told = done(Part("one", lambda: [Finding("it is so", True)]), "abc1234", HERE)
-    assert (told.name, told.commit, told.trees) == ("one", "abc1234", HERE)
-    assert told.findings == [Finding("it is so", True)] and told.holds
+def test_finished_part_of_a_long_test_run_records_its_commit() -> None:
+    finished = done(Part("one", lambda: [Finding("it is so", True)]), "abc1234", HERE)
+    assert (finished.name, finished.commit, finished.trees) == ("one", "abc1234", HERE)
+    assert finished.findings == [Finding("it is so", True)] and finished.holds
 
 
-def test_the_page_says_what_is_missing_and_what_does_not_hold() -> None:
+def test_long_test_run_page_lists_missing_parts_and_failed_findings() -> None:
     bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
-    text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad})
-    assert "1 of 3 parts are done and hold, at abc1234, def5678." in text
+    text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, 2, "fed9876")
+    assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
+    assert "At fed9876, when this page was written, 2 of 3 parts were to be repeated, because" in text
     assert "- good, abc1234, 2026-11-22, 7 s:\n  - it is so.\n" in text
-    assert "  - **does not hold:** it is not\n" in text and "- new: not done.\n" in text
+    assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
 
 
-def test_the_page_says_when_parts_were_done_with_different_code() -> None:
-    same, other = result("one"), result("two", at=ELSEWHERE)
-    assert "not all done with the same code" not in page(["one", "two"], {"one": same, "two": result("two")})
-    assert "not all done with the same code" in page(["one", "two"], {"one": same, "two": other})
+def test_long_test_run_page_counts_parts_run_with_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
+    path = tmp_path / "page.md"
+    results = {"one": result("one"), "two": result("two", at=ELSEWHERE)}
+    write_page(["one", "two"], results, HERE, path)
+    assert "1 of 2 parts were to be repeated" in path.read_text()
+    write_page(["one", "two"], {**results, "two": result("two")}, HERE, path)
+    assert "All of these results count for the code of fed9876, at which" in path.read_text()
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_a_part_does_not_count_if_the_code_changed_meanwhile(
+def test_long_test_run_part_does_not_count_if_the_code_changed_while_running(
     changed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = [HERE]
@@ -118,21 +124,26 @@ def test_a_part_does_not_count_if_the_code_changed_meanwhile(
     monkeypatch.setattr(program, "trees", lambda: at[0])
     monkeypatch.setattr(program, "commit", lambda: "abc1234")
     monkeypatch.setattr(program, "read", dict)
-    monkeypatch.setattr(program, "write", lambda one: write(one, tmp_path))
-    monkeypatch.setattr(program, "write_page", lambda names, results: None)
+    monkeypatch.setattr(program, "write", lambda part_results: write(part_results, tmp_path))
+    monkeypatch.setattr(program, "write_page", lambda names, results, at: None)
     assert program.main([]) == (2 if changed else 0)
     assert list(read(tmp_path)) == ([] if changed else ["one"])
     assert ("it does not count" in capsys.readouterr().err) == changed
 
 
-def test_the_parts_are_all_seeds_and_all_conversations_once() -> None:
+def test_long_test_run_parts_cover_each_seed_and_each_request_sequence_once() -> None:
     names = [part.name for part in all_parts()]
     assert len(names) == len(set(names))
     assert sum(name.startswith("simulation-") for name in names) * parts.SEEDS_OF_A_PART == parts.SEEDS == 10_000
     assert sum(name.startswith("conversations-0") for name in names) * parts.CONVERSATIONS_OF_A_PART == 2_000
 
 
-def test_the_committed_page_is_that_of_the_committed_results_and_holds() -> None:
+def test_committed_long_test_run_page_matches_its_results_and_has_no_failure() -> None:
     results = read()
-    assert [name for name, one in results.items() if not one.holds] == []
-    assert PAGE.read_text() == page([part.name for part in all_parts()], results)
+    assert [name for name, part_result in results.items() if not part_result.holds] == []
+    names, text = [part.name for part in all_parts()], PAGE.read_text()
+    written = re.search(
+        r"^At (\w+), when this page was written, (\d+) of|the code of (\w+), at which", text, re.MULTILINE
+    )
+    assert written is not None
+    assert text == page(names, results, int(written[2] or 0), written[1] or written[3])

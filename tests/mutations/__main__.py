@@ -1,12 +1,12 @@
-"""Mutate `broker/` at random places and see whether the tests notice.
+"""Mutate `broker/` at random places and check whether the tests notice.
 
 python -m tests.mutations --list                         show what the seeds select in the working tree, and run nothing
 python -m tests.mutations --seeds 4-6                    test three mutations of the working tree
 python -m tests.mutations --rev 96f9c43 --column before  test thirty mutations of a revision and write the column of RESULTS.md
 python -m tests.mutations --page                         write RESULTS.md again, after judgements.py was edited
 
-The tests of the tree itself decide. The tree without a mutation is tested first: it must pass. One mutation takes 5 to 30 s if a test catches
-it, and five minutes if none does.
+The tests of the tree itself decide. The tree without a mutation is tested first: it must pass. One mutation takes 5 to 30 s if a test
+catches it, and five minutes otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SEEDS = range(1, 31)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line. Return 1 if a mutation survived, 2 if the tree fails without one."""
+    """Run the command line. Return 1 if a mutation survived, 2 if the unmutated tree fails."""
     options = _parsed(arguments)
     if options.page:
         results.save(results.load())
@@ -74,7 +74,7 @@ def tried(tree: Path, seed: int, run: Runner) -> results.Result:
 
 
 def _unmutated(tree: Path, run: Runner) -> str:
-    """Return why a tree without a mutation cannot be judged, or an empty string."""
+    """Return why an unmutated tree cannot be tested, or an empty string."""
     with copied(tree) as copy:
         if not is_package_loaded_from(copy):
             return "its tests import another tree's broker"
@@ -83,7 +83,7 @@ def _unmutated(tree: Path, run: Runner) -> str:
 
 
 def _column(options: argparse.Namespace, revision: str) -> results.Column:
-    """Return the column to fill: that of RESULTS.md if it is of the same revision, else a new one."""
+    """Return the column to fill: that of RESULTS.md if it has the same revision, else a new one."""
     kept = results.load().get(options.column)
     if kept and revision and kept["revision"] == revision:
         return kept

@@ -1,4 +1,4 @@
-"""The results of both trees: results.json holds them, RESULTS.md shows them."""
+"""The results of both trees: results.json stores them, RESULTS.md shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SURVIVED = "survived"
 
 
 class Result(TypedDict):
-    """One mutation. stage: which one caught it, or SURVIVED. test: the first failing test, empty if it survived."""
+    """One mutation. stage: the stage that caught it, or SURVIVED. test: the first failing test, empty if it survived."""
 
     place: str
     before: str
@@ -27,7 +27,7 @@ class Result(TypedDict):
 
 
 class Column(TypedDict):
-    """All mutations of one tree. revision: what was tested. command: what made the column. sites: how many places the seeds choose from."""
+    """All mutations of one tree. revision: the tested revision. command: the command that wrote the column. sites: number of possible mutations."""
 
     revision: str
     command: str

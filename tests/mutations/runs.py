@@ -27,7 +27,7 @@ from tests.rules import SLOW_MARKERS
 ROOT = Path(__file__).resolve().parents[2]
 NOT_COPIED = (".git", ".venv", ".cache", ".hypothesis", ".*_cache", "*.egg-info", "build", "dist")
 MOST_MEMORY_BYTES = 6 * 1024**3
-"""A mutated loop may never end and collect things all the while."""
+"""A mutated loop may never end and allocate memory without limit."""
 COMPILED = ("kafkaproto", "broker", "pipeline", "tests")
 PYTEST_OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0")
 NO_TESTS = 5
@@ -36,7 +36,7 @@ EXCERPT_LENGTH = 50
 
 
 class Stage(NamedTuple):
-    """One run of pytest. paths: its arguments. timeout_s: several times what it takes; single tests have a timeout of 60 s anyway."""
+    """One run of pytest. paths: its arguments. timeout_s: several times its usual duration; each test also has a timeout of 60 s."""
 
     name: str
     paths: tuple[str, ...]
@@ -56,7 +56,7 @@ STAGES = (
 
 
 class Failure(NamedTuple):
-    """What caught a mutation. test: the first failing test, or what became of the run if pytest names none."""
+    """The failure that caught a mutation. test: the first failing test, or the outcome of the run if pytest names none."""
 
     stage: str
     test: str
@@ -103,7 +103,7 @@ def apply(site: Site, tree: Path) -> Edit:
 
 
 def edit_of(source: bytes, site: Site) -> Edit:
-    """Return the line of a mutation before and after, in one line each and without what is far from the mutation."""
+    """Return the line of a mutation before and after, each in one line and shortened around the mutation."""
     line_end = source.find(b"\n", site.end)
     before, code = source[: site.start].splitlines()[-1] if site.start else b"", source[site.start : site.end]
     first, last = before.decode().lstrip(), source[site.end : line_end].decode()
@@ -143,7 +143,7 @@ def run_pytest(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure |
             command,
             cwd=tree,
             env=environment_of(tree),
-            stdout=output,  # a file: what the tests started and left could hold a pipe open
+            stdout=output,  # a file: processes left by the tests could hold a pipe open
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=_limit_memory,
@@ -153,7 +153,7 @@ def run_pytest(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure |
         except subprocess.TimeoutExpired:
             return Failure(stage.name, f"no end within {stage.timeout_s} s")
         finally:
-            with suppress(ProcessLookupError):  # also what the tests started and left
+            with suppress(ProcessLookupError):  # including processes left by the tests
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         output.seek(0)

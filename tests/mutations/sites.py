@@ -1,7 +1,7 @@
-"""The places of `broker/` at which a mutation makes sense, each with its one mutation.
+"""The places of `broker/` where a mutation makes sense, each with its one mutation.
 
-Left out: annotations, decorators, docstrings, `__slots__` and `__all__`, `__repr__`, the text of errors and log lines, `assert`,
-`if TYPE_CHECKING`, the options of command lines, `zip(strict=True)`, and the folders `testing/` and `proxy/`, which are not part of a broker.
+Excluded: annotations, decorators, docstrings, `__slots__` and `__all__`, `__repr__`, the text of errors and log lines, `assert`, `if
+TYPE_CHECKING`, command-line options, `zip(strict=True)`, and the folders `testing/` and `proxy/`, which are not part of a broker.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {ast.Add: ("+", "-"), as
 LOGIC: dict[type[ast.boolop], tuple[str, str]] = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
 EXTREMES = {"min": "max", "max": "min"}
 NOT_NUMBERS = (ast.JoinedStr, ast.List, ast.ListComp, ast.Tuple)
-"""Operands that `+` joins and `-` cannot take: such a mutation would only raise TypeError."""
+"""Operands that `+` joins but `-` rejects: such a mutation would only raise TypeError."""
 ATOMS = (ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript)
 """Expressions that need no parentheses."""
 
@@ -47,12 +47,12 @@ class Site(NamedTuple):
 
 def sites(root: Path) -> list[Site]:
     """Return all sites of the tree at `root`, by path and place."""
-    found: list[Site] = []
+    all_sites: list[Site] = []
     for path in sorted((root / PACKAGE).rglob("*.py")):
         place = path.relative_to(root)
         if place.parts[1] not in LEFT_OUT_FOLDERS:
-            found += sites_of(place.as_posix(), path.read_bytes())
-    return found
+            all_sites += sites_of(place.as_posix(), path.read_bytes())
+    return all_sites
 
 
 def sites_of(path: str, source: bytes) -> list[Site]:
@@ -85,7 +85,7 @@ class _Finder(ast.NodeVisitor):
         self._function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
         """The function whose body is visited; None in the body of a module or a class."""
 
-    # ---- what is left out ----------------------------------------------------------------------------------------------------
+    # ---- exclusions -----------------------------------------------------------------------------------------------------------
 
     def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if node.name == "__repr__":
@@ -103,7 +103,7 @@ class _Finder(ast.NodeVisitor):
         self._function = outer
 
     def _ignore(self, node: ast.AST) -> None:
-        """Find nothing inside. The positions of f-strings are wrong before Python 3.12, and they make texts."""
+        """Ignore the node and its children. The positions of f-strings are wrong before Python 3.12, and f-strings produce texts."""
 
     visit_Raise = visit_Assert = visit_JoinedStr = _ignore
 
@@ -199,7 +199,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(node)
 
     def _remove_if_state(self, statement: ast.stmt, *targets: ast.expr) -> None:
-        """Remove a statement of a function that changes an attribute or an entry; a local variable would only be missing."""
+        """Remove a statement that changes an attribute or an item; removing a local variable would only raise NameError."""
         if self._function and any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
             self._add(statement, "pass")
 
@@ -250,7 +250,7 @@ def _is_text(call: ast.Call) -> bool:
 
 
 def _is_joined(operand: ast.expr) -> bool:
-    """Return whether an operand is a text, bytes, a list or a tuple on sight."""
+    """Return whether an operand is literally a text, bytes, a list or a tuple."""
     if isinstance(operand, ast.BinOp):
         return _is_joined(operand.left) or _is_joined(operand.right)
     return isinstance(operand, NOT_NUMBERS) or (

@@ -1,4 +1,4 @@
-"""The program that mutates `broker/`: what it changes, what it leaves alone, and how it tells caught from survived."""
+"""The mutation testing program for `broker/`: mutations, excluded code, and caught or surviving mutations."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def mutations_of(text: str) -> list[tuple[str, str]]:
         ("x = 'ä', 1", [("1", "2")]),
     ],
 )
-def test_an_operator_gives_the_expected_text(text: str, expected: list[tuple[str, str]]) -> None:
+def test_each_mutation_testing_operator_gives_the_expected_code(text: str, expected: list[tuple[str, str]]) -> None:
     assert mutations_of(text) == expected
     source = text.encode()
     for site in sites_of("broker/x.py", source):
@@ -112,17 +112,17 @@ def test_an_operator_gives_the_expected_text(text: str, expected: list[tuple[str
         "class A:\n  a.b = c\n  d()",
     ],
 )
-def test_what_makes_no_sense_to_mutate_is_left_out(text: str) -> None:
+def test_mutation_testing_leaves_out_meaningless_mutations_such_as_docstrings(text: str) -> None:
     assert mutations_of(text) == []
 
 
-def test_only_the_span_of_a_mutation_changes() -> None:
+def test_code_mutation_changes_only_its_own_code_span() -> None:
     source = "# ä\ndef f(a):\n    return min(a, 3)  # kept\n".encode()
     texts = [mutated(source, site).decode() for site in sites_of("broker/x.py", source)]
     assert texts == [source.decode().replace("min", "max"), source.decode().replace("3", "4")]
 
 
-def test_a_mutation_that_does_not_compile_is_an_error() -> None:
+def test_code_mutation_that_does_not_compile_raises_a_syntax_error() -> None:
     with pytest.raises(SyntaxError):
         mutated(b"x = 1\n", Site("broker/x.py", 1, 4, 5, "("))
 
@@ -130,7 +130,7 @@ def test_a_mutation_that_does_not_compile_is_an_error() -> None:
 # ---- seeds ---------------------------------------------------------------------------------------------------------------
 
 
-def test_thirty_seeds_select_thirty_different_valid_sites_of_this_tree() -> None:
+def test_mutation_testing_selects_thirty_different_mutations_for_thirty_seeds() -> None:
     places = sites(ROOT)
     picked = [chosen(places, seed) for seed in SEEDS]
     assert len(set(picked)) == 30
@@ -149,7 +149,7 @@ Check = Callable[[Path], str]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with one module, which has one site, and a test for each stage."""
+    """Return a tree with one module, which has one site, and a test for each stage."""
     root = tmp_path / "tree"
     (root / "broker").mkdir(parents=True)
     (root / "broker/x.py").write_text("def is_big(a):\n    return a > LIMIT\n\n\nLIMIT = int('3')\n")
@@ -183,7 +183,7 @@ def stub(check: Check) -> Callable[[Path, Stage, tuple[str, ...]], Failure | Non
     return run
 
 
-def test_a_mutation_is_caught_by_a_test_that_sees_it_and_survives_one_that_does_not(tree: Path) -> None:
+def test_code_mutation_is_caught_by_a_failing_test_and_otherwise_survives(tree: Path) -> None:
     source = (tree / "broker/x.py").read_bytes()
     result = tried(tree, 1, stub(boundary))
     assert result == {
@@ -197,14 +197,14 @@ def test_a_mutation_is_caught_by_a_test_that_sees_it_and_survives_one_that_does_
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_a_tree_without_a_mutation_survives(tree: Path) -> None:
+def test_mutation_testing_of_an_unchanged_source_tree_passes_all_stages(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
     assert caught(tree, stub(boundary)) == Failure("broker", "tests/a/test_a.py::test_the_limit_is_not_big")
 
 
-def test_a_test_that_passes_when_it_runs_again_catches_nothing(tree: Path) -> None:
+def test_code_mutation_is_not_caught_by_a_test_that_passes_when_repeated(tree: Path) -> None:
     runs: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
 
     def run(tree: Path, stage: Stage, left_out: tuple[str, ...]) -> Failure | None:
@@ -217,7 +217,7 @@ def test_a_test_that_passes_when_it_runs_again_catches_nothing(tree: Path) -> No
     assert runs == [(first.name, first.paths, ()), *again, *((stage.name, stage.paths, ()) for stage in others)]
 
 
-def test_a_copy_keeps_symlinks_and_links_the_environment(tree: Path) -> None:
+def test_mutation_testing_copy_keeps_symlinks_and_links_the_virtual_environment(tree: Path) -> None:
     (tree / ".venv").mkdir()
     (tree / ".git").mkdir()
     with copied(tree) as copy:
@@ -228,7 +228,7 @@ def test_a_copy_keeps_symlinks_and_links_the_environment(tree: Path) -> None:
     assert (tree / "broker/x.py").read_text()
 
 
-def test_programs_in_other_folders_load_the_broker_of_the_tree(tree: Path) -> None:
+def test_programs_in_a_mutated_source_tree_import_the_broker_of_that_tree(tree: Path) -> None:
     (tree / "kafkaproto/__init__.py").touch()
     (tree / "broker/__init__.py").touch()
     assert is_package_loaded_from(tree)
@@ -240,7 +240,7 @@ def test_programs_in_other_folders_load_the_broker_of_the_tree(tree: Path) -> No
     assert not is_package_loaded_from(tree)
 
 
-def test_a_revision_is_tested_as_it_was_committed(tree: Path) -> None:
+def test_mutation_testing_of_a_revision_uses_the_committed_files(tree: Path) -> None:
     (tree / "pipeline").mkdir()
     (tree / "pipeline/y.py").touch()
     for command in (
@@ -260,7 +260,7 @@ def test_a_revision_is_tested_as_it_was_committed(tree: Path) -> None:
 GOLDEN = Stage("golden", ("tests/golden",), 30)
 
 
-def test_pytest_names_the_first_failing_test_of_a_tree(tree: Path) -> None:
+def test_mutation_testing_reports_the_first_failing_test_of_pytest(tree: Path) -> None:
     assert run_pytest(tree, GOLDEN, ()) is None
     module = tree / "tests/golden/test_golden.py"
     module.write_text("def test_a():\n    pass\ndef test_b():\n    assert 0\ndef test_c():\n    assert 0\n")
@@ -269,30 +269,30 @@ def test_pytest_names_the_first_failing_test_of_a_tree(tree: Path) -> None:
     assert run_pytest(tree, GOLDEN, left_out) == Failure("golden", "tests/golden/test_golden.py::test_c")
 
 
-def test_a_module_that_cannot_be_imported_is_named(tree: Path) -> None:
+def test_mutation_testing_reports_a_module_that_cannot_be_imported(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").write_text("import this_does_not_exist\n")
     assert run_pytest(tree, GOLDEN, ()) == Failure("golden", "tests/golden/test_golden.py")
 
 
-def test_a_run_that_does_not_end_is_a_failure(tree: Path) -> None:
+def test_mutation_testing_run_that_exceeds_its_time_limit_is_a_failure(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").write_text("while True:\n    pass\n")
     assert run_pytest(tree, Stage("golden", ("tests/golden",), 1), ()) == Failure("golden", "no end within 1 s")
 
 
-def test_a_tree_without_tests_of_a_stage_is_an_error(tree: Path) -> None:
+def test_mutation_testing_stage_without_tests_is_an_error(tree: Path) -> None:
     (tree / "tests/golden/test_golden.py").unlink()
     with pytest.raises(LookupError, match="stage golden has no tests in"):
         run_pytest(tree, GOLDEN, ())
 
 
-def test_the_name_of_a_test_ends_before_its_message() -> None:
+def test_mutation_testing_parses_failing_test_names_from_pytest_output() -> None:
     output = "...\nFAILED tests/a/test_b.py::test_c[x y] - AssertionError: 1 - 2\nERROR tests/d.py\n"
     assert first_failed(output) == "tests/a/test_b.py::test_c[x y]"
     assert first_failed("ERROR tests/d.py - NameError\n") == "tests/d.py"
     assert first_failed("Killed\n") == ""
 
 
-def test_the_stages_run_every_folder_of_tests_once() -> None:
+def test_mutation_testing_stages_run_every_test_folder_once() -> None:
     *named, rest = STAGES
     ignored = {path.removeprefix("--ignore=") for path in rest.paths[1:]}
     assert ignored == {path for stage in named for path in stage.paths} | {"tests/mutations"}
@@ -302,19 +302,19 @@ def test_the_stages_run_every_folder_of_tests_once() -> None:
 # ---- results -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_long_line_is_shown_around_its_mutation() -> None:
+def test_code_mutation_in_a_long_line_is_shown_with_shortened_context() -> None:
     source = f"{'a' * 70} = b + {'c' * 70}\n".encode()
     [site] = sites_of("broker/x.py", source)
     assert edit_of(source, site) == (f"…{'a' * 45} = b + {'c' * 49}…", f"…{'a' * 45} = b - {'c' * 49}…")
 
 
-def test_a_removed_statement_of_two_lines_is_shown_in_one() -> None:
+def test_code_mutation_that_removes_a_long_statement_is_shown_in_one_line() -> None:
     source = b"def f():\n    a(\n        b\n    )  # c\n"
     [site] = sites_of("broker/x.py", source)
     assert edit_of(source, site) == ("a( b )  # c", "pass  # c")
 
 
-def test_the_page_is_current_and_every_survivor_is_judged() -> None:
+def test_mutation_testing_page_is_current_and_every_survivor_has_a_judgement() -> None:
     columns = results.load()
     assert (results.FOLDER / "RESULTS.md").read_text() == results.page(columns)
     survivors = {
@@ -326,7 +326,7 @@ def test_the_page_is_current_and_every_survivor_is_judged() -> None:
     assert survivors == JUDGEMENTS.keys()
 
 
-def test_both_columns_stand_side_by_side(tmp_path: Path) -> None:
+def test_mutation_testing_page_shows_results_before_and_after_side_by_side(tmp_path: Path) -> None:
     [site] = sites_of("broker/x.py", b"x = a | b < c\n")
     edit = edit_of(b"x = a | b < c\n", site)
     failed = results.result_of(site, edit, Failure("golden", "tests/a.py::test_b"))
@@ -346,13 +346,15 @@ def test_both_columns_stand_side_by_side(tmp_path: Path) -> None:
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_a_column_names_a_revision(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutation_testing_results_column_requires_a_revision(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--column", "after"])
     assert "--column after needs --rev" in capsys.readouterr().err
 
 
-def test_the_mutations_of_seeds_are_listed(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutation_testing_list_option_prints_the_mutation_of_each_seed(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--tree", str(tree), "--list", "--seeds", "4-5,9"]) == 0
     line = "broker/x.py:2 | return a > LIMIT | return a >= LIMIT\n"
     assert capsys.readouterr().out == f"4 {line}5 {line}9 {line}"

@@ -2,7 +2,7 @@ import java.lang.reflect.*;
 import java.util.*;
 
 // Prints "key name lowest highest" for every API that a broker of this release advertises, by reflection: one source for the jars
-// of all releases since 0.9. The argument is the listener type to ask for, where the release knows such a thing.
+// of all releases since 0.9. The argument is the listener type, for releases that distinguish listeners.
 
 public class Releases {
     static Class<?> find(String name) { try { return Class.forName(name); } catch (Throwable e) { return null; } }

@@ -1,4 +1,4 @@
-"""What travels inside messages and records, against the classes of the jars, which are the coordinators' for log records."""
+"""Data formats inside messages and records, compared with the classes of Kafka's jars."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ IN_BOTH = {name for name in KEYS if re.match("ConsumerGroup(?!Regular)|GroupMeta
 
 
 ONLY_NEWER = {
-    "EndTxnMarker-v0",  # the older release writes it without a definition
-    "ConsumerGroupMetadataValue-v0",  # got a tagged field
+    "EndTxnMarker-v0",  # the older release has no definition for it
+    "ConsumerGroupMetadataValue-v0",  # it has a new tagged field
     "ConsumerGroupRegularExpressionKey-v16",
     "ConsumerGroupRegularExpressionValue-v0",
     "OffsetCommitValue-v4",
     "TransactionLogValue-v1",
 }
-"""What the older release has not, or has with other fields; beside the groups that it has not at all."""
+"""Formats that are missing or different in the older release, in addition to the groups that it lacks completely."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def newer() -> Iterator[Oracle]:
         yield process
 
 
-def test_the_definitions_are_those_of_the_jars() -> None:
+def test_data_definitions_equal_those_of_the_kafka_jars() -> None:
     theirs = data(kafka_jars(KAFKA_VERSION), kafka_jars(NEWER_VERSION))
     ours = {path.stem: path.read_text() for path in (SCHEMAS / "data").glob("*.json")}
     assert ours == {name: to_text(definition) for name, definition in theirs.items()}
@@ -53,9 +53,11 @@ def test_the_definitions_are_those_of_the_jars() -> None:
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", DATA_ENTRIES, ids=lambda entry: entry.id)
-def test_both_write_and_read_the_same_bytes_and_the_same_json(oracle: Oracle, newer: Oracle, entry: Entry) -> None:
+def test_data_formats_and_kafka_encode_and_decode_the_same_bytes_and_json(
+    oracle: Oracle, newer: Oracle, entry: Entry
+) -> None:
     instances = Instances(entry)
-    # the newer release counts the versions of a key from 0; the number in front of it is what the older one counts
+    # the newer release numbers the versions of a key from 0; the older one uses the number in front of the key
     version = 0 if entry.name in KEYS else entry.version
     if entry.name not in OLDER_DATA:
         instances.compare(newer, version)
@@ -64,7 +66,7 @@ def test_both_write_and_read_the_same_bytes_and_the_same_json(oracle: Oracle, ne
 
 
 def same_in_both(oracle: Oracle, newer: Oracle, entry: Entry, version: int) -> bool:
-    """Whether both releases have the version, and mean the same by it."""
+    """Return whether both releases have the version with the same meaning."""
     try:
         older = oracle.layouts(entry.name).get(str(entry.version))
     except Refused:
@@ -72,7 +74,7 @@ def same_in_both(oracle: Oracle, newer: Oracle, entry: Entry, version: int) -> b
     return older is not None and older == newer.layouts(entry.name)[str(version)]
 
 
-def test_what_the_older_release_has_otherwise_is_known(oracle: Oracle, newer: Oracle) -> None:
+def test_data_formats_that_differ_in_the_older_release_are_listed(oracle: Oracle, newer: Oracle) -> None:
     otherwise = set()
     for entry in DATA_ENTRIES:
         version = 0 if entry.name in KEYS else entry.version
@@ -83,7 +85,7 @@ def test_what_the_older_release_has_otherwise_is_known(oracle: Oracle, newer: Or
 
 
 @pytest.mark.parametrize("topic", RECORDS)
-def test_the_number_in_front_of_a_key_names_key_and_value_as_in_kafka(newer: Oracle, topic: str) -> None:
+def test_version_prefix_of_a_coordinator_key_selects_the_record_types_of_kafka(newer: Oracle, topic: str) -> None:
     theirs = json.loads(newer.ask("recordtypes", COORDINATORS[topic]))
     named = {int(number): tuple(name.removeprefix("Legacy") for name in names) for number, names in theirs.items()}
     assert RECORDS[topic] == named
@@ -92,16 +94,16 @@ def test_the_number_in_front_of_a_key_names_key_and_value_as_in_kafka(newer: Ora
 @pytest.mark.parametrize(
     "entry", [entry for entry in DATA_ENTRIES if entry.name in IN_BOTH], ids=lambda entry: entry.id
 )
-def test_the_number_is_the_version_of_the_key_in_the_older_release(oracle: Oracle, entry: Entry) -> None:
+def test_version_prefix_equals_the_key_version_in_the_older_release(oracle: Oracle, entry: Entry) -> None:
     for obj in Values(entry.id).objects(entry.layout):
         assert entry.layout.encode(obj) == oracle.encode(entry.name, entry.version, to_json(entry.layout, obj))
 
 
 @pytest.mark.parametrize("kind", RECORDS["__consumer_offsets"])
-def test_the_group_coordinator_reads_the_records_that_we_write(newer: Oracle, kind: int) -> None:
+def test_kafka_group_coordinator_decodes_records_written_by_kafkaproto(newer: Oracle, kind: int) -> None:
     names = RECORDS["__consumer_offsets"][kind]
     versions = range(DATA[names[1]].min_version, DATA[names[1]].max_version + 1)
-    for version in versions if kind else (0,):  # the oldest key came with the oldest value only
+    for version in versions if kind else (0,):  # the oldest key exists only with the oldest value
         made = Values(f"{names} {version}")
         key = write_key(made.object(data_class(names[0]).layout(kind)), kind)
         value = write_value(made.object(data_class(names[1]).layout(version)), version)

@@ -1,4 +1,4 @@
-"""Our layouts and facts against what the kafka-clients jar says about itself."""
+"""Layouts and properties of messages compared with the kafka-clients jar."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KAFKA_NAMES = {ours: re.sub(r"(?<=[a-z])([A-Z])", r"_\1", wire).lower() for (_, 
 
 
 def tree(wire_type: WireType) -> dict[str, Any]:
-    """A layout in the shape in which the oracle prints Kafka's schemas."""
+    """Return a layout in the form in which the oracle prints Kafka's schemas."""
     match wire_type:
         case Message():
             return message_tree(wire_type)
@@ -56,8 +56,8 @@ def tree(wire_type: WireType) -> dict[str, Any]:
             kind = "CompactArrayOf" if wire_type.compact else "ArrayOf"
             return {"array": f"{kind} nullable" if wire_type.nullable else kind, "of": tree(wire_type.item)}
         case NullableStruct():
-            return message_tree(wire_type.struct)  # the constants do not say which structs may be null
-    raise AssertionError(f"{wire_type} is new here")
+            return message_tree(wire_type.struct)  # the constants do not contain which structs are nullable
+    raise AssertionError(f"unknown wire type {wire_type}")
 
 
 def message_tree(layout: Message[Any]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def message_tree(layout: Message[Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_every_layout_is_the_schema_constant_of_each_release_that_has_it(releases: Releases, entry: Entry) -> None:
+def test_every_layout_equals_the_schema_of_each_kafka_release(releases: Releases, entry: Entry) -> None:
     ours = json.dumps(tree(entry.layout))
     if entry.name == "RequestHeader":
         for name, kafkas in KAFKA_NAMES.items():
@@ -85,7 +85,7 @@ def jars() -> tuple[dict[str, Any], dict[str, Any]]:
     return served(clients_jar(KAFKA_VERSION)), served(clients_jar(NEWER_VERSION))
 
 
-def test_the_definitions_are_those_of_both_jars_and_no_others(jars: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def test_message_definitions_equal_those_of_both_kafka_jars(jars: tuple[dict[str, Any], dict[str, Any]]) -> None:
     expected = merged(*jars)
     assert message_names() == sorted(expected)
     for name, theirs in expected.items():
@@ -93,7 +93,7 @@ def test_the_definitions_are_those_of_both_jars_and_no_others(jars: tuple[dict[s
 
 
 @pytest.mark.parametrize("name", message_names())
-def test_every_field_is_in_every_version_what_each_jar_says(
+def test_every_field_definition_agrees_with_each_kafka_jar_in_every_version(
     name: str, jars: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
     ours = json.loads((SCHEMAS / "messages" / f"{name}.json").read_text())
@@ -103,25 +103,25 @@ def test_every_field_is_in_every_version_what_each_jar_says(
 
 
 def of_version(definition: dict[str, Any], version: int) -> dict[str, Any]:
-    """What a definition says about one version, without saying where else it is true."""
+    """Return the part of a definition that applies to one version."""
     common = {struct["name"]: struct["fields"] for struct in definition.get("commonStructs", [])}
 
     def fields_of(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [field_of(field) for field in fields if version in VersionRange.parse(field["versions"])]
 
     def field_of(field: dict[str, Any]) -> dict[str, Any]:
-        said = {key: value for key, value in field.items() if key not in (*RANGES, "ignorable", "fields")}
-        said |= {key: version in VersionRange.parse(field.get(key, "none")) for key in RANGES}
+        properties = {key: value for key, value in field.items() if key not in (*RANGES, "ignorable", "fields")}
+        properties |= {key: version in VersionRange.parse(field.get(key, "none")) for key in RANGES}
         fields = field.get("fields", common.get(field["type"].removeprefix("[]")))
-        # a tag that only other versions have is of no matter here; ignorable is about versions without the field
-        said = {key: value for key, value in said.items() if key != "tag" or said["taggedVersions"]}
-        return said if fields is None else {**said, "fields": fields_of(fields)}
+        # tags used only in other versions do not matter here; `ignorable` is about versions without the field
+        properties = {key: value for key, value in properties.items() if key != "tag" or properties["taggedVersions"]}
+        return properties if fields is None else {**properties, "fields": fields_of(fields)}
 
     flexible = version in VersionRange.parse(definition["flexibleVersions"])
     return {"key": definition.get("apiKey"), "flexible": flexible, "fields": fields_of(definition["fields"])}
 
 
-def test_definitions_hold_facts_and_no_sentences() -> None:
+def test_message_definitions_contain_no_copied_documentation_text() -> None:
     known = {*FIELD_FACTS, "fields"}
     for path in (SCHEMAS / "messages").glob("*.json"):
         text = path.read_text()
@@ -133,7 +133,7 @@ def test_definitions_hold_facts_and_no_sentences() -> None:
             pending += field.get("fields", [])
 
 
-def test_error_codes_are_the_jars() -> None:
+def test_error_codes_equal_those_of_the_kafka_jar() -> None:
     theirs = read_errors(clients_jar(NEWER_VERSION))
     assert json.loads((SCHEMAS / "errors.json").read_text()) == theirs
     assert [(code.value, code.name, code.retriable) for code in ErrorCode] == [
@@ -142,27 +142,27 @@ def test_error_codes_are_the_jars() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_what_may_be_null_or_lost_and_what_is_the_default_is_what_each_jar_says(
+def test_nullability_ignorability_and_defaults_agree_with_each_kafka_jar(
     entry: Entry, jars: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
-    asked = 0
+    checked = 0
     for theirs in (jar[entry.name] for jar in jars if entry.name in jar):
         stable = VersionRange.parse(theirs["validVersions"])
         if entry.version in stable:
             fields = of_versions(theirs["fields"], stable)
             common = {struct["name"]: struct["fields"] for struct in theirs.get("commonStructs", [])}
             compare_facts(entry.layout, fields, common, entry.version)
-            asked += 1
-    assert asked
+            checked += 1
+    assert checked
 
 
 def of_versions(fields: list[dict[str, Any]], stable: VersionRange) -> list[dict[str, Any]]:
-    """The fields that some stable version has."""
+    """Return the fields that exist in a stable version."""
     return [field for field in fields if VersionRange.parse(field["versions"]).intersect(stable)]
 
 
 def compare_facts(layout: Message[Any], fields: list[dict[str, Any]], common: dict[str, Any], version: int) -> None:
-    """The fields of a struct, one by one: order, tags, null, defaults; and which of the others may not be lost."""
+    """Compare the fields of a struct: order, tags, nullability, defaults, and which of the other fields must not be lost."""
     ours = {wire_name(layout, name): name for name in layout.defaults}
     named = {field["name"][0].lower() + field["name"][1:]: field for field in fields}
     here = {wire: field for wire, field in named.items() if version in VersionRange.parse(field["versions"])}
@@ -196,7 +196,7 @@ def struct_in(kind: WireType) -> Message[Any]:
 
 
 def same_default(field: dict[str, Any], ours: Any) -> bool:
-    """Whether our default is the one that the definition names, or the one of its type if it names none."""
+    """Return whether a default equals that of the definition, or that of its type if the definition has none."""
     kind, text = field["type"], str(field.get("default", ""))
     if text == "null":
         return ours is None

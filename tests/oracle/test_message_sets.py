@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1, and conversions between all magics, against Kafka's own classes."""
+"""Messages of magic 0 and 1 and conversions between all magics, compared with Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def old_spec(made: list[NewRecord], magic: int, kind: Compression, **overrides: 
 
 
 def assert_same_entries(oracle: Oracle, data: bytes) -> None:
-    """What Kafka reads, checksums verified, is what we read."""
+    """Assert that Kafka, which verifies checksums, reads the same entries."""
     ours = list(entries.batches(data))
     theirs = oracle.records(data)
     assert len(theirs) == len(ours)
@@ -50,7 +50,7 @@ def assert_same_entries(oracle: Oracle, data: bytes) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", OLD_KINDS, ids=lambda kind: kind.name)
-def test_kafka_reads_the_messages_that_we_build(oracle: Oracle, magic: int, kind: Compression) -> None:
+def test_kafka_decodes_old_messages_built_by_kafkaproto(oracle: Oracle, magic: int, kind: Compression) -> None:
     for seed in range(INSTANCES):
         chance = random.Random(f"{magic} {kind} {seed}")
         made = old_records(chance, magic)
@@ -64,7 +64,7 @@ def test_kafka_reads_the_messages_that_we_build(oracle: Oracle, magic: int, kind
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", OLD_KINDS, ids=lambda kind: kind.name)
-def test_we_read_the_messages_that_kafka_builds(oracle: Oracle, magic: int, kind: Compression) -> None:
+def test_kafkaproto_decodes_old_messages_built_by_kafka(oracle: Oracle, magic: int, kind: Compression) -> None:
     for seed in range(INSTANCES):
         chance = random.Random(f"{magic} {kind} {seed} theirs")
         made = old_records(chance, magic)
@@ -78,7 +78,7 @@ def test_we_read_the_messages_that_kafka_builds(oracle: Oracle, magic: int, kind
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_kafka_refuses_zstd_in_old_magics_as_we_do(oracle: Oracle, magic: int) -> None:
+def test_kafka_and_kafkaproto_both_reject_zstd_in_old_magics(oracle: Oracle, magic: int) -> None:
     made = old_records(random.Random(magic), magic)
     with pytest.raises(Refused, match="ZSt"):
         oracle.batch(old_spec(made, magic, Compression.ZSTD))
@@ -87,7 +87,7 @@ def test_kafka_refuses_zstd_in_old_magics_as_we_do(oracle: Oracle, magic: int) -
 
 
 def stored(chance: random.Random, kinds: list[Compression]) -> bytes:
-    """What may lie in a log: batches of magic 2, markers, messages of old magics; their offsets rise."""
+    """Return possible contents of a log: batches of magic 2, markers and messages of old magics, with ascending offsets."""
     parts, offset = [], chance.randrange(100)
     for _ in range(chance.randrange(1, 6)):
         kind = chance.choice(kinds)
@@ -114,7 +114,7 @@ def stored(chance: random.Random, kinds: list[Compression]) -> bytes:
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
-def test_down_conversion_is_kafkas_byte_for_byte(conversions: Conversions, magic: int) -> None:
+def test_down_converted_bytes_equal_those_of_kafka(conversions: Conversions, magic: int) -> None:
     for seed in range(4 * INSTANCES):
         chance = random.Random(f"{magic} {seed}")
         data = stored(chance, [Compression.NONE])
@@ -124,7 +124,9 @@ def test_down_conversion_is_kafkas_byte_for_byte(conversions: Conversions, magic
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_down_conversion_keeps_the_compression(conversions: Conversions, oracle: Oracle, magic: int) -> None:
+def test_down_conversion_keeps_the_compression_as_kafka_does(
+    conversions: Conversions, oracle: Oracle, magic: int
+) -> None:
     for seed in range(2 * INSTANCES):
         chance = random.Random(f"{magic} {seed} packed")
         data = stored(chance, OLD_KINDS)
@@ -143,7 +145,7 @@ def test_down_conversion_keeps_the_compression(conversions: Conversions, oracle:
         assert described[0] == described[1]
 
 
-def test_zstd_cannot_be_converted_down(conversions: Conversions) -> None:
+def test_kafka_and_kafkaproto_both_refuse_to_down_convert_zstd(conversions: Conversions) -> None:
     data = build_batch([NewRecord(b"v")], compression=Compression.ZSTD)
     with pytest.raises(Refused, match="zstandard"):
         conversions.down_convert(data, 1)
@@ -154,7 +156,7 @@ def test_zstd_cannot_be_converted_down(conversions: Conversions) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("source", OLD_KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("target", [Compression.NONE, Compression.GZIP], ids=lambda kind: kind.name)
-def test_up_conversion_is_kafkas(
+def test_up_conversion_gives_the_records_and_header_that_kafka_gives(
     conversions: Conversions, oracle: Oracle, magic: int, source: Compression, target: Compression
 ) -> None:
     for seed in range(INSTANCES):
@@ -189,7 +191,7 @@ def test_up_conversion_is_kafkas(
             assert list(entries.entries(ours)) == list(entries.entries(theirs))
 
 
-def test_the_marker_of_a_transaction_is_kafkas_byte_for_byte(oracle: Oracle) -> None:
+def test_transaction_marker_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
     for committed in (True, False):
         spec = {
             "base_offset": 77,
@@ -206,7 +208,7 @@ def test_the_marker_of_a_transaction_is_kafkas_byte_for_byte(oracle: Oracle) -> 
         assert read_header(ours).attributes == CONTROL | TRANSACTIONAL
 
 
-def test_kafka_reads_the_delete_horizon_that_we_write(oracle: Oracle) -> None:
+def test_kafka_decodes_the_delete_horizon_written_by_kafkaproto(oracle: Oracle) -> None:
     made = some_records(random.Random(5), 4)
     data = build_batch(made, delete_horizon_ms=1_600_000_000_000)
     (theirs,) = oracle.records(data)
@@ -218,8 +220,8 @@ def test_kafka_reads_the_delete_horizon_that_we_write(oracle: Oracle) -> None:
 
 
 @pytest.mark.parametrize("kind", OLD_KINDS[1:], ids=lambda kind: kind.name)
-def test_offsets_and_damage_of_wrappers_are_judged_as_in_kafka(oracle: Oracle, kind: Compression) -> None:
-    """Every offset a wrapper may carry, and every cut of what is inside: both refuse, or both read the same."""
+def test_invalid_wrapper_offsets_and_damage_are_judged_as_by_kafka(oracle: Oracle, kind: Compression) -> None:
+    """The cases are every wrapper offset and every truncation of the contents: both reject the data, or both read equal records."""
     made = [NewRecord(b"value", b"key", 1_700_000_000_000 + i) for i in range(3)]
     data = build_message_set(made, magic=1, base_offset=40, compression=kind)
     for offset in (-1, 0, 1, 2, 3, 42, 2**62):

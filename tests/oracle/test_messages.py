@@ -1,4 +1,4 @@
-"""Every version of every message, both directions, against the classes of kafka-clients."""
+"""Every version of every message in both directions, compared with the classes of kafka-clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.codec.values import Values
 from tests.support.oracle.instances import Instances
 from tests.support.oracle.oracle import Refused, Releases
 
-# the first question waits for the jars on a machine that has none yet
+# the first question downloads the jars if they are missing
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 MUTATIONS = 60
@@ -25,7 +25,7 @@ MUTATIONS = 60
 
 @pytest.mark.rule("X-1")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_both_write_and_read_the_same_bytes_and_the_same_json(releases: Releases, entry: Entry) -> None:
+def test_messages_and_kafka_encode_and_decode_the_same_bytes_and_json(releases: Releases, entry: Entry) -> None:
     kafkas = releases.having(entry.name, entry.version)
     assert kafkas
     instances = Instances(entry)
@@ -37,9 +37,7 @@ def test_both_write_and_read_the_same_bytes_and_the_same_json(releases: Releases
     "entry", [entry for entry in ENTRIES if Float64 in parts(entry.layout)], ids=lambda entry: entry.id
 )
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
-def test_numbers_that_json_lacks_are_the_words_that_kafka_writes(
-    releases: Releases, entry: Entry, number: float
-) -> None:
+def test_infinite_and_nan_numbers_use_the_json_words_of_kafka(releases: Releases, entry: Entry, number: float) -> None:
     values = Values(entry.id)
     values.floats = (number,)
     ours = entry.layout.encode(values.object(entry.layout, "small"))
@@ -51,7 +49,7 @@ def test_numbers_that_json_lacks_are_the_words_that_kafka_writes(
 
 
 @pytest.mark.parametrize("name", sorted({entry.name for entry in ENTRIES}))
-def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(releases: Releases, name: str) -> None:
+def test_field_missing_in_another_version_is_dropped_or_rejected_as_by_kafka(releases: Releases, name: str) -> None:
     versions = [entry for entry in ENTRIES if entry.name == name]
     refused = 0
     for entry in versions:
@@ -61,7 +59,7 @@ def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(re
             for other in versions:
                 having = releases.having(name, entry.version, other.version)
                 if not having:
-                    continue  # one version is gone from the release that has the other
+                    continue  # no release has both versions
                 try:
                     moved = having[0].move(name, entry.version, other.version, data)
                 except Refused:
@@ -75,7 +73,7 @@ def test_a_field_that_another_version_lacks_is_dropped_or_refused_as_in_kafka(re
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_damaged_bytes_are_refused_where_kafka_refuses_them(releases: Releases, entry: Entry) -> None:
+def test_damaged_messages_are_rejected_where_kafka_rejects_them(releases: Releases, entry: Entry) -> None:
     chance = random.Random(entry.id)
     whole = entry.layout.encode(Values(entry.id).object(entry.layout, "small"))
     for _ in range(MUTATIONS if whole else 0):
@@ -87,7 +85,7 @@ def test_damaged_bytes_are_refused_where_kafka_refuses_them(releases: Releases, 
             continue
         try:
             _, back, _ = releases.decode(entry.name, entry.version, damaged)
-        except Refused:  # it read the bytes, but would not write such a thing: one unknown tag twice
+        except Refused:  # Kafka reads the bytes but does not write such a message: it repeats an unknown tag
             with pytest.raises(EncodeError):
                 entry.layout.encode(obj)
         else:
@@ -95,7 +93,7 @@ def test_damaged_bytes_are_refused_where_kafka_refuses_them(releases: Releases, 
 
 
 def damage(whole: bytes, chance: random.Random) -> bytes:
-    """One byte changed, or the end cut off."""
+    """Return the message with one byte changed or its end removed."""
     at = chance.randrange(len(whole))
     if chance.random() < 0.3:
         return whole[:at]
@@ -104,12 +102,12 @@ def damage(whole: bytes, chance: random.Random) -> bytes:
 
 def assert_kafka_agrees(releases: Releases, entry: Entry, damaged: bytes, error: DecodeError) -> None:
     if "does not fill" in error.reason or "(tag " in error.path:
-        return  # Kafka does not look at the size that a tagged field of its own announces; we do
+        return  # unlike this codec, Kafka does not check the announced size of a known tagged field
     with pytest.raises(Refused):
         releases.decode(entry.name, entry.version, damaged)
 
 
-def test_text_that_is_no_utf8_is_read_as_java_reads_it(releases: Releases) -> None:
+def test_invalid_utf8_text_is_decoded_as_java_does(releases: Releases) -> None:
     entry = next(entry for entry in ENTRIES if entry.id == "MetadataRequest-v1")
     leads = (0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0xFF, 0x80, 0x41)
     others = (0x41, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC2, 0xED, 0xF1)

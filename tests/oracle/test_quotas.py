@@ -1,7 +1,7 @@
-"""Our quota arithmetic against Kafka's own classes: the same random events, equal to the last bit of a double.
+"""Quota arithmetic compared with Kafka's own classes: equal results, to the last bit of a double, for equal random events.
 
-Rates, windows and tokens against `Sensor`, `Rate`, `SampledStat`, `TokenBucket`, `QuotaUtils`; identities, precedence and
-changed quotas against `ClientQuotaManager`, `ControllerMutationQuotaManager` and `ConnectionQuotas` of the 3.9.1 broker.
+Rates, windows and tokens are compared with `Sensor`, `Rate`, `SampledStat`, `TokenBucket` and `QuotaUtils`; entities, precedence and
+changed quotas with `ClientQuotaManager`, `ControllerMutationQuotaManager` and `ConnectionQuotas` of the 3.9.1 broker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, kafka_jars
-from kafkaproto.broker.config.values import ClusterConfig
+from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.quota.client_quotas import ClientQuotas
 from kafkaproto.broker.quota.connection_quotas import ConnectionQuotas
@@ -41,7 +41,7 @@ def quotas() -> Iterator[QuotaOracle]:
 
 
 def later(rng: Random, window_ms: int, samples: int) -> int:
-    """Steps in time of all sizes that matter, and exactly on the edges of windows."""
+    """Return a time step: random steps of all relevant sizes, and exact window boundaries."""
     kind = rng.random()
     if kind < 0.25:
         return 0
@@ -67,7 +67,7 @@ def amount(rng: Random, bound: float) -> float:
 
 @pytest.mark.rule("Q-6")
 @pytest.mark.parametrize("seed", range(24))
-def test_rates_windows_and_throttle_times_equal_those_of_kafkas_sensors(quotas: QuotaOracle, seed: int) -> None:
+def test_sampled_rates_and_throttle_times_equal_those_of_kafka_sensors(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_ms = rng.choice(((11, 1000), (11, 1000), (2, 1000), (1, 1000), (3, 30_000), (5, 7)))
     bound, now_ms, steps = 500.0, START_MS, []
@@ -90,7 +90,7 @@ def test_rates_windows_and_throttle_times_equal_those_of_kafkas_sensors(quotas: 
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("seed", range(16))
-def test_tokens_and_throttle_times_equal_those_of_kafkas_bucket(quotas: QuotaOracle, seed: int) -> None:
+def test_token_bucket_and_throttle_times_equal_those_of_kafka(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_ms = rng.choice(((11, 1000), (11, 1000), (2, 1000), (7, 333)))
     bound, now_ms, steps = 2.0, START_MS, []
@@ -115,9 +115,9 @@ def test_tokens_and_throttle_times_equal_those_of_kafkas_bucket(quotas: QuotaOra
 
 
 def quota_step(rng: Random, store: ClientQuotaStore, key: str, values: tuple[float, ...]) -> list[Any]:
-    """Set or remove the quota of a random entity, here and (as the step that is returned) there.
+    """Set or remove the quota of a random entity here, and return the same step for Kafka.
 
-    What is not there is not removed: Kafka's controller keeps that from its brokers, as our store does (Q-20).
+    Only existing quotas are removed: Kafka's controller hides the removal of a missing one from its brokers, as our store does (Q-20).
     """
     while True:
         user, client = rng.choice((None, "", *USERS)), rng.choice((None, "", *CLIENTS))
@@ -130,7 +130,7 @@ def quota_step(rng: Random, store: ClientQuotaStore, key: str, values: tuple[flo
 
 @pytest.mark.rule("Q-8", "Q-10")
 @pytest.mark.parametrize("seed", range(20))
-def test_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(quotas: QuotaOracle, seed: int) -> None:
+def test_throttle_times_equal_those_of_kafka_while_quotas_change(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     kind, key = rng.choice((("Produce", "producer_byte_rate"), ("Fetch", "consumer_byte_rate")))
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
@@ -156,7 +156,7 @@ def test_throttle_times_equal_those_of_kafkas_manager_while_quotas_change(quotas
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("seed", range(12))
-def test_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: QuotaOracle, seed: int) -> None:
+def test_mutation_quota_rejections_and_throttles_equal_those_of_kafka(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((11, 1), (11, 1), (3, 2)))
     store = ClientQuotaStore(lambda *change: ours.quota_changed(*change))
@@ -182,7 +182,7 @@ def test_refusals_and_throttle_times_equal_those_of_kafkas_manager(quotas: Quota
 
 @pytest.mark.rule("W-13")
 @pytest.mark.parametrize("seed", range(12))
-def test_addresses_are_throttled_as_by_kafkas_connection_quotas(quotas: QuotaOracle, seed: int) -> None:
+def test_ip_connection_throttles_equal_those_of_kafka(quotas: QuotaOracle, seed: int) -> None:
     rng = Random(seed)
     samples, window_seconds = rng.choice(((2, 1), (11, 1), (3, 2)))
     store = ClientQuotaStore(lambda *change: ours.quota_changed(*change))
@@ -216,7 +216,7 @@ Entity = list[tuple[str, str | None]]
 
 
 def random_entity(rng: Random) -> Entity:
-    """Mostly one that can be, of few names, so that they meet again."""
+    """Return a random entity, usually a valid one with one of few names, so that entities repeat."""
     kind = rng.random()
     names = (None, "a", "b", "<default>")
     if kind < 0.3:
@@ -266,7 +266,7 @@ def in_any_order(entries: Any) -> list[str]:
 
 @pytest.mark.rule("Q-19", "Q-20", "Q-21")
 @pytest.mark.parametrize("seed", range(30))
-def test_quotas_are_altered_and_described_as_by_kafkas_controller(quotas: QuotaOracle, seed: int) -> None:
+def test_client_quotas_are_altered_and_described_as_by_the_kafka_controller(quotas: QuotaOracle, seed: int) -> None:
     rng, store, steps, expected = Random(seed), ClientQuotaStore(), [], []
     for _ in range(200):
         if rng.random() < 0.5:
@@ -288,12 +288,14 @@ def test_quotas_are_altered_and_described_as_by_kafkas_controller(quotas: QuotaO
         else:
             components, strict = random_filter(rng), rng.random() < 0.5
             try:
-                found = [[dict(e.components()), dict(v)] for e, v in store.describe(components, strict)]
-                expected.append([0, found])
+                described = [[dict(e.components()), dict(v)] for e, v in store.describe(components, strict)]
+                expected.append([0, described])
             except KafkaError as error:
                 expected.append([int(error.error_code), []])
-            told = [{"entityType": c.entity_type, "matchType": c.match_type, "match": c.match} for c in components]
-            steps.append(["describe", {"components": told, "strict": strict}])
+            components_json = [
+                {"entityType": c.entity_type, "matchType": c.match_type, "match": c.match} for c in components
+            ]
+            steps.append(["describe", {"components": components_json, "strict": strict}])
     for step, theirs, ours in zip(steps, quotas.entities(steps), expected, strict=True):
         if step[0] == "alter":
             assert in_any_order(ours) == in_any_order(theirs), step

@@ -1,4 +1,4 @@
-"""Record batches in every compression kind, written by one side and read by the other."""
+"""Record batches in every compression, written by kafkaproto and read by Kafka, and the reverse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPARED += ("is_transactional", "is_control", "is_log_append_time")
 
 
 def assert_same_batch(theirs: dict[str, Any], batch: bytes) -> None:
-    """Header field by header field, record by record."""
+    """Assert that two batches have equal headers and records."""
     (ours,) = batches(batch)
     header = ours.header
     assert {name: theirs[name] for name in COMPARED} == {name: getattr(header, name) for name in COMPARED}
@@ -40,7 +40,7 @@ def assert_same_batch(theirs: dict[str, Any], batch: bytes) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("count", [1, 2, 130, 2000])
-def test_kafka_reads_the_batches_that_we_build(oracle: Oracle, kind: Compression, count: int) -> None:
+def test_kafka_decodes_batches_built_by_kafkaproto(oracle: Oracle, kind: Compression, count: int) -> None:
     made = some_records(random.Random(f"{kind} {count}"), count)
     batch = build_batch(
         made, base_offset=2**40, leader_epoch=7, compression=kind, producer_id=5, producer_epoch=6, base_sequence=9
@@ -52,7 +52,7 @@ def test_kafka_reads_the_batches_that_we_build(oracle: Oracle, kind: Compression
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("count", [1, 2, 130, 2000])
-def test_we_read_the_batches_that_kafka_builds(oracle: Oracle, kind: Compression, count: int) -> None:
+def test_kafkaproto_decodes_batches_built_by_kafka(oracle: Oracle, kind: Compression, count: int) -> None:
     made = some_records(random.Random(f"{kind} {count} theirs"), count)
     batch = oracle.batch(batch_spec(made, kind))
     assert check_crc(batch)
@@ -61,7 +61,7 @@ def test_we_read_the_batches_that_kafka_builds(oracle: Oracle, kind: Compression
     assert [as_json(record) for record in made] == [as_json(record) for record in records(batch)]
 
 
-def test_without_compression_our_bytes_are_kafkas_bytes(oracle: Oracle) -> None:
+def test_uncompressed_batch_bytes_equal_those_of_kafka(oracle: Oracle) -> None:
     for seed in range(30):
         chance = random.Random(seed)
         made = some_records(chance, chance.randrange(1, 40))
@@ -78,7 +78,7 @@ def test_without_compression_our_bytes_are_kafkas_bytes(oracle: Oracle) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_kafka_takes_a_batch_that_was_patched_in_place(oracle: Oracle, kind: Compression) -> None:
+def test_kafka_accepts_a_batch_patched_in_place(oracle: Oracle, kind: Compression) -> None:
     batch = bytearray(build_batch(some_records(random.Random(1), 20), compression=kind))
     patch_offset_and_epoch(batch, 0, 10**12, 41)
     (theirs,) = oracle.records(bytes(batch))
@@ -89,13 +89,13 @@ def test_kafka_takes_a_batch_that_was_patched_in_place(oracle: Oracle, kind: Com
     assert theirs["is_log_append_time"] and {r["timestamp"] for r in theirs["records"]} == {1_800_000_000_000}
 
 
-def test_a_log_append_time_batch_of_kafkas_reads_the_same(oracle: Oracle) -> None:
+def test_kafkaproto_decodes_a_log_append_time_batch_built_by_kafka(oracle: Oracle) -> None:
     made = some_records(random.Random(2), 5)
     batch = oracle.batch(batch_spec(made, Compression.GZIP, log_append_time=True, now_ms=1_800_000_000_000))
     assert_same_batch(oracle.records(batch)[0], batch)
 
 
-def test_kafka_refuses_the_checksum_that_we_refuse(oracle: Oracle) -> None:
+def test_kafka_and_kafkaproto_both_reject_a_wrong_batch_checksum(oracle: Oracle) -> None:
     batch = bytearray(build_batch([NewRecord(b"value")]))
     batch[-2] ^= 1
     assert not check_crc(batch)
@@ -103,7 +103,7 @@ def test_kafka_refuses_the_checksum_that_we_refuse(oracle: Oracle) -> None:
         oracle.records(bytes(batch))
 
 
-def test_several_batches_are_read_one_after_the_other(oracle: Oracle) -> None:
+def test_several_consecutive_batches_are_decoded_as_by_kafka(oracle: Oracle) -> None:
     chance = random.Random(3)
     parts = [build_batch(some_records(chance, n), base_offset=10 * n, compression=k) for n, k in enumerate(KINDS, 1)]
     whole = b"".join(parts)

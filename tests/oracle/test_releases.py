@@ -1,7 +1,7 @@
-"""The table of releases against the ``ApiKeys`` of kafka-clients jars.
+"""The table of releases compared with the ``ApiKeys`` of kafka-clients jars.
 
-The test run asks the two jars that it has. ``python -m tests.oracle.test_releases FOLDER`` compares every
-``kafka-clients-*.jar`` of a folder and prints what differs.
+The test run compares the two jars that it downloads. ``python -m tests.oracle.test_releases FOLDER`` compares every
+``kafka-clients-*.jar`` of a folder and prints the differences.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 PROGRAM = Path(__file__).with_name("Releases.java")
 ZOOKEEPER_LISTENERS = ("2.8", "3.0", "3.1", "3.2")
-"""Releases whose brokers ran with ZooKeeper unless told, and that tell their listeners apart."""
+"""Releases whose brokers use ZooKeeper by default and that distinguish listeners."""
 
 
 def ask(jar: Path, release: str) -> dict[int, tuple[str, int, int]]:
-    """API key to name, lowest and highest version, as the classes of a jar say it."""
+    """Return API key to (name, lowest version, highest version) from the classes of a jar."""
     listener = "ZK_BROKER" if release in ZOOKEEPER_LISTENERS else "BROKER"
-    logging = next(cache_folder().glob("jars/*/slf4j-api-1*.jar"))  # old releases log while they load
+    logging = next(cache_folder().glob("jars/*/slf4j-api-1*.jar"))  # old releases log while their classes load
     command = ["java", "-cp", f"{jar}:{logging}", str(PROGRAM), listener]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return {int(key): (name, int(low), int(high)) for key, name, low, high in map(str.split, lines)}
 
 
-def ranges(found: dict[int, tuple[str, int, int]]) -> Ranges:
-    return {key: (low, high) for key, (_, low, high) in found.items()}
+def ranges(apis: dict[int, tuple[str, int, int]]) -> Ranges:
+    return {key: (low, high) for key, (_, low, high) in apis.items()}
 
 
 @pytest.mark.parametrize("version", [KAFKA_VERSION, NEWER_VERSION])
-def test_the_table_says_what_the_jar_says(version: str) -> None:
-    found = ask(clients_jar(version), version.rpartition(".")[0])
-    assert versions(version) == ranges(found)
-    for key, (name, _, _) in found.items():
+def test_release_table_equals_the_api_versions_of_the_kafka_jar(version: str) -> None:
+    apis = ask(clients_jar(version), version.rpartition(".")[0])
+    assert versions(version) == ranges(apis)
+    for key, (name, _, _) in apis.items():
         ours = APIS[key].name if key in APIS else NAMES[key]
         assert snake_case(ours).upper() == name or (ours, name) in RENAMED
 
 
 RENAMED = {("ListConfigResources", "LIST_CLIENT_METRICS_RESOURCES")}
-"""Where an older release has another name for an API."""
+"""APIs that an older release calls by another name."""
 
 
 def release_of(jar: Path) -> str:
-    """``kafka-clients-0.10.2.2.jar`` to ``0.10.2``, the name that the table has."""
+    """Return the release name in the table: ``kafka-clients-0.10.2.2.jar`` is ``0.10.2``."""
     version = re.fullmatch(r"kafka-clients-([\d.]+)\.jar", jar.name)
     if version is None:
         raise ValueError(f"{jar.name} is no kafka-clients jar")
@@ -60,7 +60,7 @@ def release_of(jar: Path) -> str:
 
 
 def main(folder: Path) -> int:
-    """Exit status 1 if a jar says something else than the table."""
+    """Compare the jars of a folder with the table and return 1 if any differs."""
     differing = 0
     for jar in sorted(folder.glob("kafka-clients-*.jar")):
         release = release_of(jar)

@@ -1,4 +1,4 @@
-"""Replication quotas and the names of metrics against Kafka's own managers (3.9.1): the same events, equal to the last bit."""
+"""Replication quotas and metric names compared with Kafka 3.9.1: equal results for equal events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def kafka() -> Iterator[QuotaOracle]:
 
 @pytest.mark.rule("R-3")
 @pytest.mark.parametrize(("samples", "window_seconds"), [(11, 1), (10, 1), (2, 1), (1, 1), (3, 7)])
-def test_a_replication_quota_is_exceeded_when_kafkas_is(kafka: QuotaOracle, samples: int, window_seconds: int) -> None:
+def test_replication_quota_is_exceeded_exactly_when_that_of_kafka_is(
+    kafka: QuotaOracle, samples: int, window_seconds: int
+) -> None:
     rng = Random(f"{samples} {window_seconds}")
     window_ms = 1000 * window_seconds
     ours = ReplicationQuota("LeaderReplication", samples, window_ms)
@@ -59,7 +61,7 @@ def test_a_replication_quota_is_exceeded_when_kafkas_is(kafka: QuotaOracle, samp
 
 
 @pytest.mark.rule("Q-17", "R-10")
-def test_the_names_groups_and_tags_are_kafkas(kafka: QuotaOracle) -> None:
+def test_metric_names_groups_and_tags_equal_those_of_kafka(kafka: QuotaOracle) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     for key in ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"):
@@ -69,7 +71,7 @@ def test_the_names_groups_and_tags_are_kafkas(kafka: QuotaOracle) -> None:
     now_ms = cluster.now_ms
     node = cluster.state.nodes[0]
     for manager in (node.quotas.produce, node.quotas.fetch, node.quotas.request):
-        # Kafka's metric of throttle times is there before the first one, and not a number.
+        # Kafka's metric of throttle times exists before the first throttle, with the value NaN.
         manager.throttled("ANONYMOUS", "c", 1, manager.record("ANONYMOUS", "c", 1000, now_ms), now_ms)
     mutations = cluster.state.mutations
     for _ in range(2):
@@ -77,8 +79,8 @@ def test_the_names_groups_and_tags_are_kafkas(kafka: QuotaOracle) -> None:
     assert wait_ms is not None
     mutations.throttled("ANONYMOUS", "c", 20, wait_ms, now_ms)
     ours = {(name.name, name.group, tuple(sorted(name.tags))) for name in snapshot(cluster.state, now_ms)}
-    # Of Kafka's other registry, of KIP-73, or of its socket server, which the oracle has none of.
+    # Metrics of Kafka's other registry, of KIP-73 and of its socket server are missing in the oracle.
     beside = {"FetchSessionCache", "ReplicaManager", "BrokerTopicMetrics", "socket-server-metrics"}
-    assert {one for one in ours if one[1] not in beside} == {
-        one for one in kafka.metric_names("ANONYMOUS", "c") if one[1] != ""
+    assert {metric for metric in ours if metric[1] not in beside} == {
+        metric for metric in kafka.metric_names("ANONYMOUS", "c") if metric[1] != ""
     }

@@ -1,6 +1,6 @@
-"""Three other Python codecs read what we write and write what they read: the same bytes, or Java is asked who is right.
+"""Three other Python codecs read and write the bytes that kafkaproto writes and reads; Java decides where they disagree.
 
-Without unknown tags: they lose or refuse them.
+Messages contain no unknown tagged fields, because these codecs drop or reject them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 INSTANCES = 30
 KNOWN_CODES = 100
-"""kio knows all error codes below."""
+"""kio knows all error codes below this one."""
 AGREES, DIFFERS = "agrees", "writes other bytes"
 
 
 class Disagreement(NamedTuple):
-    """A library, messages (a pattern of our entries' ids), what it does there (a pattern), and why it is wrong."""
+    """A known disagreement: library, messages (a pattern of entry ids), its outcome (a pattern), and why it is wrong."""
 
     library: str
     entries: str
@@ -80,7 +80,7 @@ ASKED = [
 def outcome(library: str, entry: Entry, data: bytes) -> str:
     try:
         back = OPINIONS[library][entry.name, entry.version](data)
-    except Exception as error:  # noqa: BLE001  # whatever it raises, it has not read Kafka's bytes
+    except Exception as error:  # noqa: BLE001  # any error means that it could not read Kafka's bytes
         return str(error) or type(error).__name__
     return AGREES if back == data else DIFFERS
 
@@ -94,7 +94,7 @@ def samples(library: str, entry: Entry) -> Iterator[bytes]:
 
 
 def make_plausible(obj: Any) -> None:
-    """Error codes that exist, and times of this century: a message that is refused for its error code proves no more."""
+    """Set valid error codes and times of this century: a message rejected for its error code proves nothing else."""
     for field in dataclasses.fields(obj):
         value = getattr(obj, field.name)
         if field.name.endswith("error_code"):
@@ -108,14 +108,16 @@ def make_plausible(obj: Any) -> None:
 
 def listed(library: str, entry: Entry, does: str) -> list[Disagreement]:
     return [
-        one
-        for one in DISAGREEMENTS
-        if one.library == library and re.fullmatch(one.entries, entry.id) and re.search(one.does, does)
+        disagreement
+        for disagreement in DISAGREEMENTS
+        if disagreement.library == library
+        and re.fullmatch(disagreement.entries, entry.id)
+        and re.search(disagreement.does, does)
     ]
 
 
 @pytest.mark.parametrize(("library", "entry"), ASKED)
-def test_another_codec_agrees_or_stands_in_the_list(library: str, entry: Entry) -> None:
+def test_other_python_codecs_agree_with_kafkaproto_or_are_listed_as_exceptions(library: str, entry: Entry) -> None:
     agreed = 0
     for data in samples(library, entry):
         does = outcome(library, entry, data)
@@ -124,21 +126,27 @@ def test_another_codec_agrees_or_stands_in_the_list(library: str, entry: Entry) 
     assert agreed or library == "aiokafka"
 
 
-@pytest.mark.parametrize("one", DISAGREEMENTS, ids=lambda one: f"{one.library} {one.why}")
-def test_what_stands_in_the_list_is_still_so_and_java_is_on_our_side(releases: Releases, one: Disagreement) -> None:
-    found = 0
+@pytest.mark.parametrize(
+    "disagreement", DISAGREEMENTS, ids=lambda disagreement: f"{disagreement.library} {disagreement.why}"
+)
+def test_listed_codec_disagreements_still_exist_and_kafka_agrees_with_kafkaproto(
+    releases: Releases, disagreement: Disagreement
+) -> None:
+    disagreements = 0
     for entry in ENTRIES:
-        if (entry.name, entry.version) not in OPINIONS[one.library] or not re.fullmatch(one.entries, entry.id):
+        if (entry.name, entry.version) not in OPINIONS[disagreement.library] or not re.fullmatch(
+            disagreement.entries, entry.id
+        ):
             continue
-        for data in samples(one.library, entry):
-            if one in listed(one.library, entry, outcome(one.library, entry, data)):
+        for data in samples(disagreement.library, entry):
+            if disagreement in listed(disagreement.library, entry, outcome(disagreement.library, entry, data)):
                 for kafka in releases.having(entry.name, entry.version):
                     read, back, _ = kafka.decode(entry.name, entry.version, data)
                     assert (read, back) == (len(data), data)
-                found += 1
+                disagreements += 1
                 break
-    assert found, "it agrees by now; take it from the list"
+    assert disagreements, "the library agrees now; remove the entry"
 
 
-def test_each_of_our_messages_has_a_second_opinion() -> None:
+def test_every_message_is_compared_with_another_python_codec() -> None:
     assert {entry.name for entry in ENTRIES} <= {name for opinions in OPINIONS.values() for name, _ in opinions}

@@ -1,4 +1,4 @@
-"""Which versions make a client wait, asked of the response classes of two releases."""
+"""Versions in which a client waits for throttles, compared with the response classes of two releases."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import pytest
 
 from kafkaproto.api import APIS, ApiKey, codec
-from kafkaproto.throttling import CLIENT_WAITS_SINCE, client_waits, told_since
+from kafkaproto.throttling import CLIENT_WAITS_SINCE, client_waits, throttle_time_since
 from tests.support.oracle.oracle import Releases
 
 
 @pytest.mark.java
 @pytest.mark.rule("T-1")
-def test_the_first_version_in_which_a_client_waits_is_that_of_the_java_client(releases: Releases) -> None:
+def test_first_version_in_which_a_client_waits_for_throttles_equals_java(releases: Releases) -> None:
     for oracle, _ in releases.all:
         theirs = {int(key): first for key, first in json.loads(oracle.ask("waits")).items() if int(key) in APIS}
         assert len(theirs) > 60
@@ -21,21 +21,23 @@ def test_the_first_version_in_which_a_client_waits_is_that_of_the_java_client(re
 
 
 @pytest.mark.rule("T-1")
-def test_nobody_waits_who_is_not_told() -> None:
+def test_client_never_waits_for_a_throttle_that_the_version_does_not_report() -> None:
     for key in APIS:
-        told = told_since(key)
+        is_reported = throttle_time_since(key)
         for version in range(APIS[key].min_version, APIS[key].max_version + 1):
             has_field = "throttle_time_ms" in dict(codec(key, version).response.fields)
-            assert has_field == (told is not None and version >= told), (key, version)
+            assert has_field == (is_reported is not None and version >= is_reported), (key, version)
             assert has_field or not client_waits(key, version)
 
 
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize(
-    ("key", "told", "waits"),
+    ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_told_first_and_waiting_by_oneself_later(key: ApiKey, told: int, waits: int | None) -> None:
-    assert told_since(key) == told
+def test_throttle_time_is_reported_in_earlier_versions_than_clients_wait(
+    key: ApiKey, is_reported: int, waits: int | None
+) -> None:
+    assert throttle_time_since(key) == is_reported
     first = next((v for v in range(APIS[key].max_version + 1) if client_waits(key, v)), None)
     assert first == waits

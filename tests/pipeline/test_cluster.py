@@ -1,5 +1,7 @@
-"""What the README says of clusters is done, word for word, on one of two workers whose Python has five packages: traces and captures become
-the tables that are made without Spark."""
+"""The README's cluster commands, run on a Spark worker whose Python has five packages.
+
+Traces and captures become tables that equal those built without Spark.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from kafkaproto.pipeline import pack
 from kafkaproto.pipeline.session import cache_folder
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.pipeline.trace.schema import TABLES
-from tests.support.pipeline.exchanges import fetched, named, talk, versions
+from tests.support.pipeline.exchanges import add_exchanges, fetched, named, versions
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows
 from tests.support.pipeline.wire import Wire
@@ -27,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MASTER = "local-cluster[2,1,1024]"
 PACKAGES = ("pyspark", "pyarrow", "construct", "crc32c", "cramjam")
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
-"""Of every JVM: the driver, and two executors."""
+"""JVM options of the driver and two executors."""
 SMALL = {
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -35,15 +37,20 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
 }
-"""The defaults of this cluster: few rows are not worth the planning."""
+"""Settings for few rows, for which planning costs more than it saves."""
 LOCAL_ONLY = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-"""What would decide in the place of the command."""
+"""Environment variables that would override the command."""
 
 
 def executors_python() -> Path:
-    """The Python of an environment with these packages alone, made once: it appears in one rename."""
-    wanted = [f"{name}=={metadata.version(name)}" for name in PACKAGES]
-    name = "-".join([f"{sys.version_info[0]}.{sys.version_info[1]}", *(one.replace("==", "-") for one in wanted)])
+    """Return the Python of an environment with only these packages. It is created once and renamed into place."""
+    requirements = [f"{name}=={metadata.version(name)}" for name in PACKAGES]
+    name = "-".join(
+        [
+            f"{sys.version_info[0]}.{sys.version_info[1]}",
+            *(requirement.replace("==", "-") for requirement in requirements),
+        ]
+    )
     folder = cache_folder() / "executors" / name
     if not folder.is_dir():
         making = folder.with_name(f".{name}.{os.getpid()}")
@@ -51,7 +58,7 @@ def executors_python() -> Path:
         try:
             subprocess.run([sys.executable, "-m", "venv", making], check=True)
             pip = [making / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, *wanted], check=True)
+            subprocess.run([*pip, *requirements], check=True)
             making.rename(folder)
         finally:
             shutil.rmtree(making, ignore_errors=True)
@@ -60,7 +67,7 @@ def executors_python() -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Workers write beside the jars: they get a Spark of links, so that what they leave goes with the test."""
+    """Yield the environment for a Spark installation made of links: workers write next to the jars, and those files go with the test."""
     import pyspark
 
     home = tmp_path / "spark"
@@ -84,20 +91,22 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def instructions() -> str:
-    section = (ROOT / "README.md").read_text().partition("\n### On a cluster\n")[2]
-    found = re.search(r"```\n(.*?)```", section, re.DOTALL)
-    assert found is not None
-    return found[1]
+    section = (ROOT / "docs" / "how-to" / "report-in-ci.md").read_text().partition("\n## On a cluster of Spark\n")[2]
+    block = re.search(r"```bash\n(.*?)```", section, re.DOTALL)
+    assert block is not None
+    return block[1]
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_the_readmes_commands_make_the_same_tables_on_a_cluster(environment: dict[str, str], tmp_path: Path) -> None:
+def test_documented_commands_build_the_same_tables_on_a_spark_cluster(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     trace, out, python = tmp_path / "trace", tmp_path / "out", executors_python()
     write(trace, traffic())
     wire = Wire(4)
-    talk(wire.connect(40_000), versions(1), fetched(2))
-    talk(wire.connect(40_001), named(1))
+    add_exchanges(wire.connect(40_000), versions(1), fetched(2))
+    add_exchanges(wire.connect(40_001), named(1))
     wire.write(trace / "late.pcap")
     alone = subprocess.run(
         [python, "-c", "import kafkaproto"], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -116,7 +125,7 @@ def test_the_readmes_commands_make_the_same_tables_on_a_cluster(environment: dic
         assert rows(out, table) == rows(tmp_path / "other", table)
 
 
-def test_the_archive_is_the_package_and_stands_alone(tmp_path: Path) -> None:
+def test_package_archive_contains_only_kafkaproto_and_can_be_imported(tmp_path: Path) -> None:
     archive = tmp_path / "k.zip"
     names = pack.pack(archive)
     assert {name.partition("/")[0] for name in names} == {"kafkaproto"}
@@ -135,6 +144,12 @@ def test_the_archive_is_the_package_and_stands_alone(tmp_path: Path) -> None:
     assert done.stdout.count(str(archive)) == 2, done.stderr
 
 
-def test_an_archive_that_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_package_archive_that_cannot_be_written_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert pack.main([str(tmp_path / "none" / "k.zip")]) == 2
     assert "none/k.zip: No such file or directory" in capsys.readouterr().err
+
+
+def test_pack_prints_the_path_of_the_program_for_spark_submit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pack.main(["--main"]) == 0
+    program = Path(capsys.readouterr().out.strip())
+    assert program.name == "cli.py" and program.read_text().startswith('"""The script `kafkaproto`')

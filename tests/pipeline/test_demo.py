@@ -1,4 +1,4 @@
-"""The demo itself: what it prints, when it fails, and that its yardstick for quotas can tell right from wrong."""
+"""The demo: its output, its exit status, and its check of quotas."""
 
 from __future__ import annotations
 
@@ -12,15 +12,29 @@ import pytest
 
 from kafkaproto.broker.quota.windows import SampledRate
 from kafkaproto.pipeline.demo import __main__ as demo
-from kafkaproto.pipeline.demo.table import BEGIN, END, Cell, Progress, Step, markdown, same, within, write_readme
+from kafkaproto.pipeline.demo.table import BEGIN, END, Cell, Progress, Step, markdown, same, within, write_page
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 ROOT = Path(__file__).resolve().parents[2]
+WITHOUT_PACKAGE = """
+import sys
+missing = sys.argv.pop(1)
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+from kafkaproto.pipeline.demo.__main__ import main
+sys.exit(main())
+"""
+"""Runs the demo as if the package named by the first argument were not installed."""
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)]
 
 
-def test_a_cell_is_as_expected_or_says_that_it_differs() -> None:
+def test_demo_table_cell_shows_the_expected_value_or_marks_a_difference() -> None:
     assert same("n", 20_000, 20_000) == Cell("n", "20,000", "20,000", True)
     assert not same("n", 1, 2).ok
     assert within("r", 10, 20, 20, "%").ok
@@ -28,7 +42,7 @@ def test_a_cell_is_as_expected_or_says_that_it_differs() -> None:
     steps = [Step("one", [same("a", 1, 1), same("b", 1, 2)], 1.25), Step("two", [same("c", "x", "x")], 3.0)]
     lines = markdown(steps).splitlines()
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "---" not in line] == [
-        ["step", "what", "expected", "seen", "s"],
+        ["step", "check", "expected", "actual", "s"],
         ["1. one", "a", "1", "1", "1.2"],
         ["", "b", "1", "2  DIFFERS", ""],
         ["2. two", "c", "x", "x", "3.0"],
@@ -36,17 +50,17 @@ def test_a_cell_is_as_expected_or_says_that_it_differs() -> None:
     assert len({len(line) for line in lines}) == 1
 
 
-def test_the_readme_changes_between_the_markers_only(tmp_path: Path) -> None:
-    page = tmp_path / "README.md"
+def test_demo_replaces_only_the_readme_text_between_its_markers(tmp_path: Path) -> None:
+    page = tmp_path / "status.md"
     page.write_text(f"before\n{BEGIN}\nold \\1\n{END}\nafter\n")
     steps = [Step("one", [same("a\\g<0>", 1, 1)], 1.0)]
-    write_readme(steps, page)
-    write_readme(steps, page)
+    write_page(steps, page)
+    write_page(steps, page)
     assert page.read_text() == f"before\n{BEGIN}\n{markdown(steps)}\n{END}\nafter\n"
 
 
 @pytest.mark.parametrize(("seen", "status"), [(1, 0), (2, 1)], ids=["as expected", "one cell differs"])
-def test_the_exit_status_is_1_when_one_cell_differs(
+def test_demo_exits_with_status_1_if_one_table_cell_differs(
     seen: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(brokers: object, progress: Progress) -> list[Cell]:
@@ -63,15 +77,39 @@ def test_the_exit_status_is_1_when_one_cell_differs(
     ("module", "name"),
     [pytest.param(*step, marks=[pytest.mark.spark] if step[0] in demo.WITH_SPARK else []) for step in demo.STEPS],
 )
-def test_the_steps_are_modules_with_a_run(module: str, name: str) -> None:
+def test_every_demo_step_is_a_module_with_a_run_function(module: str, name: str) -> None:
     work = importlib.import_module(f"kafkaproto.pipeline.demo.{module}").run
     assert list(inspect.signature(work).parameters) == ["brokers", "progress"]
     assert name
 
 
+@pytest.mark.parametrize(
+    ("missing", "arguments", "expected_text"),
+    [
+        ("kafka", ["--only", "limits"], "demo"),
+        ("confluent_kafka", ["--without-spark"], "demo"),
+        ("pyspark", [], "demo,spark"),
+    ],
+)
+def test_demo_names_a_missing_package_and_its_extra_before_running(
+    missing: str, arguments: list[str], expected_text: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PACKAGE, missing, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert (
+        done.stderr == f"demo: {missing} is missing: install it in a checkout with pip install '.[{expected_text}]'\n"
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-def test_steps_without_spark_run_as_a_user_runs_them() -> None:
+def test_demo_steps_without_spark_run_from_the_command_line() -> None:
     only = ["--only", "groups", "--only", "racks", "--only", "limits"]
     result = subprocess.run(
         [sys.executable, "-m", "kafkaproto.pipeline.demo", *only],
@@ -87,8 +125,8 @@ def test_steps_without_spark_run_as_a_user_runs_them() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None:
-    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, wrong
+def test_demo_quota_check_accepts_exactly_the_throttles_of_sampled_windows() -> None:
+    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, throttle_mismatches
 
     rate, now_ms, answers = SampledRate(), 0.0, []
     for _ in range(58):
@@ -96,19 +134,19 @@ def test_the_yardstick_takes_what_the_windows_give_and_nothing_else() -> None:
         throttle_ms = rate.record_and_throttle(250_000, int(now_ms), QUOTA)
         answers.append(Answer(now_ms, throttle_ms))
         now_ms += throttle_ms
-    assert wrong(answers, 250_000) == []
+    assert throttle_mismatches(answers, 250_000) == []
     late = [Answer(a.at_ms + 40, a.throttle_ms) for a in answers]  # as a client sees it
-    assert wrong(late, 250_000) == []
+    assert throttle_mismatches(late, 250_000) == []
     never = [Answer(a.at_ms, 0) for a in answers]
-    assert wrong(never, 250_000) != []
-    # A token bucket: ten seconds' worth at once, then each request waits for its own tokens.
+    assert throttle_mismatches(never, 250_000) != []
+    # A token bucket: ten seconds' worth at once, then each request waits for its tokens.
     bucket = [Answer(i + max(0, i - 40) * 250.0, 0 if i < 40 else 250) for i in range(58)]
-    assert wrong(bucket, 250_000) != []
+    assert throttle_mismatches(bucket, 250_000) != []
 
 
 @pytest.mark.rule("Q-13")
-def test_the_yardstick_takes_a_throttled_fetch_back() -> None:
-    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, wrong
+def test_demo_quota_check_credits_back_the_bytes_of_a_throttled_fetch() -> None:
+    from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, throttle_mismatches
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140
     while left:
@@ -121,5 +159,5 @@ def test_the_yardstick_takes_a_throttled_fetch_back() -> None:
         answers.append(Answer(now_ms, throttle_ms, empty=throttle_ms > 0))
         now_ms += throttle_ms
     assert any(a.empty for a in answers)
-    assert wrong(answers, 100_300) == []
-    assert wrong([Answer(a.at_ms, a.throttle_ms) for a in answers], 100_300) != []  # not taken back
+    assert throttle_mismatches(answers, 100_300) == []
+    assert throttle_mismatches([Answer(a.at_ms, a.throttle_ms) for a in answers], 100_300) != []  # not taken back

@@ -1,6 +1,8 @@
-"""What tasks of Spark do with a stream of rows takes as much memory for a long one as for a short one: one connection with half of all
-traffic, or with all of it, does not exceed it. Without Spark: these are the functions that its tasks run. Each is measured in a
-process of its own, as what other tests left in this one (brokers with threads, ten thousands of objects) counts as much."""
+"""Memory of the functions that Spark tasks run: a long stream of rows needs no more memory than a short one.
+
+This holds for a connection with half or all of the traffic. Each function is measured without Spark in its own process, because
+objects and threads left by other tests would count as well.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ from kafkaproto.pipeline.capture import job as capture_job
 from kafkaproto.pipeline.capture.reading import runs_of as captures_of
 from kafkaproto.pipeline.trace import reading
 from kafkaproto.pipeline.trace.runs import runs_of
-from tests.support.pipeline.exchanges import fetched, named, produced, talk
+from tests.support.pipeline.exchanges import add_exchanges, fetched, named, produced
 from tests.support.pipeline.wire import Wire
 
 ROWS_PER_BATCH = 100
-"""Small, so that a short stream has many batches: what is kept until a batch is full would else be most of all."""
+"""Small, so that even a short stream has many batches: otherwise the rows of an incomplete batch would dominate."""
 GROWS_BY = 1.3
-"""What a stream that is four times as long may take. Whatever kept a part of each row would take nearly four times as much."""
+"""The permitted growth for a stream that is four times as long. Keeping a part of each row would need nearly four times the memory."""
 
 
 def small_batches() -> None:
@@ -35,7 +37,7 @@ def small_batches() -> None:
 
 
 def peak_bytes(stream: Iterable[Any]) -> tuple[int, int]:
-    """The most that was held at once while it was read to its end: by Python, and by Arrow."""
+    """Return the peak bytes allocated by Python and by Arrow while the stream is read to its end."""
     gc.collect()
     arrow = 0
     before = pa.total_allocated_bytes()
@@ -43,7 +45,7 @@ def peak_bytes(stream: Iterable[Any]) -> tuple[int, int]:
     try:
         for _ in stream:
             arrow = max(arrow, pa.total_allocated_bytes() - before)
-            gc.collect()  # else garbage counts that Python collects when it likes
+            gc.collect()  # otherwise uncollected garbage would count
         return tracemalloc.get_traced_memory()[1], arrow
     finally:
         tracemalloc.stop()
@@ -56,13 +58,13 @@ def of_trace(folder: Path, requests: int) -> tuple[int, int]:
 
 
 def of_file(path: Path, rounds: int) -> tuple[int, int]:
-    """Of the task that reads the file."""
+    """Measure the task that reads the file."""
     [run], _ = captures_of(written(path, rounds), ())
     return peak_bytes(capture_job.packets_of(0, run))
 
 
 def of_connection(path: Path, rounds: int) -> tuple[int, int]:
-    """Of the task that has its connection."""
+    """Measure the task that has the connection."""
     [run], _ = captures_of(written(path, rounds), ())
     return peak_bytes(capture_job.rows_of([run], capture_job.packets_of(0, run)))
 
@@ -70,8 +72,10 @@ def of_connection(path: Path, rounds: int) -> tuple[int, int]:
 def written(path: Path, rounds: int) -> Path:
     wire = Wire()
     line = wire.connect()
-    for one in range(rounds):
-        talk(line, named(3 * one), produced(3 * one + 1, 2000), fetched(3 * one + 2, 2000))
+    for round_number in range(rounds):
+        add_exchanges(
+            line, named(3 * round_number), produced(3 * round_number + 1, 2000), fetched(3 * round_number + 2, 2000)
+        )
     return wire.write(path.with_suffix(".pcap"))
 
 
@@ -80,12 +84,12 @@ def written(path: Path, rounds: int) -> Path:
 @pytest.mark.parametrize(
     ("peak", "short"), [(of_trace, 800), (of_file, 150), (of_connection, 150)], ids=["trace", "file", "connection"]
 )
-def test_a_stream_four_times_as_long_takes_no_more(
+def test_stream_four_times_as_long_needs_no_more_memory(
     peak: Callable[[Path, int], tuple[int, int]], short: int, tmp_path: Path
 ) -> None:
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawning, initializer=small_batches) as alone:
-        alone.submit(peak, tmp_path / "warm", 10).result()  # what is imported and compiled once
+        alone.submit(peak, tmp_path / "warm", 10).result()  # imports and compiles everything once
         peaks = [alone.submit(peak, tmp_path / str(size), size).result() for size in (short, 4 * short)]
     for shorter, longer in zip(*peaks, strict=True):
         assert longer <= GROWS_BY * shorter, peaks

@@ -1,13 +1,16 @@
-"""A session of this machine: where it puts what does not fit into memory, and what is said when its JVM is gone."""
+"""A local Spark session: where Spark stores spilled data, and the error when its JVM is lost."""
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from kafkaproto.pipeline.session import JvmGone
+from kafkaproto.pipeline.session import CONNECTOR, ConnectorMissing, JvmGone, connector_of
 
 DIES = """
 import os, signal
@@ -21,14 +24,24 @@ with local_session("dies") as spark:
     spark.range(10).count()
 """
 
+OTHER_PYSPARK = """
+import pyspark
+pyspark.__version__ = "4.0.12345"
+from kafkaproto.pipeline.live.__main__ import main
+from kafkaproto.testing import cluster
+
+with cluster(topics={"__journal": 1}) as c:
+    raise SystemExit(main([c.bootstrap, "--checkpoint", "live", "--once"]))
+"""
+
 
 @pytest.mark.spark
 @pytest.mark.timeout(120)
-def test_a_jvm_that_is_killed_is_told_with_what_to_do_and_it_had_room_for_code_and_shuffles_on_disk() -> None:
+def test_killed_spark_jvm_is_reported_with_advice_and_shuffles_used_the_disk() -> None:
     done = subprocess.run([sys.executable, "-c", DIES], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert (
-        "JvmGone: Spark's JVM ended with status -9, perhaps for want of memory (more of it: PYSPARK_SUBMIT_ARGS="
+        "JvmGone: Spark's JVM exited with status -9, perhaps because it ran out of memory (to give it more: PYSPARK_SUBMIT_ARGS="
         in done.stderr
     )
     code, shuffles = done.stdout.splitlines()
@@ -36,11 +49,42 @@ def test_a_jvm_that_is_killed_is_told_with_what_to_do_and_it_had_room_for_code_a
     assert shuffles.endswith("/local") and not shuffles.startswith("/dev/shm")
 
 
-def test_its_first_error_and_its_last_words_are_kept() -> None:
-    told = str(JvmGone(52, ["one\n", "java.lang.OutOfMemoryError: Java heap space\n"]))
-    assert "status 52" in told and told.endswith("what it said: one\njava.lang.OutOfMemoryError: Java heap space")
-    assert str(JvmGone(-9, [])).endswith("it said nothing")
+def test_error_for_a_lost_jvm_contains_its_first_error_and_last_output_lines() -> None:
+    message = str(JvmGone(52, ["one\n", "java.lang.OutOfMemoryError: Java heap space\n"]))
+    assert "status 52" in message and message.endswith("its output: one\njava.lang.OutOfMemoryError: Java heap space")
+    assert str(JvmGone(-9, [])).endswith("no output")
     many = ["WARN a\n", "26/11/22 ERROR the cause\n", "caused by this\n", *(f"at place {n}\n" for n in range(100))]
-    told = str(JvmGone(50, many))
-    assert "said: 26/11/22 ERROR the cause\ncaused by this\nat place 0\n" in told
-    assert "place 9\nat place 80\n" in told and told.endswith("at place 99")
+    message = str(JvmGone(50, many))
+    assert "output: 26/11/22 ERROR the cause\ncaused by this\nat place 0\n" in message
+    assert "place 9\nat place 80\n" in message and message.endswith("at place 99")
+
+
+def test_spark_kafka_connector_has_the_version_of_pyspark() -> None:
+    assert connector_of("4.1.2") == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.2"
+
+
+def test_missing_spark_connector_is_reported_in_one_line_with_the_tested_version() -> None:
+    message = str(ConnectorMissing(connector_of("4.9.0"), "unresolved dependency: x#y;4.9.0: not found"))
+    assert "\n" not in message
+    assert connector_of("4.9.0") in message and CONNECTOR in message
+    version = re.search(r"pip install pyspark==(\S+)$", message)
+    assert version and connector_of(version[1]) == CONNECTOR
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(120)
+def test_spark_connector_that_cannot_be_downloaded_ends_a_job_with_one_line(tmp_path: Path) -> None:
+    """No release has this version, so the connector is unavailable with and without a network."""
+    environment = {**os.environ, "KAFKAPROTO_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_PYSPARK],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"live: the Kafka connector {connector_of('4.0.12345')} cannot be resolved (")
+    assert done.stderr.endswith("pip install pyspark==4.0.0\n")

@@ -1,7 +1,4 @@
-"""usage: python -m tests.simulation SEED [SEED…]     replay seeds; prints the conversation of the first that fails
-
-python -m tests.simulation --from A --count N        run many; prints how many held
-"""
+"""Simulate seeds in virtual time and print how many held; print the whole run of the first seed that fails."""
 
 from __future__ import annotations
 
@@ -12,10 +9,12 @@ from tests.simulation.run import Broken, simulate
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation")
-    parser.add_argument("seeds", nargs="*", type=int)
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=0)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("seeds", nargs="*", type=int, metavar="SEED", help="seed to simulate")
+    parser.add_argument(
+        "--from", dest="first", type=int, default=0, metavar="SEED", help="first seed of a range (default: 0)"
+    )
+    parser.add_argument("--count", type=int, default=0, metavar="N", help="number of seeds in the range (default: 0)")
     given = parser.parse_args()
     operations = held = 0
     for seed in [*given.seeds, *range(given.first, given.first + given.count)]:

@@ -1,4 +1,4 @@
-"""Whoever changes quotas while others use them: over the wire, on every level, raised, lowered, removed and set again (KIP-546)."""
+"""A client that sets, changes and removes quotas on every level while other clients use them (KIP-546)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUNDS = {
     REQUEST: (0.05, 0.3, 1.0, 7.5, 100.0),
     MUTATION: (0.03, 0.3, 1.0, 2.5),
 }
-"""Per second: such that a client of a simulation is throttled now and then, and seldom for long."""
+"""Limits per second that throttle a client of a simulation occasionally, and seldom for long."""
 NOBODY = "nobody"
 
 
@@ -36,8 +36,8 @@ class Admin(Client):
         self._alter([self._changes(entity) for entity in entities])
 
     def lift_all(self) -> None:
-        """Nobody is limited any more."""
-        self.lines.clear()  # the ones that there are may be muted
+        """Remove all quotas."""
+        self.lines.clear()  # existing connections may be muted
         values = self.world.quotas.values
         entities = dict.fromkeys(entity for key in KEYS for entity in values[key])
         if entities:
@@ -47,7 +47,7 @@ class Admin(Client):
     def _entity(self) -> Entity:
         chance = self.world.chance
         present = [entity for values in self.world.quotas.values.values() for entity in values]
-        if present and chance.random() < 0.6:  # change what there is
+        if present and chance.random() < 0.6:  # change an existing quota
             return chance.choice(present)
         user = chance.choice([None, None, USER, USER, DEFAULT, NOBODY])
         names = [name for name in self.world.client_ids if name]
@@ -63,15 +63,15 @@ class Admin(Client):
             changes.append((entity, key, None if removed else chance.choice(BOUNDS[key])))
         return changes
 
-    def _alter(self, wanted: list[list[Change]]) -> None:
+    def _alter(self, change_sets: list[list[Change]]) -> None:
         line = self.line(self.world.chance.choice(self.world.running()))
         if line is None or not line.is_idle:
             return
-        self.world.quotas.pending = wanted
-        request = AlterClientQuotasRequest([_entry(changes) for changes in wanted])
-        line.request(request, self.world.chance.choice([0, 1]), partial(self._heard, self.world.refuses))
+        self.world.quotas.pending = change_sets
+        request = AlterClientQuotasRequest([_entry(changes) for changes in change_sets])
+        line.request(request, self.world.chance.choice([0, 1]), partial(self._on_response, self.world.refuses))
 
-    def _heard(self, refuses: bool, answer: Any) -> None:
+    def _on_response(self, refuses: bool, answer: Any) -> None:
         for entry in answer.entries:
             allowed = {E.KAFKA_STORAGE_ERROR} if refuses else {0}
             assert entry.error_code in allowed, f"{entry}, the disk {'refuses' if refuses else 'is well'}"

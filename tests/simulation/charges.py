@@ -1,7 +1,7 @@
-"""Stands where every request comes in and every answer goes out, and holds the throttle against what quotas must do (X-5, X-6, T-7).
+"""An interceptor of every request and response that compares each throttle with what the quotas require (X-5, X-6, T-7).
 
-In place of `pipeline.begin` and `pipeline.settle`: what is about to be answered is seen before anything is charged, a
-throttled fetch with the data that it will not have. Must never know how brokers charge.
+It replaces `pipeline.begin` and `pipeline.settle`, so that it sees a response before it is charged, and a throttled fetch before its data
+are removed. Independent of the broker's way to charge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from unittest.mock import patch
 from kafkaproto.broker.requests import pipeline
 from kafkaproto.broker.requests.outcomes import NoReply
 from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
-from tests.simulation.quotas import FETCH, Asked
+from tests.simulation.quotas import FETCH, SentRequest
 
 if TYPE_CHECKING:
     from tests.simulation.line import Line
@@ -39,7 +39,7 @@ FIRST_WITH_THROTTLE_TIME = {
 
 
 class Charges:
-    """lines: by connection id, those of this process that were ever open."""
+    """The expected throttles of all connections. lines: all connections of this process, by connection id."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -53,7 +53,7 @@ class Charges:
         self._stack.close()
 
     def check(self) -> None:
-        """What the brokers show of their throttles."""
+        """Compare the throttle metrics of the brokers."""
         world = self._world
         closed_ms = {connection_id: line.closed_ms for connection_id, line in self.lines.items()}
         world.quotas.check_journal(world.cluster.state.journal.throttles(), closed_ms, world.now_ms)
@@ -62,7 +62,7 @@ class Charges:
             world.quotas.check_metrics(world.quotas.brokers[broker_id], shown, world.now_ms)
 
     def check_whole(self) -> None:
-        """At the end of a process, also X-5 of acks=0 and of versions that are told no throttle."""
+        """At the end of a process, also check X-5 for acks=0 and for versions without a throttle time."""
         self.check()
         free_ms: dict[int, int] = {}
         for seen in self._world.cluster.state.journal.requests():
@@ -70,22 +70,22 @@ class Charges:
             assert seen.at_ms >= until_ms, f"X-5: {seen} while throttled until {until_ms}"
             free_ms[seen.connection_id] = seen.at_ms + seen.throttle_time_ms
 
-    def _begins(self, node: Any, asker: Any, frame: memoryview, now_ms: int) -> None:
-        self._safely(lambda: self._begun(self.lines[asker.connection_id], frame))
-        self._begin(node, asker, frame, now_ms)
+    def _begins(self, node: Any, peer: Any, frame: memoryview, now_ms: int) -> None:
+        self._safely(lambda: self._begun(self.lines[peer.connection_id], frame))
+        self._begin(node, peer, frame, now_ms)
 
     def _begun(self, line: Line, frame: memoryview) -> None:
         world = self._world
         correlation_id = int.from_bytes(frame[4:8], "big")
         request, version, size_bytes = line.sent.pop(correlation_id)
         name = type(request).__name__.removesuffix("Request")
-        assert line.asked is None, f"{line.name}: two requests at once"
+        assert line.request_in_flight is None, f"{line.name}: two requests at once"
         assert world.now_ms >= line.muted_until_ms, f"T-7: {line.name}: handled while muted until {line.muted_until_ms}"
         partitions = {}
         if name in MUTATIONS:
             partitions = {topic.name: len(topic.partitions) for topic in world.image.topics.values()}
         cost_ms = world.quotas.cost_ms(line.broker_id, name)
-        line.asked = Asked(request, version, size_bytes, cost_ms, partitions)
+        line.request_in_flight = SentRequest(request, version, size_bytes, cost_ms, partitions)
 
     def _settles(self, exchange: Any, outcome: Any) -> None:
         line = self.lines[exchange.peer.connection_id]
@@ -94,19 +94,21 @@ class Charges:
 
     def _settled(self, line: Line, correlation_id: int, api: Any, outcome: Any) -> None:
         world = self._world
-        asked, line.asked = line.asked, None
-        assert asked is not None, f"{line.name}: answered twice"
+        requested, line.request_in_flight = line.request_in_flight, None
+        assert requested is not None, f"{line.name}: answered twice"
         message = None if isinstance(outcome, NoReply) else outcome.message
         who = line.broker_id, line.connection.connection_id, correlation_id
         counts = api.name == "Fetch" and world.quotas.brokers[line.broker_id].ever[FETCH]
         fetch_bytes = _body_bytes(api, message) + LENGTH_BYTES if counts else 0
-        throttle_ms = world.quotas.answers(who, line.client_id or "", asked, message, fetch_bytes, world.now_ms)
-        line.throttled(throttle_ms, is_told=api.version >= FIRST_WITH_THROTTLE_TIME[api.name])
+        throttle_ms = world.quotas.charge_response(
+            who, line.client_id or "", requested, message, fetch_bytes, world.now_ms
+        )
+        line.throttled(throttle_ms, is_reported=api.version >= FIRST_WITH_THROTTLE_TIME[api.name])
 
-    def _safely(self, look: Callable[[], None]) -> None:
-        """What is wrong ends the simulation, not one connection."""
+    def _safely(self, check: Callable[[], None]) -> None:
+        """Turn an exception into a failure of the simulation; otherwise it would only close one connection."""
         try:
-            look()
+            check()
         except (AssertionError, KeyError) as error:
             self._world.cluster.fail(error)
 

@@ -1,6 +1,6 @@
-"""What every client of a simulation has: a connection to each broker, and a choice of what to do next.
+"""The base class of a simulation's clients: a connection to each broker and a choice of the next operation.
 
-A client does one operation when asked to and knows what may be answered; an answer that may not be is an AssertionError.
+A client performs one operation at a time and checks the response. An invalid response is an AssertionError.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNSURE = {*MOVED, E.REQUEST_TIMED_OUT}
 
 
 class Client(ABC):
-    """lines: one connection per broker, opened anew when the broker closed it."""
+    """A client of a simulation. lines: one connection per broker, replaced after the broker closes it."""
 
     def __init__(self, world: World, name: str, client_id: str | None = "test") -> None:
         self.world = world
@@ -33,10 +33,10 @@ class Client(ABC):
 
     @abstractmethod
     def act(self) -> None:
-        """Do one thing."""
+        """Perform one operation."""
 
     def line(self, broker_id: int) -> Line | None:
-        """The connection to a broker, None while it is down."""
+        """Return the connection to a broker, or None while the broker is down."""
         line = self.lines.get(broker_id)
         if line is not None and line.is_open:
             return line
@@ -46,8 +46,8 @@ class Client(ABC):
         self.connected(broker_id)
         return line
 
-    def connected(self, broker_id: int) -> None:  # noqa: B027 - most have nothing to begin anew
-        """The connection to a broker is a new one."""
+    def connected(self, broker_id: int) -> None:  # noqa: B027 - most clients have no state to reset
+        """Reset the client's state after a new connection to a broker."""
 
     def some_partition(self) -> TopicPartition:
         topics = self.world.topics

@@ -15,7 +15,7 @@ class SimulatedCluster(VirtualCluster):
 
     @contextmanager
     def delivering(self) -> Iterator[None]:
-        """Receive bytes without handling them; the turn in progress handles them at its end."""
+        """Receive bytes without handling them; the current turn handles them at its end."""
         self._delivering = True
         try:
             yield

@@ -1,4 +1,4 @@
-"""Whoever keeps offsets in a group: what was committed is told again, by whichever broker speaks for the group, in whichever process."""
+"""A client that commits offsets in a group and reads them back from any coordinator, also after a restart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = -1
 
 
 class Committer(Client):
-    """kept: by topic id and index, what may be told: what was acknowledged last, and what was sent since and not refused."""
+    """Commits and fetches offsets. kept: by topic id and index, the valid responses: the last acknowledged offset and later ones not rejected."""
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world, name)
@@ -30,7 +30,7 @@ class Committer(Client):
         try:
             broker_id = self.world.cluster.state.coordinator_of(self.name)
         except KafkaError:
-            return  # nobody speaks for the group at the moment
+            return  # the group has no coordinator at the moment
         line = self.line(broker_id)
         if line is None or line.expected:
             return
@@ -45,32 +45,37 @@ class Committer(Client):
         kept = self.kept.setdefault((topic_id, at[1]), {NOTHING})
         is_new = offset not in kept
         kept.add(offset)
+        refused = self.world.refuses
 
-        def heard(answer: Any) -> None:
+        def on_response(answer: Any) -> None:
             error = answer.topics[0].partitions[0].error_code
             if error == 0:
-                assert not self.world.refuses, "acknowledged what the disk did not take"
+                # The disk may have failed after the write, while the response waited for the replicas.
+                assert not (refused and self.world.refuses), "acknowledged an offset that the disk refused"
                 kept.clear()
                 kept.add(offset)
                 return
-            # NOT_COORDINATOR is also what Kafka makes of a log that cannot be written.
-            allowed = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.UNKNOWN_TOPIC_OR_PARTITION}
-            assert error in allowed, f"error {error} for a commit"
-            if is_new:
+            # Kafka returns NOT_COORDINATOR also if the log cannot be written. A commit that was not replicated in time, or whose
+            # coordinator moved meanwhile, may count or not.
+            maybe = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.REQUEST_TIMED_OUT}
+            assert error in {*maybe, E.UNKNOWN_TOPIC_OR_PARTITION}, f"error {error} for a commit"
+            if is_new and error not in maybe:
                 kept.discard(offset)
 
         partition = OffsetCommitRequestPartition(at[1], committed_offset=offset)
         request = OffsetCommitRequest(self.name, topics=[OffsetCommitRequestTopic(at[0], partitions=[partition])])
-        line.request(request, 8, heard)
+        line.request(request, 8, on_response)
 
     def _ask(self, line: Line, at: TopicPartition, topic_id: bytes) -> None:
-        def heard(answer: Any) -> None:
+        def on_response(answer: Any) -> None:
             topic = self.world.image.topics.get(at[0])
             if answer.error_code or topic is None or topic.topic_id != topic_id:
                 assert answer.error_code in (0, E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE), answer.error_code
                 return
-            told = answer.topics[0].partitions[0].committed_offset
+            committed_offset = answer.topics[0].partitions[0].committed_offset
             kept = self.kept.get((topic_id, at[1]), {NOTHING})
-            assert told in kept, f"{at[0]}-{at[1]}: {told} is told, {sorted(kept)} was committed"
+            assert committed_offset in kept, (
+                f"{at[0]}-{at[1]}: the response has {committed_offset}, {sorted(kept)} was committed"
+            )
 
-        line.request(OffsetFetchRequest(self.name, [OffsetFetchRequestTopic(at[0], [at[1]])]), 5, heard)
+        line.request(OffsetFetchRequest(self.name, [OffsetFetchRequestTopic(at[0], [at[1]])]), 5, on_response)

@@ -1,4 +1,4 @@
-"""Consumers with fetch sessions, old and new: they read everything, and never skip or repeat a committed record."""
+"""Consumers with fetch sessions, old and new: they read everything and never skip or repeat a committed record."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from tests.support.wire import fetch
 
 
 @dataclass(slots=True)
-class Told:
-    """What a session has told of a partition; None: nothing that counts, so that it has to come again."""
+class LastResponse:
+    """The last response of a session about a partition. None: no valid value, so that the broker must send the partition again."""
 
     offsets: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
 class ClientSession:
-    """The client's side of a fetch session with one broker. asked: positions as the broker has them."""
+    """The client's side of a fetch session with one broker. offsets: the positions that the broker has."""
 
     session_id: int = 0
     epoch: int = 0
-    asked: dict[TopicPartition, int] = field(default_factory=dict)
-    told: dict[TopicPartition, Told] = field(default_factory=dict)
+    offsets: dict[TopicPartition, int] = field(default_factory=dict)
+    last_responses: dict[TopicPartition, LastResponse] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Position:
-    """Where a consumer stands. broker_id: whom it asks; generation: of the history that it reads."""
+    """The position of a consumer. broker_id: the broker it fetches from. generation: of the history that it reads."""
 
     offset: int
     broker_id: int
@@ -45,7 +45,10 @@ class Position:
 
 @dataclass(slots=True)
 class UnderWay:
-    """A fetch that is not answered yet: handled when it came, or when the answer before it was read; how long it may then take."""
+    """A fetch without a response yet.
+
+    It is handled on arrival, or after the client has read the previous response; then it may take until its deadline.
+    """
 
     handled_ms: int
     wait_ms: int
@@ -64,9 +67,9 @@ class Consumer(Client):
         self.sessions: dict[int, ClientSession] = {}
         self.under_way: dict[int, UnderWay] = {}
         self.names: dict[bytes, str] = {}
-        """All topics that ever were, by id; the newest of a name is last."""
+        """All topics that ever existed, by id; the newest of a name is last."""
         self.seen: dict[str, dict[bytes | None, int]] = {}
-        """Of compacted partitions, by name: key to where it was met last."""
+        """For compacted partitions, by name: key to its last offset read."""
         self.partition_max = world.chance.choice([60, 300, 100_000])
 
     def connected(self, broker_id: int) -> None:
@@ -75,17 +78,17 @@ class Consumer(Client):
 
     def act(self) -> None:
         self._look_for_topics()
-        wanted: dict[int, list[TopicPartition]] = {}
+        by_broker: dict[int, list[TopicPartition]] = {}
         for at, position in self.positions.items():
             if position.broker_id < 0 or position.broker_id not in self.world.running():
                 self._ask_leader(at)
-            wanted.setdefault(position.broker_id, []).append(at)
-        wanted.pop(-1, None)
-        if wanted:
-            broker_id = self.world.chance.choice(sorted(wanted))
+            by_broker.setdefault(position.broker_id, []).append(at)
+        by_broker.pop(-1, None)
+        if by_broker:
+            broker_id = self.world.chance.choice(sorted(by_broker))
             line = self.line(broker_id)
             if line is not None and not line.expected:
-                self._fetch(line, wanted[broker_id])
+                self._fetch(line, by_broker[broker_id])
 
     def _look_for_topics(self) -> None:
         topics = self.world.topics
@@ -93,7 +96,7 @@ class Consumer(Client):
             at for at, p in self.positions.items() if at[0] not in topics or topics[at[0]].topic_id != p.topic_id
         ]:
             del self.positions[at]
-            for broker_id in self.sessions:  # by name it could be taken for the next topic of that name
+            for broker_id in self.sessions:  # requested by name, it could be mistaken for the next topic of that name
                 self.sessions[broker_id] = ClientSession()
         for name, topic in topics.items():
             self.names[topic.topic_id] = name
@@ -104,34 +107,34 @@ class Consumer(Client):
     def _ask_leader(self, at: TopicPartition) -> None:
         self.positions[at].broker_id = self.world.image.leader_of(*at)[0]
 
-    def _fetch(self, line: Line, wanted: list[TopicPartition]) -> None:
+    def _fetch(self, line: Line, places: list[TopicPartition]) -> None:
         chance = self.world.chance
         session = self.sessions[line.broker_id]
         has_sessions = self.version >= 7
         if has_sessions and chance.random() < 0.02:
-            session = self.sessions[line.broker_id] = ClientSession()  # the client begins anew
+            session = self.sessions[line.broker_id] = ClientSession()  # the client starts a new session
         incremental = session.session_id > 0
         if incremental:
-            changed = [at for at in wanted if session.asked.get(at) != self.positions[at].offset]
-            forgotten = [at for at in session.asked if at not in wanted]
+            changed = [at for at in places if session.offsets.get(at) != self.positions[at].offset]
+            forgotten = [at for at in session.offsets if at not in places]
         else:
-            changed, forgotten = wanted, []
+            changed, forgotten = places, []
         max_bytes = chance.choice([0, 60, 300, 100_000])
         wait_ms = chance.choice([0, 0, 300, 3000])
         session_of_request = (session.session_id, session.epoch) if has_sessions else (0, -1)
         request = self._request(changed, forgotten, session_of_request, wait_ms, max_bytes)
         for at in forgotten:
-            session.asked.pop(at)
-            session.told.pop(at, None)
+            session.offsets.pop(at)
+            session.last_responses.pop(at, None)
         for at in changed:
-            session.asked[at] = self.positions[at].offset
-            session.told.setdefault(at, Told())
+            session.offsets[at] = self.positions[at].offset
+            session.last_responses.setdefault(at, LastResponse())
         if not incremental:
-            session.asked = {at: self.positions[at].offset for at in wanted}
-            session.told = {at: Told() for at in wanted}
-        self.under_way[line.broker_id] = UnderWay(line.handled_ms, wait_ms, max_bytes, dict(session.asked))
-        positions = {at: (self.positions[at].topic_id, self.positions[at].generation) for at in wanted}
-        line.request(request, self.version, lambda a: self._heard(line, session, incremental, positions, a))
+            session.offsets = {at: self.positions[at].offset for at in places}
+            session.last_responses = {at: LastResponse() for at in places}
+        self.under_way[line.broker_id] = UnderWay(line.handled_ms, wait_ms, max_bytes, dict(session.offsets))
+        positions = {at: (self.positions[at].topic_id, self.positions[at].generation) for at in places}
+        line.request(request, self.version, lambda a: self._on_response(line, session, incremental, positions, a))
 
     def _request(
         self,
@@ -155,7 +158,7 @@ class Consumer(Client):
         request.forgotten_topics_data = [ForgottenTopic(at[0], ids[at[0]], [at[1]]) for at in forgotten]
         return request
 
-    def _heard(
+    def _on_response(
         self,
         line: Line,
         session: ClientSession,
@@ -168,52 +171,52 @@ class Consumer(Client):
             assert answer.error_code in (E.FETCH_SESSION_ID_NOT_FOUND, E.INVALID_FETCH_SESSION_EPOCH), answer.error_code
             assert incremental and not answer.responses
             evicts = self.world.cluster.state.config.get(-1, "max.incremental.fetch.session.cache.slots") < 100
-            assert evicts, "a fetch session got lost"
+            assert evicts, "the broker lost a fetch session"
             self.sessions[line.broker_id] = ClientSession()
             return
         throttled = getattr(answer, "throttle_time_ms", 0) > 0
         by_id = self.version >= 13
-        found = {
+        responses = {
             (self.names[bytes(topic.topic_id)] if by_id else topic.topic, data.partition_index): data
             for topic in answer.responses
             for data in topic.partitions
         }
         if throttled:
-            assert not found, "T-4: a throttled fetch answers nothing"
+            assert not responses, "T-4: a throttled fetch returns no records"
         if incremental:
-            self._check_session(line, session, found, answer.session_id, throttled)
+            self._check_session(line, session, responses, answer.session_id, throttled)
         else:
-            assert throttled or set(found) == set(positions), "a full fetch answers every partition"
+            assert throttled or set(responses) == set(positions), "a full fetch returns every partition"
             session.session_id = answer.session_id
         session.epoch = session.epoch + 1 if session.session_id else 0
-        self._check_sizes(found, max_bytes)
-        for at, data in found.items():
+        self._check_sizes(responses, max_bytes)
+        for at, data in responses.items():
             topic_id, generation = positions.get(at, (b"", 0))
             if at in self.positions and self.positions[at].topic_id == topic_id:
                 self._take(line, session, at, generation, data)
 
     def _check_session(
-        self, line: Line, session: ClientSession, found: dict[TopicPartition, Any], session_id: int, throttled: bool
+        self, line: Line, session: ClientSession, responses: dict[TopicPartition, Any], session_id: int, throttled: bool
     ) -> None:
-        """S-6: what an incremental answer leaves out has nothing to tell; the session holds what the client thinks."""
-        if not session.asked:
+        """Check that partitions missing from an incremental response are unchanged (S-6)."""
+        if not session.offsets:
             session.session_id = 0
             assert session_id == 0, "S-5"
             return
         assert session_id == session.session_id, f"session {session.session_id} became {session_id}"
         held = self.world.cluster.state.nodes[line.broker_id].sessions.get(session_id)
-        assert held is not None and len(held.partitions) == len(session.asked), (
+        assert held is not None and len(held.partitions) == len(session.offsets), (
             f"the session of {self.name} lost partitions"
         )
         if throttled:
             return
-        for at, told in session.told.items():
-            if at in found:
+        for at, last_response in session.last_responses.items():
+            if at in responses:
                 continue
             partition = self.world.replica(line.broker_id, *at)
-            assert partition is not None and told.offsets is not None, f"{at} was in error and is left out"
+            assert partition is not None and last_response.offsets is not None, f"{at} had an error and is missing"
             offsets = self._offsets(partition)
-            assert offsets == told.offsets, f"S-6: {at} is left out, was {told.offsets}, is {offsets}"
+            assert offsets == last_response.offsets, f"S-6: {at} is missing, was {last_response.offsets}, is {offsets}"
 
     def _offsets(self, partition: Partition) -> tuple[int, int]:
         log = partition.log
@@ -221,15 +224,15 @@ class Consumer(Client):
             return log.high_watermark, log.log_start_offset
         return min(log.high_watermark, log.log_end_offset), log.log_start_offset
 
-    def _check_sizes(self, found: dict[TopicPartition, Any], max_bytes: int) -> None:
-        """X-3."""
+    def _check_sizes(self, responses: dict[TopicPartition, Any], max_bytes: int) -> None:
+        """Check the size limits of a fetch response (X-3)."""
         if self.version < 3:
             return
         partition_max = self.partition_max
         limits = partition_max, max_bytes
         first = 0
         total = 0
-        for data in found.values():
+        for data in responses.values():
             size = len(data.records or b"")
             if not size:
                 continue
@@ -242,14 +245,14 @@ class Consumer(Client):
 
     def _take(self, line: Line, session: ClientSession, at: TopicPartition, generation: int, data: Any) -> None:
         position = self.positions[at]
-        told = session.told.get(at)
+        last_response = session.last_responses.get(at)
         if data.error_code:
-            if told is not None:
-                told.offsets = None
+            if last_response is not None:
+                last_response.offsets = None
             self._failed(line, at, data.error_code)
             return
-        if told is not None:
-            told.offsets = data.high_watermark, data.log_start_offset
+        if last_response is not None:
+            last_response.offsets = data.high_watermark, data.log_start_offset
         if data.preferred_read_replica >= 0:
             self._sent_elsewhere(at, data)
             return
@@ -258,17 +261,17 @@ class Consumer(Client):
         if partition is not None:
             self.world.truth.learn(partition)
         if history.generation != generation:
-            position.offset, position.generation = 0, history.generation  # what it read is no longer true
+            position.offset, position.generation = 0, history.generation  # the records read so far are no longer valid
             return
         if data.records:
             position.offset = self._read(at, position.offset, data)
 
     def _read(self, at: TopicPartition, offset: int, data: Any) -> int:
-        """The position behind the batches of an answer: no committed record is skipped, none comes twice (X-4)."""
+        """Return the position after the batches of a response; no committed record is skipped or repeated (X-4)."""
         history = self.world.truth.histories[self.positions[at].topic_id, at[1]]
         records = bytes(data.records)
-        for found in batches(records[: complete_bytes(records)]):
-            header = found.header
+        for batch in batches(records[: complete_bytes(records)]):
+            header = batch.header
             assert header.next_offset > offset, f"X-4: {history.name}: {header.base_offset} lies before {offset}"
             assert header.next_offset <= data.high_watermark, (
                 f"X-4: {history.name}: {header} above {data.high_watermark}"
@@ -277,11 +280,11 @@ class Consumer(Client):
                 f"{history.name}: {offset} to {header.base_offset} skipped"
             )
             if history.unclean:
-                pass  # an older replica may still show what an unclean election has undone
+                pass  # an older replica may still have records that an unclean election has removed
             else:
                 history.check_batch(header)
             if history.compacted:
-                self._read_keys(history, found.view)
+                self._read_keys(history, batch.view)
             offset = header.next_offset
         return offset
 
@@ -289,11 +292,11 @@ class Consumer(Client):
         seen = self.seen.setdefault(history.name, {})
         for record in records_of(batch):
             history.keys.check_record(record)
-            assert record.offset > seen.get(record.key, -1), f"{history.name}: {record.offset} comes again"
+            assert record.offset > seen.get(record.key, -1), f"{history.name}: {record.offset} is repeated"
             seen[record.key] = record.offset
 
     def _sent_elsewhere(self, at: TopicPartition, data: Any) -> None:
-        """N-3, N-4: a replica in the client's rack, alive and in sync."""
+        """Check that the preferred replica is in the client's rack, alive and in sync (N-3, N-4)."""
         preferred = data.preferred_read_replica
         state = self.world.image.partition(*at)
         assert not data.records and self.rack
@@ -307,8 +310,8 @@ class Consumer(Client):
         history = self.world.truth.histories[position.topic_id, at[1]]
         if error == E.OFFSET_OUT_OF_RANGE and partition is not None and partition.is_leader:
             start = partition.log.log_start_offset
-            made_anew = partition.topic_id != position.topic_id  # while it asked for the one that is gone
-            is_known = position.offset < start or history.unclean or made_anew
+            is_recreated = partition.topic_id != position.topic_id  # since the fetch was sent
+            is_known = position.offset < start or history.unclean or is_recreated
             assert is_known, f"{history.name}: {position.offset} is out of range"
             position.offset, position.generation = start, history.generation
         elif error == E.OFFSET_OUT_OF_RANGE and partition is not None:
@@ -327,7 +330,7 @@ class Consumer(Client):
         self._ask_leader(at)
 
     def check(self) -> None:
-        """A fetch that can be answered is not parked (F-29), and none waits longer than it asked for."""
+        """Check that a fetch that can be answered is not parked (F-29), and that none waits longer than its max wait."""
         for broker_id, waiting in self.under_way.items():
             line = self.lines[broker_id]
             if not line.is_open or line.slow:

@@ -1,9 +1,9 @@
-"""The disk below a data directory: a folder whose writes can be refused, torn, or be the last thing that a process ever did.
+"""The disk below a data directory: its writes can be refused, torn, or be the last write of a process.
 
-It stands between the broker's modules that write (`broker/log/segments.py`, `broker/log/named_files.py`, `broker/persistence/`) and the
-operating system, by replacing the `os` that they see. What was written stays, as after `kill -9`: the process dies, not the power. What cannot be
-shown: a power cut (nothing is fsynced by default, in Kafka neither), and a disk of its own for each broker, as all brokers of a cluster
-share one data directory. Must never know what is written, or what is true of it.
+It replaces the `os` module in the modules of the broker that write: `broker/log/segments.py`, `broker/log/named_files.py` and
+`broker/persistence/`. Written data stay, as after `kill -9`: the process dies, not the power. It does not simulate a power failure (by
+default nothing is fsynced, as in Kafka) or one disk per broker, because all brokers of a cluster share one data directory. Independent of
+the contents of the files.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ FULL, BROKEN = errno.ENOSPC, errno.EIO
 
 
 class Killed(BaseException):
-    """The process that wrote is dead. Nothing catches it, as nothing catches `kill -9`."""
+    """The writing process is dead. No code catches this, as with `kill -9`."""
 
 
 class Disk:
-    """refuses: the errno that every write gets, 0 while the disk is well. was_torn: half a write was left there, and not yet cut."""
+    """A disk. refuses: the errno of every write, or 0 if writes succeed. was_torn: a torn write has not been truncated yet."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
@@ -51,30 +51,30 @@ class Disk:
 
     @property
     def path(self) -> Path:
-        """The data directory."""
+        """Return the data directory."""
         return Path(self._folder, "data")
 
     def close(self) -> None:
-        """Nothing was ever there."""
+        """Delete the data directory."""
         self._bury()
         self._stack.close()
 
     def is_to_blame(self, complaint: str) -> bool:
-        """Whether somebody complains about what it refuses."""
+        """Return whether a complaint of the broker is about a refused write."""
         return self.refuses != 0 and (os.strerror(self.refuses) in complaint or "bytes were written" in complaint)
 
-    # ---- what happens to it --------------------------------------------------------------------------------------------------
+    # ---- faults ------------------------------------------------------------------------------------------------------------------
 
     def kill_at_write(self, number: int) -> None:
-        """The process dies in the middle of its write `number` from now on, or just before, or just after."""
+        """Kill the process in the middle of the write with this number from now on, or just before or after it."""
         self._writes_left = number
 
     def spare(self) -> None:
-        """It does not."""
+        """Cancel the planned kill."""
         self._writes_left = None
 
     def next_process(self) -> None:
-        """Another process finds what the one before has left: it held locks and descriptors, which the kernel takes back."""
+        """Release the locks and descriptors of the previous process, as the kernel would do, for the next one."""
         self._bury()
         self._writes_left = None
         self._is_dead = False
@@ -110,7 +110,7 @@ class Disk:
             yield
 
     def _before_write(self) -> None:
-        """Something on the disk is about to change: the process may have died before."""
+        """Count a change of the disk and kill the process before it, if this is planned."""
         if self._is_dead or self._is_last_write():
             self._die()
 
@@ -133,7 +133,7 @@ class Disk:
         if self.refuses and len(data) > 1 and self._chance.random() < 0.5:
             part = os.pwrite(fd, memoryview(data)[: len(data) // 2], offset)
             if self.refuses == FULL:
-                return part  # the last that it had room for
+                return part  # all that fits on the disk
         if self.refuses:
             self._refuse()
         if self._is_last_write():
@@ -147,7 +147,7 @@ class Disk:
 
     def _ftruncate(self, fd: int, size: int) -> None:
         if self._is_dead or self._is_last_write():
-            self.was_torn = True  # what was to be cut is still there
+            self.was_torn = True  # the bytes to truncate are still in the file
             self._die()
         if self.refuses == BROKEN:
             self.was_torn = True
@@ -155,7 +155,7 @@ class Disk:
         os.ftruncate(fd, size)
 
     def _open_file(self, path: Any, flags: int, mode: int = 0o777) -> int:
-        """A file that its module closes; a process that is dead never will."""
+        """Open a file and remember to close it if its process dies."""
         self._before_write()
         fd = os.open(path, flags, mode)
         self._open.add(fd)
@@ -166,7 +166,7 @@ class Disk:
         os.close(fd)
 
     def _open_segment(self, path: Path, flags: int, mode: int = 0o777) -> int:
-        """A segment's file; a new one takes room."""
+        """Open the file of a segment; a new one needs disk space."""
         if not path.exists():
             self._before_write()
             if self.refuses:
@@ -174,7 +174,7 @@ class Disk:
         return os.open(path, flags, mode)
 
     def _facts_path(self, path: Path) -> Path:
-        """Where facts are written anew: to a file beside them, which then takes their name."""
+        """Return the path of the metadata log. Writing or renaming a new log through it can fail or kill the process."""
         disk = self
 
         class WriteAheadLog(type(path)):  # type: ignore[misc]
@@ -193,7 +193,7 @@ class Disk:
 
 
 class _Dying:
-    """A file that is written in parts, each of which may be the last."""
+    """A file written in parts, each of which may be the last."""
 
     def __init__(self, file: Any, disk: Disk) -> None:
         self._file = file

@@ -1,9 +1,9 @@
-"""What happens to a cluster beside its clients: followers held and links cut, elections, brokers and processes that die, disks that fail.
+"""Faults of a cluster: held followers, cut links, elections, brokers and processes that die, disks that fail.
 
-A broker that crashes alone ends like one that stops: its connections are gone at once, its leaderships go to others, its log stays as it
-was written (`kill -9` takes the process, not the power); it comes back with it and cuts what its new leader does not have. That it also
-forgets the high watermarks since its last checkpoint, as in Kafka, is not so here. All brokers at once crash with the process, where there
-is a data directory (`world.kill_process`), between two steps or in the middle of any write.
+A broker that crashes alone behaves like one that stops: its connections close at once, other brokers become leaders, and its log stays as
+written (`kill -9` ends the process, not the power). After its restart it truncates what its new leader does not have. In Kafka it would
+also lose the high watermarks since its last checkpoint; that is not simulated. With a data directory, all brokers can crash at once with
+the process (`world.kill_process`), between two steps or in the middle of any write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.scene import hold, release
 
 
 class Faults:
-    """One method per kind. What cannot be done at the moment is left undone."""
+    """The kinds of faults, one method for each. A fault that is impossible at the moment does nothing."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -54,7 +54,7 @@ class Faults:
         self.world.chance.choice(self.kinds)()
 
     def end(self) -> None:
-        """No more faults: where processes can die, one last time."""
+        """Undo all faults. With a data directory, first kill and restart the process one last time."""
         if self.world.disk is not None:
             self.world.disk.spare()
             self.kill()
@@ -66,7 +66,7 @@ class Faults:
         self.world.chance.choice([self.lift_rates, self.unlist_replicas])()
 
     def first_topics(self) -> None:
-        """Every kind of topic: clean, with unclean elections, compacted, short-lived."""
+        """Create topics of every kind: clean elections, unclean elections, compacted, short-lived."""
         make = self.world.cluster.topic
         small = {"segment_bytes": "2000"}
         make("clean", 2, 3)
@@ -90,7 +90,7 @@ class Faults:
         hold(self.world.cluster, broker_id, topic=topic, index=index)
 
     def release(self) -> None:
-        """All that are held."""
+        """Release all held followers."""
         self._say("release all followers")
         for name, topic in sorted(self.world.image.topics.items()):
             for state in topic.partitions:
@@ -125,7 +125,7 @@ class Faults:
         self._try(lambda: self.world.cluster.state.controller.elect_preferred(topic, index))
 
     def elect_unclean(self) -> None:
-        """Only where records may be lost."""
+        """Elect an unclean leader in a topic that may lose records."""
         state = self.world.image.partition("unclean", 0)
         if state is not None:
             self._say("unclean election for unclean-0")
@@ -139,7 +139,7 @@ class Faults:
         self._try(lambda: self.world.cluster.state.controller.reassign(topic, index, target))
 
     def _try(self, action: Callable[[], None]) -> None:
-        """What the controller refuses stays as it is."""
+        """Run an action of the controller; a rejected one changes nothing."""
         try:
             action()
         except KafkaError as error:
@@ -147,7 +147,7 @@ class Faults:
         self.world.cluster.run()
 
     def restart(self) -> None:
-        """A broker stops, or all that are stopped start."""
+        """Stop a broker, or start all that are stopped."""
         running = self.world.running()
         if len(running) == BROKERS or (len(running) == BROKERS - 1 and self.world.chance.random() < 0.3):
             broker_id = self.world.chance.choice(running)
@@ -162,14 +162,14 @@ class Faults:
         self.world.chance.shuffle(stopped)
         for broker_id in stopped:
             self._say(f"start broker {broker_id}")
-            self.world.quotas.starts(broker_id)
+            self.world.quotas.broker_starts(broker_id)
             self.world.cluster.state.start_broker(broker_id)
             self.world.cluster.run()
 
     def create_topic(self) -> None:
         if len(self.world.topics) < MOST_TOPICS and len(self.world.running()) == BROKERS:
             self._topics += 1
-            name = f"extra-{self._topics % 2}"  # a name that comes again is another topic
+            name = f"extra-{self._topics % 2}"  # a repeated name is another topic
             if name not in self.world.image.topics:
                 self._say(f"create {name}")
                 count = self.world.chance.choice([1, 2, 3])
@@ -183,7 +183,7 @@ class Faults:
                 return
 
     def tidy(self) -> None:
-        """Retention and compaction now, not at their next instant."""
+        """Run retention and compaction now instead of at their next time."""
         self._say("retention and compaction")
         state = self.world.cluster.state
         state.log_manager.retention.run(self.world.now_ms)
@@ -193,14 +193,14 @@ class Faults:
     # ---- quotas --------------------------------------------------------------------------------------------------------------
 
     def idle(self) -> None:
-        """Long enough for samples to expire."""
+        """Let enough time pass for samples to expire."""
         if self.world.chance.random() < 0.3:
             delta_ms = self.world.chance.choice([10_000, 11_000, 11_001, 12_345])
             self._say(f"nothing for {delta_ms} ms")
             self.world.advance(delta_ms)
 
     def skip_an_hour(self) -> None:
-        """Long enough for sensors to go; connections are closed long before. Throttled followers would ask 7,200 times meanwhile."""
+        """Let sensors expire; connections are closed long before. Throttled followers would fetch 7,200 times meanwhile."""
         if self.world.chance.random() < 0.3:
             self.lift_rates()
             self.unlist_replicas()
@@ -209,7 +209,7 @@ class Faults:
                 self.world.skip(3_700_000)
 
     def hang_up(self) -> None:
-        """A client goes while it is throttled."""
+        """Disconnect a client while it is throttled."""
         muted = [line for line in self.world.lines if line.is_open and line.muted_until_ms > self.world.now_ms]
         if muted:
             line = self.world.chance.choice(muted)
@@ -218,7 +218,7 @@ class Faults:
             self.world.cluster.run()
 
     def costs(self) -> None:
-        """What handling a request costs from now on."""
+        """Change the time that handling a request takes."""
         api = self.world.chance.choice(["Produce", "Fetch", "Fetch", "Metadata", "ListOffsets", "CreateTopics"])
         cost_ms = self.world.chance.choice([0, 0.3, 4, 25, 140])
         self._say(f"{api} costs {cost_ms} ms")
@@ -226,7 +226,7 @@ class Faults:
         self.world.cluster.state.set_request_cost(api, cost_ms)
 
     def throttle_replicas(self) -> None:
-        """The throttled replicas of a topic: all, none, some."""
+        """Throttle all, some or no replicas of a topic."""
         world = self.world
         name = world.chance.choice(sorted(world.topics))
         listed = {
@@ -236,7 +236,7 @@ class Faults:
         self._set(TopicResource(world.cluster.state, 0, name), f"topic {name}", listed)
 
     def throttle_replication(self) -> None:
-        """How fast one broker, or all, may send and take."""
+        """Limit the replication rates of one broker or of all."""
         world = self.world
         broker_id = world.chance.choice([-1, *range(BROKERS)])
         rates = {
@@ -259,15 +259,15 @@ class Faults:
 
     def _set(self, resource: BrokerResource | TopicResource, of: str, values: dict[str, str | None]) -> None:
         self._say(f"{of} has {values}")
-        wanted = [
+        entries = [
             Change(name, Operation.DELETE if value is None else Operation.SET, value) for name, value in values.items()
         ]
-        self._try(lambda: change(resource, wanted, self.world.semantics == "kip"))
+        self._try(lambda: change(resource, entries, self.world.semantics == "kip"))
 
     # ---- disks ---------------------------------------------------------------------------------------------------------------
 
     def slow_disk(self) -> None:
-        """What a broker writes takes time: what clients ask of it, and what it copies from its leaders."""
+        """Delay the writes of a broker, for client requests and replication."""
         world = self.world
         broker_id = world.chance.choice(world.running())
         delay_ms = world.chance.choice([5, 60, 400])
@@ -278,13 +278,13 @@ class Faults:
                 fetcher.slow(topic, index, delay_ms)
 
     def quick_disks(self) -> None:
-        """All of them; followers that are held are let go, too."""
+        """Remove the delay of all disks and release held followers."""
         self._say("all disks are quick")
         self.world.disk_delay_ms.clear()
         self.release()
 
     def refuse(self) -> None:
-        """The disk is full or broken: what is there can be read, nothing new is taken."""
+        """Make the disk full or broken: existing data can be read, and writes fail."""
         disk = self.world.disk
         assert disk is not None
         disk.refuses = self.world.chance.choice([FULL, BROKEN])
@@ -301,7 +301,7 @@ class Faults:
         self.world.kill_process()
 
     def kill_in_a_write(self) -> None:
-        """One that comes soon."""
+        """Kill the process during one of its next writes."""
         disk = self.world.disk
         assert disk is not None
         number = self.world.chance.choice([1, 2, 3, 10, 40])

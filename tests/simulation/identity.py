@@ -1,6 +1,6 @@
-"""Who shares a quota with whom, and which bound holds: Q-8 and Q-9 rung by rung, to judge `kafkaproto.broker.quota.precedence`.
+"""The quota identity of a client and its limit: Q-8 and Q-9 level by level, to check `kafkaproto.broker.quota.precedence`.
 
-Imports nothing of what it judges; knows names and values only.
+It imports nothing of the code under test and knows only names and values.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 DEFAULT = "<default>"
 Entity = tuple[str | None, str | None]
-"""(user, client-id); None: the entity says nothing of it."""
+"""(user, client-id); None if the entity does not include it."""
 Tags = tuple[str, str]
-"""Of a sensor: (user, client-id); "": does not matter."""
+"""The tags of a sensor: (user, client-id); "" if the sensor does not depend on it."""
 USER, CLIENT_ID, PAIR = "user", "client-id", "user and client-id"
 
 
 class Identity(NamedTuple):
-    """bound: per second, None if nothing limits; entity: whose it is."""
+    """A quota identity. bound: per second, None if unlimited. entity: the entity with the quota."""
 
     tags: Tags
     bound: float | None
@@ -32,7 +32,7 @@ def kind_of(entity: Entity) -> str:
 
 
 def identity(values: Mapping[Entity, float], ever: Set[str], user: str, client_id: str, semantics: str) -> Identity:
-    """values: what is configured now. ever: the kinds of which something was configured since the start (cumulative)."""
+    """Return the identity of a client. values: current quotas. ever: kinds of quotas configured since the start (cumulative)."""
     ladder: list[tuple[Entity, Tags]] = [
         ((user, client_id), (user, client_id)),
         ((user, DEFAULT), (user, client_id)),
@@ -52,7 +52,7 @@ def identity(values: Mapping[Entity, float], ever: Set[str], user: str, client_i
 
 
 def of_tags(values: Mapping[Entity, float], tags: Tags) -> Identity:
-    """What holds for everybody who shares a sensor; ("", "") is nobody (Q-9)."""
+    """Return the identity for the tags of a sensor; ("", "") has no quota (Q-9)."""
     user, client_id = tags
     entities: Iterable[Entity] = ()
     if user and client_id:

@@ -1,7 +1,7 @@
-"""What a process knew when it ended, which the next one with the same data directory must know, too.
+"""The state of a process when it ends, which the next process on the same data directory must recover.
 
-Killed between two steps it leaves exactly what it had. In the middle of a step one more thing may be there: what it wrote last, and had
-not acted upon. Nothing that anybody was told is lost either way. Only reads; every check raises AssertionError.
+A process killed between two steps leaves exactly its state. If it is killed in the middle of a step, its last write, not yet acted upon,
+may be present too. Nothing acknowledged is lost in either case. It only reads; every check raises AssertionError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Batch(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What one replica has. epochs: those that have batches. producers: id to epoch and remembered batches."""
+    """The state of one replica. epochs: those with batches. producers: id to epoch and remembered batches."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Log(NamedTuple):
 
 
 class Known:
-    """in_a_step: the process was killed in the middle of something. forgets_elections: its disk took nothing since the last ones."""
+    """The state of a process. in_a_step: it was killed within a step. forgets_elections: the disk refused writes since the last elections."""
 
     def __init__(self, cluster: Cluster, in_a_step: bool) -> None:
         self.in_a_step = in_a_step
@@ -47,14 +47,14 @@ class Known:
         }
 
     def check(self, cluster: Cluster) -> None:
-        """That `cluster` goes on where the process before ended."""
+        """Check that `cluster` continues from the state of the previous process."""
         topics = cluster.controller.image.topics
         surely = topics.keys() == self._topics.keys() or self.in_a_step
         assert surely, f"topics changed: {sorted(self._topics)} became {sorted(topics)}"
         for name, before in self._topics.items():
             after = topics.get(name)
             if after is None or (self.in_a_step and after.topic_id != before.topic_id):
-                continue  # the last thing that it wrote
+                continue  # the last write
             assert after.topic_id == before.topic_id, f"{name} is another topic"
             assert after.configs == before.configs or self.in_a_step, f"{name} has other settings"
             for state in before.partitions:
@@ -66,12 +66,12 @@ class Known:
         if state.leader < 0 or not before:
             return
         for broker_id in state.replicas:
-            found = _log(cluster.nodes[broker_id].replicas.partitions[topic.name, index])
+            log_text = _log(cluster.nodes[broker_id].replicas.partitions[topic.name, index])
             compacts = "compact" in topic.configs.get("cleanup.policy", "")
-            goes_on = self.forgets_elections or any(self._goes_on(log, found, compacts) for log in before)
-            assert goes_on, f"{topic.name}-{index} on {broker_id}: {before} became {found}"
+            is_continued = self.forgets_elections or any(self._continues(log, log_text, compacts) for log in before)
+            assert is_continued, f"{topic.name}-{index} on {broker_id}: {before} became {log_text}"
 
-    def _goes_on(self, before: Log, after: Log, compacts: bool) -> bool:
+    def _continues(self, before: Log, after: Log, compacts: bool) -> bool:
         if before == after or not self.in_a_step:
             return before == after
         if compacts:
@@ -82,9 +82,9 @@ class Known:
 
 
 def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> list[Partition]:
-    """Who leads, or led last; in the middle of an election also who led until now.
+    """Return the current or last leader; during an election also the previous leader.
 
-    A broker that is stopped may still hold a topic of that name that was deleted since.
+    A stopped broker may still have a topic of that name that has been deleted since.
     """
     held = [node.replicas.partitions.get((topic.name, index)) for node in cluster.nodes]
     led = [p for p in held if p is not None and p.is_leader and p.topic_id == topic.topic_id]
@@ -94,10 +94,10 @@ def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> lis
 
 def _log(partition: Partition) -> Log:
     log = partition.log
-    found = []
+    lines = []
     for position, header in log.batches(log.log_start_offset):
-        assert check_crc(memoryview(log.store.read(position, header.size))), f"{partition}: {header} is not whole"
-        found.append(Batch(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch))
+        assert check_crc(memoryview(log.store.read(position, header.size))), f"{partition}: {header} is incomplete"
+        lines.append(Batch(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch))
     producers = {i: (entry.epoch, list(entry.batches)) for i, entry in log.producers.producers.items()}
     epochs = [entry for entry in log.epochs.entries() if entry.start_offset < log.log_end_offset]
-    return Log(log.log_start_offset, log.log_end_offset, found, epochs, producers)
+    return Log(log.log_start_offset, log.log_end_offset, lines, epochs, producers)

@@ -1,4 +1,4 @@
-"""Whoever creates and deletes partitions until the controller says that it is enough, in old and new versions (Q-18)."""
+"""A client that creates and deletes partitions until the controller throttles it, in old and new versions (Q-18)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALLOWED = {
 
 
 class Mutator(Client):
-    """What would be too many topics is only tried (validate_only), and paid for all the same."""
+    """Creates and deletes partitions. Requests beyond the limit of topics use validate_only, which is charged all the same."""
 
     def act(self) -> None:
         line = self.line(self.world.chance.choice(self.world.running()))
@@ -31,13 +31,15 @@ class Mutator(Client):
         request, version = self.world.chance.choice([self._create, self._create, self._delete, self._extend])()
         refuses = self.world.refuses
 
-        def heard(answer: Any) -> None:
-            told = next(getattr(answer, name) for name in ("topics", "responses", "results") if hasattr(answer, name))
-            for result in told:
+        def on_response(answer: Any) -> None:
+            results = next(
+                getattr(answer, name) for name in ("topics", "responses", "results") if hasattr(answer, name)
+            )
+            for result in results:
                 allowed = result.error_code in ALLOWED or (refuses and result.error_code == E.KAFKA_STORAGE_ERROR)
                 assert allowed, f"{result}"
 
-        line.request(request, version, heard)
+        line.request(request, version, on_response)
 
     def _create(self) -> tuple[Any, int]:
         chance = self.world.chance
@@ -63,5 +65,5 @@ class Mutator(Client):
         name, topic = chance.choice(sorted(self.world.topics.items()))
         count = len(topic.partitions) + chance.choice([0, 1, 1, 5])
         tries = not name.startswith("made") or count > MOST_PARTITIONS
-        asked = [CreatePartitionsTopic(name, count, None), CreatePartitionsTopic("made-none", 3, None)]
-        return CreatePartitionsRequest(asked, validate_only=tries), chance.choice([0, 2, 3, 3])
+        topics = [CreatePartitionsTopic(name, count, None), CreatePartitionsTopic("made-none", 3, None)]
+        return CreatePartitionsRequest(topics, validate_only=tries), chance.choice([0, 2, 3, 3])

@@ -1,4 +1,4 @@
-"""Producers: with every acks, and idempotent ones that send a batch again until they know that it was taken, also by the next process."""
+"""Producers with every acks; idempotent ones resend a batch until it is acknowledged, also to the next process."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ ALL = -1
 
 @dataclass(slots=True)
 class Sequence:
-    """What an idempotent producer has under way for one partition, and its last batches that were acknowledged."""
+    """The state of an idempotent producer for one partition: the batch in flight and its last acknowledged batches."""
 
     next: int = 0
     pending: bytes | None = None
     done: list[tuple[bytes, int]] = field(default_factory=list)
-    asked: Line | None = None
-    """Where a request is under way: as in Kafka's clients a batch is on its way once, or its late double comes when it is forgotten."""
+    line: Line | None = None
+    """The connection of the request in flight.
+
+    As in Kafka's clients, a batch is in flight only once: a late duplicate could arrive after it is forgotten.
+    """
 
 
 class Producer(Client):
-    """Produces with every acks; idempotent ones (acks=all only) send a batch again until they know that it was taken."""
+    """Produces with every acks; idempotent ones (acks=all only) resend a batch until it is acknowledged."""
 
     def __init__(self, world: World, name: str, idempotent: bool, client_id: str | None = "test") -> None:
         super().__init__(world, name, client_id)
@@ -35,7 +38,7 @@ class Producer(Client):
         self.producer_id = -1
         self.sequences: dict[tuple[bytes, int], Sequence] = {}
         self.ids: dict[str, bytes] = {}
-        """The topic of each name that it last wrote to."""
+        """The id of the topic that it last wrote to, by name."""
         self._count = 0
 
     def act(self) -> None:
@@ -61,11 +64,13 @@ class Producer(Client):
             data = data[:-1] + bytes([data[-1] ^ 1])
         request = produce(*_split(at, data), acks=acks, timeout_ms=chance.choice([0, 100, 1500]))
         line.request(
-            request, chance.choice([3, 7, 8, 9, 11]), lambda answer: self._heard(line, at, acks, data, spoilt, answer)
+            request,
+            chance.choice([3, 7, 8, 9, 11]),
+            lambda answer: self._on_response(line, at, acks, data, spoilt, answer),
         )
 
     def batch(self, topic: str, base_sequence: int = -1) -> bytes:
-        """One to four records that nobody has sent before, with keys that come again; where only the last counts, also tombstones."""
+        """Return a batch of one to four new records with repeated keys, and with tombstones for a compacted topic."""
         chance = self.world.chance
         dies = 0.2 if "compact" in self.world.topics[topic].configs.get("cleanup.policy", "") else 0.0
         made: list[NewRecord] = []
@@ -78,29 +83,33 @@ class Producer(Client):
         known = {} if base_sequence < 0 else {"producer_id": self.producer_id, "producer_epoch": 0}
         return build_batch(made, compression=codec, base_sequence=base_sequence, **known)
 
-    def _heard(self, line: Line, at: TopicPartition, acks: int, data: bytes, spoilt: bool, answer: Any) -> None:
-        told = produced(answer)
+    def _on_response(self, line: Line, at: TopicPartition, acks: int, data: bytes, spoilt: bool, answer: Any) -> None:
+        partition_response = produced(answer)
         partition = self.world.replica(line.broker_id, *at)
-        if told.error_code == E.KAFKA_STORAGE_ERROR:
+        if partition_response.error_code == E.KAFKA_STORAGE_ERROR:
             assert self.world.refuses, "the disk is well"
             return
-        assert told.error_code or acks != 1 or not self.world.refuses, "acknowledged what the disk did not take"
-        if told.error_code:
+        assert partition_response.error_code or acks != 1 or not self.world.refuses, (
+            "acknowledged a batch that the disk refused"
+        )
+        if partition_response.error_code:
             allowed = {E.CORRUPT_MESSAGE} if spoilt else set() if acks == 1 else UNSURE
-            assert told.error_code in allowed | MOVED, (
-                f"error {told.error_code} for a {'spoilt' if spoilt else 'good'} batch"
+            assert partition_response.error_code in allowed | MOVED, (
+                f"error {partition_response.error_code} for a {'spoilt' if spoilt else 'good'} batch"
             )
             return
-        assert not spoilt, "a batch with a wrong checksum was taken"
+        assert not spoilt, "a batch with a wrong checksum was accepted"
         if acks == ALL and partition is not None:
-            self._acknowledged(partition, told, data)
+            self._acknowledged(partition, partition_response, data)
 
-    def _acknowledged(self, partition: Partition, told: Any, data: bytes) -> BatchHeader:
+    def _acknowledged(self, partition: Partition, partition_response: Any, data: bytes) -> BatchHeader:
         header = read_header(data)
         assert len(partition.isr) >= partition.effective_min_isr, (
             f"{partition}: acknowledged with ISR {set(partition.isr)}"
         )
-        self.world.truth.acknowledged(partition, told.base_offset, header.last_offset_delta + 1, header.crc)
+        self.world.truth.acknowledged(
+            partition, partition_response.base_offset, header.last_offset_delta + 1, header.crc
+        )
         return header
 
     # ---- idempotent ------------------------------------------------------------------------------------------------------------
@@ -108,12 +117,12 @@ class Producer(Client):
     def _send_in_sequence(self, line: Line, at: TopicPartition) -> None:
         topic = self.world.image.topics[at[0]]
         before = self.sequences.get((self.ids.get(at[0], b""), at[1]))
-        if self.ids.get(at[0]) != topic.topic_id and before is not None and before.asked is not None:
+        if self.ids.get(at[0]) != topic.topic_id and before is not None and before.line is not None:
             self._leave()
             return
         self.ids[at[0]] = topic.topic_id
         state = self.sequences.setdefault((topic.topic_id, at[1]), Sequence())
-        if state.asked is not None and state.asked.is_open:
+        if state.line is not None and state.line.is_open:
             return
         again = self.world.chance.random() < 0.2 and state.pending is None and bool(state.done)
         expected_base: int | None = None
@@ -124,47 +133,51 @@ class Producer(Client):
                 state.pending = self.batch(at[0], state.next)
             data = state.pending
         request = produce(*_split(at, data), acks=ALL, timeout_ms=self.world.chance.choice([100, 1500]))
-        state.asked = line
-        line.request(request, 9, lambda answer: self._heard_in_sequence(line, at, state, data, expected_base, answer))
+        state.line = line
+        line.request(
+            request, 9, lambda answer: self._on_response_in_sequence(line, at, state, data, expected_base, answer)
+        )
 
-    def _heard_in_sequence(
+    def _on_response_in_sequence(
         self, line: Line, at: TopicPartition, state: Sequence, data: bytes, expected_base: int | None, answer: Any
     ) -> None:
-        state.asked = None
-        told = produced(answer)
+        state.line = None
+        partition_response = produced(answer)
         partition = self.world.replica(line.broker_id, *at)
         if partition is not None and self.sequences.get((partition.topic_id, at[1])) is not state:
             self._leave()
             return
-        if told.error_code in UNSURE or (self.world.refuses and told.error_code == E.KAFKA_STORAGE_ERROR):
+        if partition_response.error_code in UNSURE or (
+            self.world.refuses and partition_response.error_code == E.KAFKA_STORAGE_ERROR
+        ):
             return
         if partition is None or self._may_be_forgotten(partition):
             state.next, state.pending = 0, None
             state.done.clear()
-            if told.error_code:  # what it had written is lost
+            if partition_response.error_code:  # its record was lost
                 self._leave()
             elif expected_base is None:
                 state.next = read_header(data).base_sequence + read_header(data).last_offset_delta + 1
             return
-        assert told.error_code == 0, f"error {told.error_code} for a batch in sequence"
+        assert partition_response.error_code == 0, f"error {partition_response.error_code} for a batch in sequence"
         if expected_base is not None:
-            assert told.base_offset == expected_base, (
-                f"a duplicate of {expected_base} was appended at {told.base_offset}"
+            assert partition_response.base_offset == expected_base, (
+                f"a duplicate of {expected_base} was appended at {partition_response.base_offset}"
             )
             return
-        header = self._acknowledged(partition, told, data)
+        header = self._acknowledged(partition, partition_response, data)
         state.next = header.base_sequence + header.last_offset_delta + 1
         state.pending = None
-        state.done.append((data, told.base_offset))
+        state.done.append((data, partition_response.base_offset))
 
     def _leave(self) -> None:
-        """What was under way to a topic that is gone may come into the one that has its name now: another producer goes on."""
+        """Continue as another producer after a topic was deleted: a batch in flight may reach a new topic of the same name."""
         self.producer_id = -1
         self.sequences.clear()
         self.ids.clear()
 
     def _may_be_forgotten(self, partition: Partition) -> bool:
-        """Whether a replica may know nothing of this producer: it learns producers from the batches that are left."""
+        """Return whether a replica may not know this producer: it learns producers from the batches that are left."""
         history = self.world.truth.of(partition)
         return history.unclean or history.compacted or partition.log.log_start_offset > 0
 

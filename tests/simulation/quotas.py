@@ -1,7 +1,7 @@
-"""What quotas must do, kept beside the brokers: who has which, what was used of them, and the throttle of every answer (X-6).
+"""A model of the quotas beside the brokers: their limits, their usage, and the throttle time of every response (X-6).
 
-Fed by what clients sent, by what is about to be answered, and by the simulation's clock; judged by the transcription of Q-2 to Q-6 and by
-`identity`. Must never look into the brokers' own sensors, but to compare what they show.
+Its input is the clients' requests, the responses before they are charged, and the simulation's clock. It uses the transcription of Q-2 to
+Q-6 and `identity`. It reads the brokers' own sensors only to compare their metrics.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ ALL_WINDOWS_MS = 11_000
 JAVA_LONG_MAX = float(2**63 - 1)
 FIRST_STRICT = {"CreateTopics": 6, "DeleteTopics": 5, "CreatePartitions": 3}
 PERCENT_PER_NANO = 100.0 / 1_000_000_000
-"""In doubles as Kafka's ClientRequestQuotaManager has it."""
+"""In floating point, as in Kafka's ClientRequestQuotaManager."""
 
 Change = tuple[Entity, str, float | None]
-"""None: removed."""
+"""(entity, quota, new value); None removes the quota."""
 
 
-class Asked(NamedTuple):
-    """One request as its client sent it. size_bytes: header and body; partitions: of each topic, when it came."""
+class SentRequest(NamedTuple):
+    """A request as the client sent it. size_bytes: header and body. partitions: of each topic on arrival."""
 
     request: Any
     version: int
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """One throttle as it must be, in the journal too."""
+    """An expected throttle, which is also in the journal."""
 
     at_ms: int
     broker_id: int
@@ -67,7 +67,7 @@ class Decision(NamedTuple):
 
 
 class Throttles:
-    """Of one identity: the last one, and the mean of those of the last minute, in two samples (`Avg`)."""
+    """The throttle times of one identity: the last, and the mean of the last minute, in two samples (`Avg`)."""
 
     SAMPLES, WINDOW_MS = 2, 30_000
 
@@ -89,7 +89,7 @@ class Throttles:
 
 
 class Used:
-    """What one broker has counted since its start, or for `MUTATION` the controller. ever: kinds, by key."""
+    """What one broker (for `MUTATION` the controller) has counted since its start. ever: kinds of quotas, by key."""
 
     def __init__(self, values: dict[str, dict[Entity, float]]) -> None:
         self.ever = {key: {kind_of(entity) for entity in values[key]} for key in KEYS}
@@ -99,7 +99,7 @@ class Used:
         self.throttles: dict[tuple[str, Tags], Throttles] = {}
 
     def touch(self, key: str, tags: Tags, now_ms: int) -> None:
-        """Q-10. When exactly a sensor goes within the half minute after the hour is nowhere asked."""
+        """Note the use of a sensor (Q-10). No rule says when within the half minute after an hour a sensor expires."""
         if now_ms - self.used_ms.get((key, tags), now_ms) > AN_HOUR_MS:
             self.rates.pop((key, tags), None)
             self.throttles.pop((key, tags), None)
@@ -109,26 +109,26 @@ class Used:
 
 
 class Quotas:
-    """values: key to entity to bound, as clients have set them. costs: of requests, by API, in ms."""
+    """The expected quotas. values: key to entity to limit, as set by clients. costs: handling times by API, in ms."""
 
     def __init__(self, semantics: str, brokers: int) -> None:
         self._semantics = semantics
         self.values: dict[str, dict[Entity, float]] = {key: {} for key in KEYS}
         self.costs: dict[str, float] = {}
         self.pending: list[list[Change]] = []
-        """What is being asked for; a process that dies may have done the first of it."""
+        """Changes requested but not acknowledged; a process that dies may have applied the first of each."""
         self.brokers = [Used(self.values) for _ in range(brokers)]
         self.controller = Used(self.values)
         self.decisions: list[Decision] = []
-        """Of this process."""
+        """The decisions of this process."""
         self.throttles: Counter[str] = Counter()
-        """How many there were, by quota, of all processes."""
+        """The number of throttles of all processes, by quota."""
 
     @property
     def any(self) -> bool:
         return any(self.values.values())
 
-    # ---- what is configured --------------------------------------------------------------------------------------------------
+    # ---- configuration -------------------------------------------------------------------------------------------------------
 
     def change(self, changes: Iterable[Change]) -> None:
         for entity, key, value in changes:
@@ -139,21 +139,21 @@ class Quotas:
                 for used in (*self.brokers, self.controller):
                     used.ever[key].add(kind_of(entity))
 
-    def starts(self, broker_id: int) -> None:
-        """A broker begins: it has counted nothing, and knows of the quotas that there are."""
+    def broker_starts(self, broker_id: int) -> None:
+        """Reset the counts of a broker that starts; it knows the existing quotas."""
         self.brokers[broker_id] = Used(self.values)
 
-    def goes_on(self, told: dict[tuple[Any, str], float], in_a_step: bool) -> None:
-        """Another process goes on: quotas survive, sensors do not. told: what it has."""
-        found: dict[str, dict[Entity, float]] = {key: {} for key in KEYS}
-        for (entity, key), value in told.items():
-            found[key][_entity(entity)] = value
+    def restart(self, kept_values: dict[tuple[Any, str], float], in_a_step: bool) -> None:
+        """Continue with another process: quotas survive, sensors do not. kept_values: the quotas that it has recovered."""
+        limits_by_key: dict[str, dict[Entity, float]] = {key: {} for key in KEYS}
+        for (entity, key), value in kept_values.items():
+            limits_by_key[key][_entity(entity)] = value
         possible = [deepcopy(self.values)]
         for changes in self.pending if in_a_step else ():
             self.change(changes)
             possible.append(deepcopy(self.values))
-        assert found in possible, f"quotas changed: {possible} became {found}"
-        self.values = found
+        assert limits_by_key in possible, f"quotas changed: {possible} became {limits_by_key}"
+        self.values = limits_by_key
         self.pending = []
         self.costs.clear()
         self.brokers = [Used(self.values) for _ in self.brokers]
@@ -161,43 +161,43 @@ class Quotas:
         self.decisions.clear()
 
     def cost_ms(self, broker_id: int, api: str) -> float:
-        """What a request that is handled now costs; nothing while nobody's time was ever limited (Q-1)."""
+        """Return the time that handling a request takes now; 0 until a request quota has been set (Q-1)."""
         return self.costs.get(api, 0.0) if self.brokers[broker_id].ever[REQUEST] else 0.0
 
-    # ---- what is used --------------------------------------------------------------------------------------------------------
+    # ---- usage ---------------------------------------------------------------------------------------------------------------
 
-    def answers(
+    def charge_response(
         self,
         who: tuple[int, int, int],
         client_id: str,
-        asked: Asked,
+        request_of: SentRequest,
         message: Any,
         fetch_bytes: int,
         now_ms: int,
     ) -> int:
-        """The throttle of an answer that is about to go out, in ms.
+        """Return the throttle time of a response before it is sent, in ms.
 
-        who: (broker, connection, correlation id). message: None for acks=0. fetch_bytes: what Q-12 counts, of the answer with its data.
+        who: (broker, connection, correlation id). message: None for acks=0. fetch_bytes: the size by Q-12 of the response with its data.
         """
-        request = asked.request
+        request = request_of.request
         if isinstance(request, AlterClientQuotasRequest):
             self._altered(message)
         used = self.brokers[who[0]]
-        percent = asked.cost_ms * 1_000_000 * PERCENT_PER_NANO
+        percent = request_of.cost_ms * 1_000_000 * PERCENT_PER_NANO
         charge = _Charge(self, used, who, client_id, now_ms)
         if isinstance(request, ProduceRequest):
-            charge.count(PRODUCE, asked.size_bytes)
+            charge.count(PRODUCE, request_of.size_bytes)
             if message is not None:
                 charge.count(REQUEST, percent)
         elif isinstance(request, FetchRequest):
             charge.count(REQUEST, percent)
             charge.count(FETCH, fetch_bytes)
         elif isinstance(request, CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest):
-            self._mutations(charge, asked, message)
+            self._mutations(charge, request_of, message)
             charge.count(REQUEST, percent)
         else:
             charge.count(REQUEST, percent)
-        throttle_ms = charge.over()
+        throttle_ms = charge.finish()
         if throttle_ms and isinstance(request, FetchRequest):
             charge.take_back(FETCH, fetch_bytes)
         return throttle_ms
@@ -209,34 +209,36 @@ class Quotas:
                 self.change(changes)
         self.pending = []
 
-    def _mutations(self, charge: _Charge, asked: Asked, message: Any) -> None:
-        request = asked.request
+    def _mutations(self, charge: _Charge, request_of: SentRequest, message: Any) -> None:
+        request = request_of.request
         api = type(request).__name__.removesuffix("Request")
-        strict = asked.version >= FIRST_STRICT[api]
+        strict = request_of.version >= FIRST_STRICT[api]
         paid = {0, E.THROTTLING_QUOTA_EXCEEDED, E.KAFKA_STORAGE_ERROR}
         if isinstance(request, CreateTopicsRequest):
-            wanted = {topic.name: topic.num_partitions for topic in request.topics}
-            told = message.topics
+            partition_counts = {topic.name: topic.num_partitions for topic in request.topics}
+            results = message.topics
         elif isinstance(request, DeleteTopicsRequest):
             names = request.topic_names or [topic.name for topic in request.topics]
-            wanted = {name: asked.partitions.get(name, 0) for name in names}
-            told = message.responses
+            partition_counts = {name: request_of.partitions.get(name, 0) for name in names}
+            results = message.responses
         else:
-            wanted = {topic.name: topic.count - asked.partitions.get(topic.name, 0) for topic in request.topics}
-            told = message.results
-            paid.add(E.INVALID_REPLICATION_FACTOR)  # looked at when it is paid
-        for result in told:
+            partition_counts = {
+                topic.name: topic.count - request_of.partitions.get(topic.name, 0) for topic in request.topics
+            }
+            results = message.results
+            paid.add(E.INVALID_REPLICATION_FACTOR)  # checked when it is charged
+        for result in results:
             if result.error_code in paid:
-                charge.mutate(wanted[result.name], strict, result)
+                charge.mutate(partition_counts[result.name], strict, result)
 
-    # ---- what the brokers show -----------------------------------------------------------------------------------------------
+    # ---- the brokers' journal and metrics -------------------------------------------------------------------------------------
 
     def check_journal(self, throttles: Sequence[Any], closed_ms: dict[int, int | None], now_ms: int) -> None:
-        """Every throttle is in the journal, with its reason, and its mute ended on the dot, or with the connection (T-6, T-8)."""
+        """Check that every throttle is in the journal with its reason, and that its mute ended exactly on time or with the connection (T-6, T-8)."""
         assert len(throttles) == len(self.decisions), f"{len(throttles)} throttles, not {len(self.decisions)}"
-        for seen, wanted in zip(throttles, self.decisions, strict=True):
+        for seen, decision in zip(throttles, self.decisions, strict=True):
             reason = seen.reason
-            found = Decision(
+            shown = Decision(
                 seen.at_ms,
                 seen.broker_id,
                 seen.connection_id,
@@ -250,38 +252,38 @@ class Quotas:
                 reason.rate,
                 reason.window_ms,
             )
-            assert found == wanted, f"X-6: the journal has {found}, not {wanted}"
-            assert reason.throttle_ms == wanted.throttle_ms
-            until_ms = wanted.at_ms + wanted.throttle_ms
-            end_ms = closed_ms.get(wanted.connection_id)
+            assert shown == decision, f"X-6: the journal has {shown}, not {decision}"
+            assert reason.throttle_ms == decision.throttle_ms
+            until_ms = decision.at_ms + decision.throttle_ms
+            end_ms = closed_ms.get(decision.connection_id)
             if end_ms is None or end_ms > until_ms:
                 end_ms = until_ms if now_ms >= until_ms else None
-            assert seen.ended_ms == end_ms, f"T-8: {wanted} ended at {seen.ended_ms}, not {end_ms}"
+            assert seen.ended_ms == end_ms, f"T-8: {decision} ended at {seen.ended_ms}, not {end_ms}"
 
     def check_metrics(self, used: Used, shown: Iterable[Any], now_ms: int) -> None:
-        """Q-17, Q-10: who was seen in the last hour, with rate, bound and last throttle."""
-        found = {
+        """Check the metrics of all clients seen in the last hour: rate, limit and last throttle (Q-17, Q-10)."""
+        metrics_shown = {
             (m.quota, (m.user, m.client_id)): (m.rate, m.bound, m.last_throttle_ms, m.mean_throttle_ms) for m in shown
         }
-        wanted = {}
+        expected_metrics = {}
         for (key, tags), rate in used.rates.items():
             if now_ms - used.used_ms[key, tags] > AN_HOUR_MS:
                 continue
             throttles = used.throttles.get((key, tags))
-            wanted[NAMES[key], tags] = (
+            expected_metrics[NAMES[key], tags] = (
                 rate.seen_at(now_ms),
                 of_tags(self.values[key], tags).bound,
                 throttles.last_ms if throttles else None,
                 throttles.mean_ms(now_ms) if throttles else None,
             )
-        assert found == wanted, f"Q-17: metrics are {found}, not {wanted}"
+        assert metrics_shown == expected_metrics, f"Q-17: metrics are {metrics_shown}, not {expected_metrics}"
 
     def identity(self, key: str, used: Used, client_id: str) -> Identity:
         return identity(self.values[key], used.ever[key], USER, client_id, self._semantics)
 
 
 class _Charge:
-    """One request's. The largest throttle counts; of equal ones request time's (Q-17)."""
+    """The charges of one request. The largest throttle counts; among equal ones that of request time (Q-17)."""
 
     def __init__(self, quotas: Quotas, used: Used, who: tuple[int, int, int], client_id: str, now_ms: int) -> None:
         self._quotas = quotas
@@ -296,60 +298,60 @@ class _Charge:
         used, now_ms = self._used, self._now_ms
         if not used.ever[key]:
             return
-        found = self._quotas.identity(key, used, self._client_id)
-        used.touch(key, found.tags, now_ms)
-        rate = used.rates.setdefault((key, found.tags), SlowRate())
+        known = self._quotas.identity(key, used, self._client_id)
+        used.touch(key, known.tags, now_ms)
+        rate = used.rates.setdefault((key, known.tags), SlowRate())
         rate.record(value, now_ms)
-        bound = float("inf") if found.bound is None else found.bound
+        bound = float("inf") if known.bound is None else known.bound
         throttle_ms = min(rate.throttle_ms(now_ms, bound), CAP_MS[key])
         if throttle_ms:
-            self._decide(key, found, throttle_ms, value, *rate.measure(now_ms))
+            self._decide(key, known, throttle_ms, value, *rate.measure(now_ms))
 
     def take_back(self, key: str, value: float) -> None:
-        """Q-13."""
+        """Take back a fetch's bytes (Q-13)."""
         if self._used.ever[key]:
-            found = self._quotas.identity(key, self._used, self._client_id)
-            self._used.rates[key, found.tags].record(-value, self._now_ms)
+            known = self._quotas.identity(key, self._used, self._client_id)
+            self._used.rates[key, known.tags].record(-value, self._now_ms)
 
     def mutate(self, partitions: int, strict: bool, result: Any) -> None:
-        """Pay for one topic, and look whether it was refused or not."""
+        """Charge the mutations of one topic and compare whether the broker rejects it."""
         used = self._quotas.controller
         is_refused = result.error_code == E.THROTTLING_QUOTA_EXCEEDED
         if not used.ever[MUTATION]:
             assert not is_refused, f"Q-18: {result}"
             return
-        found = self._quotas.identity(MUTATION, used, self._client_id)
-        used.touch(MUTATION, found.tags, self._now_ms)
-        bucket = used.buckets.setdefault(found.tags, SlowBucket())
-        bound = JAVA_LONG_MAX if found.bound is None else found.bound
+        known = self._quotas.identity(MUTATION, used, self._client_id)
+        used.touch(MUTATION, known.tags, self._now_ms)
+        bucket = used.buckets.setdefault(known.tags, SlowBucket())
+        bound = JAVA_LONG_MAX if known.bound is None else known.bound
         throttle_ms = bucket.take(partitions, self._now_ms, bound, strict)
         self._mutated += partitions
         assert is_refused == (strict and throttle_ms is not None), f"Q-18: {bucket.tokens} tokens, {result}"
         if throttle_ms:
-            self._decide(MUTATION, found, throttle_ms, self._mutated, bucket.tokens, ALL_WINDOWS_MS)
+            self._decide(MUTATION, known, throttle_ms, self._mutated, bucket.tokens, ALL_WINDOWS_MS)
 
-    def _decide(self, key: str, found: Identity, throttle_ms: int, value: float, rate: float, window_ms: int) -> None:
-        assert found.entity is not None and found.bound is not None
+    def _decide(self, key: str, known: Identity, throttle_ms: int, value: float, rate: float, window_ms: int) -> None:
+        assert known.entity is not None and known.bound is not None
         self._found[key] = Decision(
             self._now_ms,
             *self._who,
             throttle_ms,
             NAMES[key],
-            found.tags,
-            found.entity,
-            found.bound,
+            known.tags,
+            known.entity,
+            known.bound,
             value,
             rate,
             window_ms,
         )
 
-    def over(self) -> int:
-        """All is counted: who is to blame, for how long."""
+    def finish(self) -> int:
+        """Finish counting and return the throttle time in ms."""
         if not self._found:
             return 0
-        key, decision = max(self._found.items(), key=lambda one: (one[1].throttle_ms, one[0] == REQUEST))
+        key, decision = max(self._found.items(), key=lambda entry: (entry[1].throttle_ms, entry[0] == REQUEST))
         if key == MUTATION:
-            decision = decision._replace(value=self._mutated)  # all that the request asked for
+            decision = decision._replace(value=self._mutated)  # all mutations of the request
         else:
             throttles = self._used.throttles.setdefault((key, decision.tags), Throttles())
             throttles.add(decision.throttle_ms, decision.at_ms)
@@ -359,6 +361,6 @@ class _Charge:
 
 
 def _entity(entity: Any) -> Entity:
-    """A broker's entity, whose default is ""."""
+    """Return a broker's entity, whose default is "", as an entity of this model."""
     user, client_id = (DEFAULT if name == "" else name for name in (entity.user, entity.client_id))
     return user, client_id

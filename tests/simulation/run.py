@@ -1,6 +1,6 @@
-"""One seed from beginning to end: clients and faults in turn, everything checked after every step.
+"""One complete seed: clients and faults in turn, with all checks after every step.
 
-`simulate(seed)` raises `Broken`, which prints the whole conversation with virtual times; the same seed gives the same one.
+`simulate(seed)` raises `Broken`, which prints the whole conversation with virtual times. The same seed always gives the same conversation.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import NamedTuple
 from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.records.batch import batches, complete_bytes
 from tests.simulation.admin import Admin
-from tests.simulation.asker import Asker
 from tests.simulation.client import Client
 from tests.simulation.committer import Committer
 from tests.simulation.consumer import Consumer
 from tests.simulation.disk import Killed
 from tests.simulation.faults import Faults
 from tests.simulation.mutator import Mutator
+from tests.simulation.pipeliner import Pipeliner
+from tests.simulation.prober import Prober
 from tests.simulation.producer import Producer
-from tests.simulation.talker import Talker
 from tests.simulation.world import World
 
 OPERATIONS = 300
@@ -32,10 +32,10 @@ _VIEW = re.compile("<memory at 0x[0-9a-f]+>")
 
 
 class Outcome(NamedTuple):
-    """What one seed came to.
+    """The result of one seed.
 
-    limited_ms: virtual time in which somebody had a quota. throttles: how many of each quota. digest: of everything that was said, so
-    that two runs can be compared.
+    limited_ms: virtual time during which a quota was set. throttles: count of each quota. digest: of the whole conversation, to compare two
+    runs.
     """
 
     operations: int
@@ -47,11 +47,11 @@ class Outcome(NamedTuple):
 
 
 class Broken(AssertionError):
-    """A seed that shows a bug; its text is the conversation, newest last, and what is wrong."""
+    """A seed that found a bug; its text is the conversation, newest last, and the failure."""
 
 
 class Simulation:
-    """The cast of one seed."""
+    """The clients and faults of one seed."""
 
     def __init__(self, seed: int) -> None:
         self.world = world = World(seed)
@@ -72,10 +72,10 @@ class Simulation:
             Producer(world, "exactly-b", idempotent=True, client_id=ids[5]),
         ]
         self.admin = Admin(world, "admin")
-        self.clients: list[Client] = [*self.consumers, *self.consumers, *self.producers, Asker(world, "asker")]
+        self.clients: list[Client] = [*self.consumers, *self.consumers, *self.producers, Prober(world, "prober")]
         if world.has_quotas:
             mutator = Mutator(world, "mutator", ids[6])
-            self.clients += [self.admin, mutator, Talker(world, "talker", idempotent=False, client_id=ids[7])]
+            self.clients += [self.admin, mutator, Pipeliner(world, "pipeliner", idempotent=False, client_id=ids[7])]
         if world.disk is not None:
             self.clients += [Committer(world, "committer")] * 2
         self.operations = 0
@@ -96,7 +96,7 @@ class Simulation:
         if chance.random() < 0.15:
             self.faults.act()
         else:
-            self._ask_somebody()
+            self._act()
         self._reading()
         self._check()
         delta_ms = chance.choice([0, 0, 0, 1, 20, 150, 700])
@@ -107,19 +107,19 @@ class Simulation:
             self.world.truth.check_contents()
             self.world.charges.check()
 
-    def _ask_somebody(self) -> None:
-        said = len(self.world.said)
+    def _act(self) -> None:
+        start = len(self.world.messages)
         try:
             self.world.chance.choice(self.clients).act()
         finally:
-            self.operations += any(self._is_request(what) for _, _, what in self.world.said[said:])
+            self.operations += any(self._is_request(what) for _, _, what in self.world.messages[start:])
 
     @staticmethod
     def _is_request(what: object) -> bool:
         return type(what).__name__.endswith("Request")
 
     def _reading(self) -> None:
-        """Now and then a client gets slow, or quick again."""
+        """Sometimes make a client read slowly, or fast again."""
         chance = self.world.chance
         lines = [line for client in self.clients for line in client.lines.values() if line.is_open]
         if lines and chance.random() < 0.1:
@@ -135,7 +135,7 @@ class Simulation:
             consumer.check()
 
     def _come_to_rest(self) -> None:
-        """Faults end: everything is replicated, everybody is in sync, and the consumers read to the end."""
+        """Stop the faults and wait: everything is replicated, all replicas are in sync, and the consumers read to the end."""
         world = self.world
         self.faults.end()
         self.admin.lift_all()
@@ -151,17 +151,17 @@ class Simulation:
             for state in topic.partitions:
                 leader = world.leader(topic.name, state.index)
                 assert leader is not None and set(state.isr) == set(state.replicas), (
-                    f"not healed: {topic.name}, {state}"
+                    f"not in sync: {topic.name}, {state}"
                 )
                 log = leader.log
                 assert log.high_watermark == log.log_end_offset, f"{leader} is not replicated"
                 is_over = "retention.ms" in topic.configs
-                assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps what has expired"
+                assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps expired records"
         world.truth.check_contents()
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
             for history in world.truth.histories.values():
-                if history.compacted:
+                if history.compacted and not history.internal:
                     history.keys.check_read(consumer.seen.get(history.name, {}))
         world.charges.check_whole()
 
@@ -195,19 +195,19 @@ def simulate(seed: int, operations: int = OPERATIONS) -> Outcome:
         raise Broken(f"{conversation(world)}\n{type(error).__name__}: {error}\n{where}; {hint}") from error
     finally:
         world.close()
-    virtual_ms = world.now_ms - world.said[0][0]
+    virtual_ms = world.now_ms - world.messages[0][0]
     throttles = world.quotas.throttles
     return Outcome(simulation.operations, simulation.steps, virtual_ms, world.limited_ms, throttles, digest(world))
 
 
 def conversation(world: World) -> str:
-    """The end of what was said, one line each: virtual time since the first, who, the message decoded."""
-    begun_ms = world.said[0][0] if world.said else 0
-    return "\n".join(f"{at_ms - begun_ms:>8} {who}: {in_words(what)}" for at_ms, who, what in world.said[-SHOWN:])
+    """Return the end of the conversation, one line per message: virtual time since the first, sender, decoded message."""
+    begun_ms = world.messages[0][0] if world.messages else 0
+    return "\n".join(f"{at_ms - begun_ms:>8} {who}: {in_words(what)}" for at_ms, who, what in world.messages[-SHOWN:])
 
 
 def in_words(what: object) -> str:
-    """A message as its classes print it, with the batches of a fetch response behind it."""
+    """Return a message as its classes print it, followed by the batches of a fetch response."""
     text = _VIEW.sub("view", str(what))
     if not isinstance(what, FetchResponse):
         return text
@@ -215,15 +215,15 @@ def in_words(what: object) -> str:
     for topic in what.responses:
         for data in topic.partitions:
             held = bytes(data.records or b"")
-            found = ", ".join(
+            differences = ", ".join(
                 f"{b.header.base_offset}-{b.header.last_offset}" for b in batches(held[: complete_bytes(held)])
             )
-            read += [f"{topic.topic or topic.topic_id.hex()}-{data.partition_index}: {found}"] if held else []
+            read += [f"{topic.topic or topic.topic_id.hex()}-{data.partition_index}: {differences}"] if held else []
     return f"{text} {read}"
 
 
 def digest(world: World) -> str:
-    found = hashlib.sha256()
-    for at_ms, who, what in world.said:
-        found.update(f"{at_ms} {who} {in_words(what)}\n".encode())
-    return found.hexdigest()
+    hash_of_run = hashlib.sha256()
+    for at_ms, who, what in world.messages:
+        hash_of_run.update(f"{at_ms} {who} {in_words(what)}\n".encode())
+    return hash_of_run.hexdigest()

@@ -1,4 +1,4 @@
-"""Many seeds: whatever clients, followers and faults do, logs and quotas keep their promises (X-1 to X-6)."""
+"""Simulation of clients, followers and faults with many seeds: logs and quotas keep their invariants (X-1 to X-6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from tests.simulation.planted import PLANTED, caught_by_simulation
+from tests.simulation.injected_bugs import BUGS, caught_by_simulation
 from tests.simulation.run import OPERATIONS, Broken, simulate
 
 CPU_SECONDS = 60.0
@@ -19,14 +19,14 @@ FEWEST = 100
 
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6")
 @pytest.mark.parametrize("seed", range(4))
-def test_hold_after_every_step(seed: int) -> None:
+def test_simulation_invariants_hold_after_every_step(seed: int) -> None:
     assert simulate(seed).operations >= OPERATIONS
 
 
 @pytest.mark.slow
 @pytest.mark.rule("X-1", "X-2", "X-3", "X-4", "X-5", "X-6")
 @pytest.mark.timeout(300)
-def test_hold_after_every_step_of_every_seed() -> None:
+def test_simulation_invariants_hold_after_every_step_of_many_seeds() -> None:
     begun = time.process_time()
     limited_ms = 0
     throttles: Counter[str] = Counter()
@@ -41,22 +41,22 @@ def test_hold_after_every_step_of_every_seed() -> None:
     assert min(throttles[quota] for quota in ("Produce", "Fetch", "Request", "ControllerMutation")) > FEWEST
 
 
-def test_a_seed_replays_exactly_in_another_process() -> None:
-    """Hashes of strings differ between processes; what happens may not."""
+def test_simulation_seed_replays_identically_in_another_process() -> None:
+    """Hashes of strings differ between processes; the simulated events may not."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as others:
         assert others.submit(simulate, 5, 120).result() == simulate(5, 120) != simulate(6, 120)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_bug_is_caught_by_the_simulation(name: str) -> None:
-    assert caught_by_simulation(PLANTED[name]) is not None
+@pytest.mark.parametrize("name", BUGS)
+def test_simulation_catches_each_injected_bug(name: str) -> None:
+    assert caught_by_simulation(BUGS[name]) is not None
 
 
-def test_a_failing_seed_prints_the_conversation_and_how_to_replay_it() -> None:
-    with PLANTED["duplicate sequence appended again"].in_place(), pytest.raises(Broken) as caught:
+def test_failing_simulation_seed_prints_its_requests_and_the_replay_command() -> None:
+    with BUGS["duplicate sequence appended again"].injected(), pytest.raises(Broken) as caught:
         simulate(0)
-    told = str(caught.value)
-    assert "ProduceRequest(" in told and "ProduceResponse(" in told
-    assert "a duplicate of" in told and told.endswith("python -m tests.simulation 0")
+    message = str(caught.value)
+    assert "ProduceRequest(" in message and "ProduceResponse(" in message
+    assert "a duplicate of" in message and message.endswith("python -m tests.simulation 0")

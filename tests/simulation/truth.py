@@ -1,6 +1,6 @@
-"""What is true of the logs, kept beside the brokers: which batches are committed, who leads in which epoch, who lags since when.
+"""A model of the logs beside the brokers: committed batches, leaders of each epoch, and since when followers lag.
 
-It reads the replicas and is told by clients what was acknowledged; it never changes anything. Every check raises AssertionError.
+It inspects the replicas and learns from clients what is acknowledged. It never changes anything. Every check raises AssertionError.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tests.simulation.keys import Keys
 A_DAY_MS = 24 * 3600 * 1000
 A_WEEK_MS = 7 * A_DAY_MS
 LAG_SLACK_MS = 1000
-"""The simulation looks every 500 ms of virtual time."""
+"""The simulation checks every 500 ms of virtual time."""
 
 
 class Kept(NamedTuple):
-    """One committed batch. crc: what tells it from all others."""
+    """A committed batch, identified by its crc."""
 
     base_offset: int
     next_offset: int
@@ -32,27 +32,31 @@ class Kept(NamedTuple):
 
 
 class History:
-    """One partition from its creation to its deletion. configs: its topic's own settings."""
+    """The history of a partition from its creation to its deletion.
 
-    def __init__(self, name: str, configs: Mapping[str, str]) -> None:
+    configs: settings of its topic. internal: whether only coordinators write to it.
+    """
+
+    def __init__(self, name: str, configs: Mapping[str, str], *, internal: bool = False) -> None:
         self.name = name
+        self.internal = internal
         self.compacted = "compact" in configs.get("cleanup.policy", "")
         self.unclean = configs.get("unclean.leader.election.enable") == "true"
         self.retention_ms = int(configs.get("retention.ms", A_WEEK_MS))
         self.keys = Keys(name, int(configs.get("delete.retention.ms", A_DAY_MS)))
-        """What is in it, where it is compacted."""
+        """The required contents, if the partition is compacted."""
         self.deleted_to = 0
-        """The highest offset below which clients wanted records deleted."""
+        """The highest offset to which clients have requested deletion."""
         self.batches: list[Kept] = []
         self.committed_end = 0
         self.generation = 0
-        """How often an unclean election has made another history true."""
+        """How many unclean elections have replaced the history."""
         self.leaders: dict[int, int] = {}
-        """Leader epoch to who led in it."""
+        """Maps a leader epoch to its leader."""
         self.watermark: tuple[int, int] = (-1, 0)
-        """(leader epoch, high watermark) as last seen."""
+        """(leader epoch, high watermark) at the last check."""
         self.behind: dict[int, tuple[int, int, int]] = {}
-        """Follower to (leader epoch, its log end, since when it has stood there behind the leader)."""
+        """Maps a follower to (leader epoch, its log end, since when it has lagged at this log end)."""
 
     def start_again(self) -> None:
         self.batches.clear()
@@ -60,15 +64,15 @@ class History:
         self.generation += 1
 
     def at(self, offset: int) -> Kept | None:
-        """The committed batch that holds an offset."""
+        """Return the committed batch that contains an offset, or None."""
         place = bisect_right(self.batches, offset, key=lambda kept: kept.base_offset) - 1
-        found = self.batches[place] if place >= 0 else None
-        return found if found is not None and offset < found.next_offset else None
+        kept_batch = self.batches[place] if place >= 0 else None
+        return kept_batch if kept_batch is not None and offset < kept_batch.next_offset else None
 
     def check_batch(self, header: BatchHeader) -> None:
-        """A batch below the high watermark is the one that was committed at its offset."""
+        """Check that a batch below the high watermark is the committed one of its offset."""
         if self.compacted:
-            return  # its batches are written anew; the records are looked at by who reads them
+            return  # compaction rewrites its batches; consumers check the records
         kept = self.at(header.base_offset)
         assert kept is not None, f"{self.name}: {header.base_offset} was never committed"
         seen = Kept(
@@ -82,26 +86,26 @@ class Truth:
 
     def __init__(self, cluster: Cluster) -> None:
         self.histories: dict[tuple[bytes, int], History] = {}
-        self._listen_to(cluster)
+        self._observe(cluster)
 
-    def _listen_to(self, cluster: Cluster) -> None:
+    def _observe(self, cluster: Cluster) -> None:
         self._cluster = cluster
         controller = cluster.controller
         take_over = controller.take_over
 
-        def look_first(old: Image, new: Image, changed: Sequence[str]) -> None:
-            # Before the brokers take over a new image: what the old leader committed counts.
+        def learn_first(old: Image, new: Image, changed: Sequence[str]) -> None:
+            # Runs before the brokers apply a new image: batches committed by the old leader count.
             self._image_changes(old, new, changed)
             take_over(old, new, changed)
 
-        controller.take_over = look_first
+        controller.take_over = learn_first
 
-    def goes_on(self, cluster: Cluster, forgets_elections: bool) -> None:
-        """Another process goes on with the same data: nothing that was committed is lost or changed, no epoch falls.
+    def restart(self, cluster: Cluster, forgets_elections: bool) -> None:
+        """Check another process on the same data: no committed record is lost or changed, and no epoch decreases.
 
-        forgets_elections: the disk took nothing between the last ones and the end; no record was appended in their epochs.
+        forgets_elections: the disk refused writes between the last elections and the end; no record was appended in their epochs.
         """
-        self._listen_to(cluster)
+        self._observe(cluster)
         for topic in cluster.controller.image.topics.values():
             for state in topic.partitions:
                 history = self.histories.get((topic.topic_id, state.index))
@@ -122,7 +126,7 @@ class Truth:
     def of(self, partition: Partition) -> History:
         return self.histories[partition.topic_id, partition.index]
 
-    # ---- what the controller decides -------------------------------------------------------------------------------------------
+    # ---- decisions of the controller ---------------------------------------------------------------------------------------------
 
     def _image_changes(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         for name in changed:
@@ -137,7 +141,7 @@ class Truth:
     def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> History:
         history = self.histories.get((topic.topic_id, now.index))
         if history is None:
-            history = History(f"{topic.name}-{now.index}", topic.configs)
+            history = History(f"{topic.name}-{now.index}", topic.configs, internal=topic.internal)
             self.histories[topic.topic_id, now.index] = history
         assert set(now.isr) <= set(now.replicas), f"{history.name}: {now}"
         if now.leader != NO_LEADER:
@@ -151,7 +155,7 @@ class Truth:
         if old_leader is not None:
             self._learn(history, old_leader)
         if now.leader not in (was.leader, NO_LEADER) and now.leader not in was.isr:
-            # who joins and leads in one image has caught up
+            # a replica that joins the ISR and leads in the same image has caught up
             replica = self._cluster.nodes[now.leader].replicas.partitions.get((topic.name, now.index))
             end = -1 if replica is None else replica.log.log_end_offset
             assert history.unclean or end >= history.committed_end, f"{history.name}: unclean election: {was} to {now}"
@@ -162,13 +166,13 @@ class Truth:
     def _leader(self, topic: str, index: int, leader: int) -> Partition | None:
         if leader == NO_LEADER or not self._cluster.nodes[leader].running:
             return None
-        found = self._cluster.nodes[leader].replicas.partitions.get((topic, index))
-        return found if found is not None and found.is_leader else None
+        replica = self._cluster.nodes[leader].replicas.partitions.get((topic, index))
+        return replica if replica is not None and replica.is_leader else None
 
-    # ---- after every step ------------------------------------------------------------------------------------------------------
+    # ---- after every step --------------------------------------------------------------------------------------------------------
 
     def learn(self, partition: Partition) -> History:
-        """Take over what was committed at the leader of a partition since the last look."""
+        """Learn the batches that a partition's leader has committed since the last check."""
         history = self.of(partition)
         leader = self._leader(partition.topic, partition.index, partition.leader_id)
         if leader is not None:
@@ -195,11 +199,11 @@ class Truth:
             history.batches.append(Kept(header.base_offset, at, header.crc, epoch, header.max_timestamp))
             if history.compacted:
                 history.keys.learn(records(leader.log.store.read(position, header.size)))
-        assert at <= end or history.compacted, f"{history.name}: the high watermark {end} parts a batch"
+        assert at <= end or history.compacted, f"{history.name}: the high watermark {end} splits a batch"
         history.committed_end = end
 
     def check(self, now_ms: int) -> None:
-        """X-2, and what replication promises, for every partition."""
+        """Check X-2 and the guarantees of replication for every partition."""
         for topic in self._cluster.controller.image.topics.values():
             for state in topic.partitions:
                 history = self.histories[topic.topic_id, state.index]
@@ -222,18 +226,20 @@ class Truth:
 
     def _check_replica(self, history: History, partition: Partition) -> None:
         log = partition.log
-        told = (
+        replica_state = (
             f"{history.name} on {partition.broker_id}: {log.log_start_offset} {log.high_watermark} {log.log_end_offset}"
         )
-        assert log.log_start_offset <= log.log_end_offset, f"X-2: {told}"
-        assert log.log_start_offset <= log.high_watermark, f"X-2: {told}"
+        assert log.log_start_offset <= log.log_end_offset, f"X-2: {replica_state}"
+        assert log.log_start_offset <= log.high_watermark, f"X-2: {replica_state}"
         if partition.is_leader or not self._cluster.strict_kip:
-            assert log.high_watermark <= log.log_end_offset, f"X-2: {told}"
-        assert log.epochs.latest <= partition.leader_epoch, f"{told}: epoch {log.epochs.latest} is not known yet"
+            assert log.high_watermark <= log.log_end_offset, f"X-2: {replica_state}"
+        assert log.epochs.latest <= partition.leader_epoch, (
+            f"{replica_state}: epoch {log.epochs.latest} is not known yet"
+        )
 
     @staticmethod
     def _check_start(history: History, partition: Partition, now_ms: int) -> None:
-        """N-15: what clients did not delete goes when it has expired, and not before."""
+        """Check N-15: records that clients did not delete are removed after they expire, not before."""
         start = partition.log.log_start_offset
         if start <= history.deleted_to or history.unclean:
             return
@@ -264,15 +270,15 @@ class Truth:
                 assert own_end >= committed, f"{history.name}: {broker_id} is in sync at {own_end}, HW {committed}"
             epoch, stood, since_ms = history.behind.get(broker_id, (-1, -1, now_ms))
             if own_end == end or (epoch, stood) != (leader.leader_epoch, own_end) or broker_id not in state.isr:
-                since_ms = now_ms  # a new leader gives everybody a new start, and who joins has one
+                since_ms = now_ms  # a new leader resets the time of all followers; a new follower starts now
             history.behind[broker_id] = leader.leader_epoch, own_end, since_ms
             late = now_ms - since_ms > leader.lag_max_ms + LAG_SLACK_MS
             assert not (late and broker_id in state.isr), (
-                f"{history.name}: {broker_id} lags since {since_ms}, in the ISR"
+                f"{history.name}: {broker_id} has lagged since {since_ms} and is in the ISR"
             )
 
     def check_contents(self) -> None:
-        """Every replica holds, below its high watermark, what was committed; followers are the beginning of their leader's log."""
+        """Check that every replica has the committed batches below its high watermark and that its log is a prefix of its leader's."""
         for topic in self._cluster.controller.image.topics.values():
             for state in topic.partitions:
                 history = self.histories[topic.topic_id, state.index]
@@ -291,7 +297,7 @@ class Truth:
             at = header.next_offset
             if at <= min(log.high_watermark, history.committed_end) and not history.unclean:
                 history.check_batch(header)
-        if history.compacted:  # each replica is cleaned by itself
+        if history.compacted:  # replicas are cleaned independently
             end_offset = min(log.high_watermark, log.log_end_offset, history.committed_end)
             history.keys.check(log, end_offset, self._cluster.now_ms())
             return
@@ -299,11 +305,11 @@ class Truth:
         for position, header in own:
             if header.base_offset >= leader.log.log_start_offset:
                 assert theirs.get(header.base_offset) == position, (
-                    f"{replica} parts from its leader at {header.base_offset}"
+                    f"{replica} diverges from its leader at {header.base_offset}"
                 )
 
     def acknowledged(self, partition: Partition, base_offset: int, count: int, crc: int | None) -> None:
-        """acks=all was answered without error: the records are committed, as they were sent (crc None: they are written anew)."""
+        """Note a successful acks=all response: the records are committed as sent. crc is None if the log rewrites the batch."""
         for broker_id in partition.isr:
             node = self._cluster.nodes[broker_id]
             replica = node.replicas.partitions[partition.topic, partition.index] if node.running else partition
@@ -314,9 +320,9 @@ class Truth:
         )
         if crc is not None and not history.compacted:
             kept = history.at(base_offset)
-            # what was acknowledged again as a duplicate may be gone by now
+            # a batch acknowledged again as a duplicate may be deleted by now
             assert kept is None or (kept.base_offset, kept.crc) == (base_offset, crc), (
                 f"{history.name}: {kept}, not {crc}"
             )
             gone = base_offset < partition.log.log_start_offset or history.unclean
-            assert kept is not None or gone, f"{history.name}: {base_offset} is acknowledged and not there"
+            assert kept is not None or gone, f"{history.name}: {base_offset} is acknowledged but missing"

@@ -1,8 +1,7 @@
 """A cluster of three brokers in virtual time, its clients' connections, and the conversation that a failing seed prints.
 
-Everything is drawn from one seed. Some worlds have a data directory: there the whole process can end, be killed, and come back.
-
-Must never know what the clients want or what is true of the logs (`client`, `truth`).
+Everything random comes from one seed. Some worlds have a data directory: their process can end, be killed, and restart.
+Independent of the operations of the clients and the contents of the logs (`client`, `truth`).
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ TIDY_MS = 1000
 MOST_TOPICS = 6
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 WITH_A_DISK = 0.3
-"""How many worlds have a data directory."""
+"""The share of worlds with a data directory."""
 WITH_QUOTAS = 0.7
-"""In how many worlds somebody sets quotas; in the others nobody is ever limited."""
+"""The share of worlds in which clients set quotas; in the others no client is ever throttled."""
 
 
 class Complaints(logging.Handler):
-    """What the broker logs as its own error: it goes on, a simulation shall not. Of a disk that refuses it may complain."""
+    """Collects errors that the broker logs, because a simulation must fail on them. Errors of a refusing disk are ignored."""
 
     def __init__(self, disk: Disk | None) -> None:
         super().__init__(logging.ERROR)
@@ -46,13 +45,13 @@ class Complaints(logging.Handler):
         self._disk = disk
 
     def emit(self, record: logging.LogRecord) -> None:
-        said = logging.Formatter().format(record)
-        if self._disk is None or not self._disk.is_to_blame(said):
-            self.lines.append(said)
+        line = logging.Formatter().format(record)
+        if self._disk is None or not self._disk.is_to_blame(line):
+            self.lines.append(line)
 
 
 class World:
-    """chance: where everything random comes from. said: (virtual ms, who, what) of every frame, event and fault."""
+    """The world of one seed. chance: the source of all randomness. messages: (virtual ms, sender, content) of each frame, event and fault."""
 
     def __init__(self, seed: int) -> None:
         self.chance = chance = Random(seed)
@@ -74,7 +73,7 @@ class World:
         self.semantics = chance.choice(["kafka", "kip"])
         self.disk = Disk(chance) if chance.random() < WITH_A_DISK else None
         self.disk_delay_ms: dict[int, int] = {}
-        """Brokers whose disk is slow, and by how much."""
+        """The delay of each broker with a slow disk, in ms."""
         self.lines: list[Line] = []
         self._last_producer_id = -1
         self._config = config
@@ -83,17 +82,17 @@ class World:
         self._logger = logging.getLogger("kafkaproto")
         self._logger.addHandler(self._complaints)
         self.cluster = self._new_cluster(ManualClock())
-        self.said: list[tuple[int, str, object]] = []
+        self.messages: list[tuple[int, str, object]] = []
         self.truth = Truth(self.cluster.state)
         self.has_quotas = chance.random() < WITH_QUOTAS
         self.client_ids: list[str | None] = ["test", "limited", "other"]
-        """The more clients there are of one, the more of them share what they may use; unnamed ones too."""
+        """Client ids, some of them repeated so that several clients share a quota, or None."""
         if chance.random() < 0.5:
             self.client_ids += ["", None]
         self.quotas = Quotas(self.semantics, BROKERS)
         self.charges = Charges(self)
         self.limited_ms = 0
-        """For how long somebody had a quota, without what was skipped."""
+        """The time during which a quota was set, without skipped time."""
 
     def _new_cluster(self, clock: ManualClock) -> SimulatedCluster:
         data_dir = None if self.disk is None else self.disk.path
@@ -108,31 +107,31 @@ class World:
             self.disk.close()
         self.cluster.state.stores.close()
 
-    # ---- another process -----------------------------------------------------------------------------------------------------
+    # ---- another process -------------------------------------------------------------------------------------------------------
 
     @property
     def refuses(self) -> bool:
-        """Whether the disk refuses to write."""
+        """Return whether the disk refuses to write."""
         return self.disk is not None and self.disk.refuses != 0
 
     def end_process(self) -> None:
-        """The process ends by itself, and another one goes on."""
+        """End the process normally and start another one."""
         self.charges.check_whole()
         known = Known(self.cluster.state, in_a_step=False)
         self.cluster.state.close()
-        self._go_on(known)
+        self._restart(known)
 
     def kill_process(self) -> None:
-        """The process is killed between two steps, and another one goes on."""
+        """Kill the process between two steps and start another one."""
         self.charges.check_whole()
-        self._go_on(Known(self.cluster.state, in_a_step=False))
+        self._restart(Known(self.cluster.state, in_a_step=False))
 
     def was_killed(self) -> None:
-        """The process died in the middle of a step."""
+        """Start another process after the process died in the middle of a step."""
         self.say("fault", "the process was killed in the middle of this")
-        self._go_on(Known(self.cluster.state, in_a_step=True))
+        self._restart(Known(self.cluster.state, in_a_step=True))
 
-    def _go_on(self, known: Known) -> None:
+    def _restart(self, known: Known) -> None:
         disk = self.disk
         assert disk is not None
         clock = self.cluster.clock
@@ -153,7 +152,7 @@ class World:
                 self.say("fault", "killed while it began")
                 disk.next_process()
             except ConfigError as error:
-                assert disk.is_to_blame(str(error)), f"it did not begin: {error}"  # noqa: PT017
+                assert disk.is_to_blame(str(error)), f"the process did not start: {error}"  # noqa: PT017
                 self.say("fault", "did not begin on a disk that refuses; the disk is well again")
                 disk.refuses = 0
                 disk.next_process()
@@ -162,12 +161,12 @@ class World:
         self.cluster = cluster
         disk.spare()
         cuts = cluster.state.journal.events("recovery")
-        assert disk.was_torn or not cuts, f"recovery cut what was whole: {cuts}"
+        assert disk.was_torn or not cuts, f"recovery truncated complete writes: {cuts}"
         disk.was_torn = False
-        self.say("fault", "another process goes on")
-        self.truth.goes_on(cluster.state, known.forgets_elections)
+        self.say("fault", "another process starts")
+        self.truth.restart(cluster.state, known.forgets_elections)
         known.check(cluster.state)
-        self.quotas.goes_on(cluster.state.quota_store.all(), known.in_a_step)
+        self.quotas.restart(cluster.state.quota_store.all(), known.in_a_step)
 
     @property
     def now_ms(self) -> int:
@@ -179,11 +178,11 @@ class World:
 
     @property
     def topics(self) -> dict[str, Topic]:
-        """Those that clients write and read."""
+        """Return the topics that clients use."""
         return {name: topic for name, topic in self.image.topics.items() if name not in INTERNAL_TOPICS}
 
     def say(self, who: str, what: object) -> None:
-        self.said.append((self.now_ms, who, what))
+        self.messages.append((self.now_ms, who, what))
 
     def running(self) -> list[int]:
         return [node.broker_id for node in self.cluster.state.nodes if node.running]
@@ -193,28 +192,28 @@ class World:
         return node.replicas.partitions.get((topic, index)) if node.running else None
 
     def leader(self, topic: str, index: int) -> Partition | None:
-        """The replica that leads, None where nobody does."""
+        """Return the replica that leads, or None if there is no leader."""
         state = self.image.partition(topic, index)
         return None if state is None or state.leader < 0 else self.replica(state.leader, topic, index)
 
     def new_producer_id(self) -> int:
-        """One that nobody has had, in this process or in one before; -1 while the disk refuses to remember it."""
+        """Return a new producer id, unique across processes; -1 while the disk refuses to store it."""
         try:
             producer_id = self.cluster.state.next_producer_id()
         except KafkaError:
             assert self.refuses
             return -1
-        assert producer_id > self._last_producer_id, f"producer id {producer_id} was given before"
+        assert producer_id > self._last_producer_id, f"producer id {producer_id} was assigned before"
         self._last_producer_id = producer_id
         return producer_id
 
     def check(self) -> None:
-        """After a step: everything that always holds. Raises AssertionError."""
-        assert not self._complaints.lines, f"the broker complained: {self._complaints.lines[0]}"
+        """Check the invariants after a step. Raises AssertionError."""
+        assert not self._complaints.lines, f"the broker logged an error: {self._complaints.lines[0]}"
         self.truth.check(self.now_ms)
 
     def advance(self, delta_ms: int) -> None:
-        """Let time pass in small parts, looking in between."""
+        """Let time pass in small parts, with checks in between."""
         while delta_ms > 0:
             part = min(delta_ms, 500)
             self.cluster.advance(part)
@@ -223,6 +222,6 @@ class World:
             self.check()
 
     def skip(self, delta_ms: int) -> None:
-        """Let time pass without looking."""
+        """Let time pass without checks."""
         self.cluster.advance(delta_ms)
         self.check()

@@ -1,1 +1,1 @@
-"""Spark's own Kafka source and sink against the broker: one session for the whole run."""
+"""Spark's own Kafka source and sink against the broker, with one session for the whole run."""

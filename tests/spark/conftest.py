@@ -1,4 +1,4 @@
-"""For each test a fresh cluster of three brokers in racks, and a folder for what Spark writes."""
+"""A fresh cluster of three brokers in racks for each test, and a folder for Spark's files."""
 
 from __future__ import annotations
 

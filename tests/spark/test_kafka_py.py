@@ -1,4 +1,4 @@
-"""`kafka_py` against Spark's own connector: the same rows, the same batches, from our broker and from a real Kafka."""
+"""`kafka_py` compared with Spark's own connector: equal rows and micro-batches, from the broker and from a real Kafka."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
     pytest.mark.timeout(180),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
@@ -48,19 +48,21 @@ def frame(spark: Any, source: str, servers: str, **options: str) -> Any:
 
 
 def same_rows(spark: Any, servers: str, tasks: int | None = None, **options: str) -> Rows:
-    """What both sources answer, which must be the same. tasks: how many there must be."""
+    """Return the rows of both sources, which must be equal. tasks: the expected number of tasks."""
     ours, theirs = (frame(spark, source, servers, **options) for source in reversed(BOTH))
     assert ours.schema == theirs.schema
     if tasks is not None:
-        assert [one.rdd.getNumPartitions() for one in (ours, theirs)] == [tasks, tasks]
-    found, wanted = (one.orderBy("topic", "partition", "offset").collect() for one in (ours, theirs))
-    assert found == wanted
-    made: Rows = found
+        assert [data_frame.rdd.getNumPartitions() for data_frame in (ours, theirs)] == [tasks, tasks]
+    our_rows, their_rows = (
+        data_frame.orderBy("topic", "partition", "offset").collect() for data_frame in (ours, theirs)
+    )
+    assert our_rows == their_rows
+    made: Rows = our_rows
     return made
 
 
 def fill(kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", first: int = 0) -> None:
-    """Some records without key, value, headers; a batch of each."""
+    """Write records without key, value or headers, one batch for each."""
     made = [
         NewRecord(
             None if i % 7 == 3 else b"value %d" % i,
@@ -76,13 +78,15 @@ def fill(kafka: TestCluster, count: int, partition: int = 0, topic: str = "t", f
 # ---- batch reads -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_read_has_the_rows_and_the_schema_of_the_connector(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_batch_read_has_rows_and_schema_of_the_spark_connector(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         fill(kafka, 40, partition)
     assert len(same_rows(spark, kafka.bootstrap, 9, subscribe="t", includeHeaders="true", minPartitions="8")) == 120
 
 
-def test_a_batch_read_starts_and_ends_where_the_connectors_does(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_batch_read_starts_and_ends_at_the_offsets_of_the_spark_connector(
+    spark: Any, kafka: TestCluster
+) -> None:
     for partition in range(3):
         fill(kafka, 30, partition)
     starting = json.dumps({"t": {"0": 10, "1": -2, "2": 29}})
@@ -94,7 +98,7 @@ def test_a_batch_read_starts_and_ends_where_the_connectors_does(spark: Any, kafk
 
 
 @pytest.mark.rule("N-4")
-def test_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_read_with_a_client_rack_uses_the_replica_in_that_rack(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         for i in range(10):
             fill(kafka, 50, partition, first=i * 50)
@@ -104,23 +108,23 @@ def test_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> 
     assert fetched[1] > 10 * (fetched[0] + fetched[2])
 
 
-def test_lost_data_fails_the_read_unless_it_may_be_lost(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_read_of_lost_data_fails_unless_fail_on_data_loss_is_false(spark: Any, kafka: TestCluster) -> None:
     fill(kafka, 20)
     leader = kafka.partition("t", 0).leader
     kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions["t", 0].log.raise_log_start(10))
     options = {"subscribe": "t", "startingOffsets": json.dumps({"t": {"0": 5, "1": 0, "2": 0}})}
-    with pytest.raises(Exception, match="t-0 begins at 10, it was to be read from 5"):
+    with pytest.raises(Exception, match="t-0 begins at offset 10, but the query reads from offset 5"):
         frame(spark, OURS, kafka.bootstrap, **options).collect()
     assert len(same_rows(spark, kafka.bootstrap, failOnDataLoss="false", **options)) == 10
 
 
-def test_a_wrong_option_and_a_missing_topic_are_named(spark: Any, kafka: TestCluster) -> None:
+def test_wrong_option_and_missing_topic_are_reported_by_both_spark_sources(spark: Any, kafka: TestCluster) -> None:
     for source in BOTH:
         with pytest.raises(Exception, match=r"(?i)subscribe"):
             frame(spark, source, kafka.bootstrap, subscribe="t", assign='{"t": [0]}').collect()
-    with pytest.raises(Exception, match="option startingOffsets: names t-0, the query reads t-0, t-1, t-2"):
+    with pytest.raises(Exception, match="option startingOffsets: names t-0, but the query reads t-0, t-1, t-2"):
         frame(spark, OURS, kafka.bootstrap, subscribe="t", startingOffsets='{"t": {"0": 1}}').collect()
-    with pytest.raises(Exception, match="looking for topic not-there: UNKNOWN_TOPIC_OR_PARTITION"):
+    with pytest.raises(Exception, match="cannot look up topic not-there: UNKNOWN_TOPIC_OR_PARTITION"):
         frame(spark, OURS, kafka.bootstrap, subscribe="not-there", fetchOffset__retryIntervalMs="10").collect()
     assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
 
@@ -129,7 +133,7 @@ def test_a_wrong_option_and_a_missing_topic_are_named(spark: Any, kafka: TestClu
 
 
 class Stream:
-    """Runs of one query, with one checkpoint; what the batches had."""
+    """Runs of one query with one checkpoint, and the rows of each batch."""
 
     def __init__(self, spark: Any, source: str, servers: str, checkpoint: Path, **options: str) -> None:
         self._frame = with_options(spark.readStream.format(source), servers, options).load()
@@ -139,14 +143,14 @@ class Stream:
         self.ends: list[dict[str, Any]] = []
 
     def run(self, fails: bool = False, **trigger: Any) -> None:
-        """Until there is nothing left, or to the end with a trigger. fails: whether each batch fails before it is read."""
+        """Run the query until no data are left, or to its end with a trigger. fails: whether each batch fails before it is read."""
 
         def take(batch: Any, number: int) -> None:
             if fails:
                 raise RuntimeError("as planned")
-            found = [(r.partition, r.offset) for r in batch.select("partition", "offset").collect()]
-            if found:
-                self.batches.append(sorted(found))
+            places = [(r.partition, r.offset) for r in batch.select("partition", "offset").collect()]
+            if places:
+                self.batches.append(sorted(places))
 
         writer = self._frame.writeStream.foreachBatch(take).option("checkpointLocation", self._checkpoint)
         query = writer.trigger(**(trigger or {"processingTime": "200 milliseconds"})).start()
@@ -162,14 +166,14 @@ class Stream:
 
     @property
     def seen(self) -> list[tuple[int, int]]:
-        return [one for batch in self.batches for one in batch]
+        return [row for batch in self.batches for row in batch]
 
 
 def both(spark: Any, kafka: TestCluster, scratch: Path, **options: str) -> list[Stream]:
     return [Stream(spark, source, kafka.bootstrap, scratch, **options) for source in BOTH]
 
 
-def test_a_stream_makes_the_batches_of_the_connector_also_after_a_restart_and_with_new_partitions(
+def test_kafka_py_stream_makes_the_micro_batches_of_the_spark_connector(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     kafka.create_topic("s", 2)
@@ -186,7 +190,9 @@ def test_a_stream_makes_the_batches_of_the_connector_also_after_a_restart_and_wi
     assert len(ours.seen) == 30 + 7 + 30 + 8 + 20 and max(map(len, ours.batches)) <= 30 + 1
 
 
-def test_a_stream_that_takes_all_that_is_there_ends(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+def test_kafka_py_available_now_stream_reads_all_records_and_ends(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
     for partition in range(3):
         fill(kafka, 10 + partition, partition)
     theirs, ours = both(spark, kafka, scratch, subscribe="t", **EARLIEST)
@@ -196,9 +202,7 @@ def test_a_stream_that_takes_all_that_is_there_ends(spark: Any, kafka: TestClust
     assert len(ours.batches) == 1 and len(ours.seen) == 33
 
 
-def test_a_limit_holds_for_the_one_batch_that_spark_before_4_2_takes_of_all_that_is_there(
-    spark: Any, kafka: TestCluster, scratch: Path
-) -> None:
+def test_kafka_py_limits_available_now_batches_before_spark_4_2(spark: Any, kafka: TestCluster, scratch: Path) -> None:
     fill(kafka, 30)
     stream = Stream(spark, OURS, kafka.bootstrap, scratch, subscribe="t", maxOffsetsPerTrigger="20", **EARLIEST)
     for _ in range(2):
@@ -206,7 +210,7 @@ def test_a_limit_holds_for_the_one_batch_that_spark_before_4_2_takes_of_all_that
     assert stream.batches == [[(0, i) for i in range(20)], [(0, i) for i in range(20, 30)]]
 
 
-def test_a_stream_that_failed_before_its_first_batch_has_lost_nothing_of_what_came_since(
+def test_kafka_py_stream_that_failed_before_its_first_batch_loses_no_records(
     spark: Any, kafka: TestCluster, scratch: Path
 ) -> None:
     fill(kafka, 5)
@@ -220,7 +224,9 @@ def test_a_stream_that_failed_before_its_first_batch_has_lost_nothing_of_what_ca
     assert stream.seen == [(0, i) for i in range(5, 15)]
 
 
-def test_a_stream_whose_data_is_lost_fails_unless_it_may_be_lost(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+def test_kafka_py_stream_of_lost_data_fails_unless_fail_on_data_loss_is_false(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
     options = {"subscribe": "t", "fetchOffset__retryIntervalMs": "10", **EARLIEST}
     fill(kafka, 30)
     strict, lenient = (
@@ -230,7 +236,7 @@ def test_a_stream_whose_data_is_lost_fails_unless_it_may_be_lost(spark: Any, kaf
     kafka.delete_topic("t")
     kafka.create_topic("t", 3, 3)
     fill(kafka, 10)
-    with pytest.raises(Exception, match="t-0 went back from 30 to 10"):
+    with pytest.raises(Exception, match="t-0 went back from offset 30 to offset 10"):
         strict.run()
     fill(kafka, 5, first=10)
     lenient.run()
@@ -242,7 +248,7 @@ def test_a_stream_whose_data_is_lost_fails_unless_it_may_be_lost(spark: Any, kaf
 WRITTEN = "key binary, value binary, partition int, headers array<struct<key string, value binary>>"
 
 
-def test_a_batch_write_is_that_of_the_connector(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_batch_write_stores_the_records_of_the_spark_connector(spark: Any, kafka: TestCluster) -> None:
     headers = [("h", b"1"), ("n", None)]
     made = [
         (None if i % 3 else b"k%d" % i, None if i % 5 == 2 else b"v%d" % i, i % 3, headers if i % 2 else None)
@@ -261,7 +267,7 @@ def test_a_batch_write_is_that_of_the_connector(spark: Any, kafka: TestCluster) 
 
 
 @pytest.mark.rule("P-22")
-def test_keys_go_where_java_puts_them_and_text_columns_name_topics(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_sink_partitions_keys_as_java_and_selects_topics_by_column(spark: Any, kafka: TestCluster) -> None:
     for source in BOTH:
         for name in ("one", "two"):
             kafka.create_topic(f"{source}-{name}", 5)
@@ -280,23 +286,40 @@ def test_keys_go_where_java_puts_them_and_text_columns_name_topics(spark: Any, k
     assert len(kafka.journal.requests(api="InitProducerId", client_id="kafka_py")) == 2
 
 
-def test_a_frame_that_cannot_be_written_is_refused(spark: Any, kafka: TestCluster) -> None:
+def test_kafka_py_sink_rejects_invalid_columns_options_and_modes(spark: Any, kafka: TestCluster) -> None:
     def write(columns: str, mode: str = "append", **options: str) -> None:
         writer = spark.range(1).selectExpr(columns).write.format(OURS).mode(mode)
         with_options(writer, kafka.bootstrap, options).save()
 
     for refused, because in [
-        (lambda: write("'v' AS value"), "option topic: must be given, as there is no column topic"),
-        (lambda: write("'v' AS key", topic="t"), "column value is missing, there are key"),
-        (lambda: write("id AS value", topic="t"), "column value is bigint, it must be binary or string"),
-        (lambda: write("'v' AS value", "overwrite", topic="t"), "option mode: a topic can only be appended to"),
+        (lambda: write("'v' AS value"), "option topic: must be given, because there is no column topic"),
+        (lambda: write("'v' AS key", topic="t"), "column value is missing; the columns are key"),
+        (lambda: write("id AS value", topic="t"), "column value is bigint, but it must be binary or string"),
+        (
+            lambda: write("'v' AS value", "overwrite", topic="t"),
+            r'option mode: a topic can only be appended to; use \.mode\("append"\)',
+        ),
+        (lambda: write("'v' AS value", "errorifexists", topic="t"), "UNSUPPORTED_DATA_SOURCE_SAVE_MODE"),
     ]:
         with pytest.raises(Exception, match=because):
             refused()
     assert kafka.records("t") == []
 
 
-def test_a_stream_is_written_once_with_restarts(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+def test_kafka_py_read_and_write_fail_at_once_if_the_server_is_unreachable(spark: Any) -> None:
+    servers, begun = "127.0.0.1:1", time.monotonic()
+    writer = spark.range(1).selectExpr("'v' AS value").write.format(OURS).mode("append").option("topic", "t")
+    for attempt in (
+        lambda: frame(spark, OURS, servers, subscribe="t").collect(),
+        lambda: with_options(writer, servers, {}).save(),
+    ):
+        with pytest.raises(Exception, match=f"no broker can be reached: {servers}: Connection refused") as caught:
+            attempt()
+        assert str(caught.value).count("kafka_py/") <= 2  # files of this project in the traceback that Spark prints
+    assert time.monotonic() - begun < 30  # it used to take more than a minute for each
+
+
+def test_kafka_py_stream_writes_each_record_once_across_restarts(spark: Any, kafka: TestCluster, scratch: Path) -> None:
     kafka.create_topic("out", 2)
     for turn in range(2):
         fill(kafka, 40, first=turn * 40)
@@ -321,7 +344,7 @@ KEYS, COMPACTED = 5, 400
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[str]:
-    """Addresses of a Kafka 3.9.1 with topics `txn` (every second transaction aborted), `compacted` (cleaned) and `stamped`."""
+    """Yield the address of a Kafka 3.9.1 with topics `txn` (every second transaction aborted), `compacted` (cleaned) and `stamped`."""
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -368,7 +391,7 @@ def _transactions(producer: Any) -> None:
 
 
 def _compacted(producer: Any, servers: str) -> None:
-    """The same few keys again and again, until the cleaner has been there."""
+    """Write the same few keys repeatedly until the log cleaner has run."""
     from kafkaproto.pipeline.kafka_py.client import Client
     from kafkaproto.pipeline.kafka_py.fetching import fetch
     from kafkaproto.pipeline.kafka_py.offsets import Range
@@ -389,13 +412,13 @@ def _compacted(producer: Any, servers: str) -> None:
             pieces = fetch(client, made, Range("compacted", 0, 0, COMPACTED + 1))
             if sum(1 for piece in pieces for _ in records(piece.entry.view)) < COMPACTED // 2:
                 return
-            assert time.monotonic() < deadline, "the cleaner did not come"
+            assert time.monotonic() < deadline, "the log cleaner did not run"
             time.sleep(0.2)
 
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_a_real_kafka_gives_the_rows_of_the_connector(spark: Any, real: str) -> None:
+def test_kafka_py_rows_from_a_real_kafka_equal_those_of_the_spark_connector(spark: Any, real: str) -> None:
     all_of_it = same_rows(spark, real, subscribe="txn,compacted,stamped", includeHeaders="true")
     assert {r.topic for r in all_of_it} == {"txn", "compacted", "stamped"}
     txn = [r for r in all_of_it if r.topic == "txn"]
@@ -405,12 +428,10 @@ def test_a_real_kafka_gives_the_rows_of_the_connector(spark: Any, real: str) -> 
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_aborted_transactions_and_gaps_of_a_real_kafka_are_passed_over_as_the_connector_does(
-    spark: Any, real: str
-) -> None:
-    found = same_rows(spark, real, subscribePattern="(txn|compacted)", minPartitions="9", **COMMITTED)
-    assert len([r for r in found if r.topic == "txn"]) == TRANSACTIONS // 2 * OF_EACH
-    compacted = [r.offset for r in found if r.topic == "compacted"]
+def test_kafka_py_skips_aborted_records_and_offset_gaps_like_the_connector(spark: Any, real: str) -> None:
+    rows = same_rows(spark, real, subscribePattern="(txn|compacted)", minPartitions="9", **COMMITTED)
+    assert len([r for r in rows if r.topic == "txn"]) == TRANSACTIONS // 2 * OF_EACH
+    compacted = [r.offset for r in rows if r.topic == "compacted"]
     assert len(compacted) < COMPACTED // 2 and compacted[-1] == COMPACTED
     in_gap = {
         "startingOffsets": '{"compacted": {"0": 3}}',
@@ -421,7 +442,9 @@ def test_aborted_transactions_and_gaps_of_a_real_kafka_are_passed_over_as_the_co
 
 @pytest.mark.java
 @pytest.mark.timeout(300)
-def test_a_stream_of_a_real_kafka_has_the_batches_of_the_connector(spark: Any, real: str, scratch: Path) -> None:
+def test_kafka_py_stream_from_a_real_kafka_makes_the_connector_micro_batches(
+    spark: Any, real: str, scratch: Path
+) -> None:
     options = {"subscribe": "txn,compacted", "maxOffsetsPerTrigger": "150", **EARLIEST, **COMMITTED}
     streams = [Stream(spark, source, real, scratch, **options) for source in BOTH]
     for stream in streams:

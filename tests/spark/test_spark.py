@@ -1,4 +1,4 @@
-"""What Spark users do: batch and streaming reads and writes, offsets by time, racks, lost data, quotas (clients-and-spark.md §3)."""
+"""Spark batch and streaming reads and writes, timestamps, racks, lost data and quotas (clients-and-spark.md §3)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kafkaproto.records.compression import Compression
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients.replay import FETCH, PRODUCE, bytes_within, charges, lateness_ms, replayed, wrong
 
-# One worker has the session, and a failure of Spark shows as a failure, not as a hang.
+# One process has the session, and a failure of Spark is a failed test instead of a hang.
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.xdist_group("spark"),
     pytest.mark.timeout(180),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
@@ -45,7 +45,9 @@ def fill(
 
 
 @pytest.mark.parametrize("compression", list(Compression), ids=lambda kind: kind.name)
-def test_a_batch_read_has_every_record_whole(spark: Any, kafka: TestCluster, compression: Compression) -> None:
+def test_spark_batch_read_returns_every_record_completely(
+    spark: Any, kafka: TestCluster, compression: Compression
+) -> None:
     for partition in range(3):
         fill(kafka, 40, partition, compression=compression)
     rows = source(spark, kafka, includeHeaders="true").collect()
@@ -60,7 +62,7 @@ def test_a_batch_read_has_every_record_whole(spark: Any, kafka: TestCluster, com
     ]
 
 
-def test_a_read_starts_and_ends_where_it_is_told(spark: Any, kafka: TestCluster) -> None:
+def test_spark_read_starts_and_ends_at_the_given_offsets(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         fill(kafka, 30, partition)
     starting = json.dumps({"t": {"0": 10, "1": -2, "2": 29}})
@@ -70,7 +72,7 @@ def test_a_read_starts_and_ends_where_it_is_told(spark: Any, kafka: TestCluster)
 
 
 @pytest.mark.rule("L-6")
-def test_starting_offsets_by_timestamp_find_the_first_record_at_or_after_it(spark: Any, kafka: TestCluster) -> None:
+def test_spark_starting_timestamp_finds_the_first_record_at_or_after_that_time(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         fill(kafka, 30, partition)
     times = {"0": START_MS + 10_000, "1": START_MS + 9_001, "2": START_MS}
@@ -80,7 +82,7 @@ def test_starting_offsets_by_timestamp_find_the_first_record_at_or_after_it(spar
     assert {r.partition: r["count"] for r in rows} == {0: 20, 1: 20, 2: 30}
 
 
-def test_a_timestamp_that_nobody_reaches_is_latest_when_asked_so(spark: Any, kafka: TestCluster) -> None:
+def test_spark_timestamp_after_all_records_means_latest_with_that_strategy(spark: Any, kafka: TestCluster) -> None:
     fill(kafka, 5)
     times = json.dumps({"t": {str(p): START_MS * 2 for p in range(3)}})
     frame = source(spark, kafka, startingOffsetsByTimestamp=times, startingOffsetsByTimestampStrategy="latest")
@@ -88,7 +90,7 @@ def test_a_timestamp_that_nobody_reaches_is_latest_when_asked_so(spark: Any, kaf
 
 
 @pytest.mark.rule("N-4")
-def test_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> None:
+def test_spark_read_with_a_client_rack_uses_the_replica_in_that_rack(spark: Any, kafka: TestCluster) -> None:
     for partition in range(3):
         fill(kafka, 500, partition)
     assert source(spark, kafka, kafka_client_rack="b").count() == 1500
@@ -96,7 +98,9 @@ def test_a_rack_reads_from_the_replica_in_it(spark: Any, kafka: TestCluster) -> 
     assert fetched[1] > 10 * (fetched[0] + fetched[2])
 
 
-def test_a_stream_takes_what_is_new_and_counts_it_in_windows(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+def test_spark_stream_reads_new_records_and_counts_them_in_windows(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
     kafka.create_topic("counts")
     checkpoint = str(scratch / "checkpoint")
     for run in (1, 2):
@@ -108,7 +112,7 @@ def test_a_stream_takes_what_is_new_and_counts_it_in_windows(spark: Any, kafka: 
         assert sorted(int(value) for value in counts.values()) == [30 * run, 60 * run]
 
 
-def test_a_batch_write_keeps_keys_values_headers_and_partitions(spark: Any, kafka: TestCluster) -> None:
+def test_spark_batch_write_keeps_keys_values_headers_and_partitions(spark: Any, kafka: TestCluster) -> None:
     rows = [(f"k{i}".encode(), f"v{i}".encode(), i % 3, [("h", b"1")]) for i in range(200)]
     schema = "key binary, value binary, partition int, headers array<struct<key string, value binary>>"
     frame = spark.createDataFrame(rows, schema)
@@ -125,7 +129,7 @@ def test_a_batch_write_keeps_keys_values_headers_and_partitions(spark: Any, kafk
 
 
 @pytest.mark.rule("P-22")
-def test_the_sink_is_idempotent_and_asks_for_acks_of_all(spark: Any, kafka: TestCluster) -> None:
+def test_spark_sink_is_idempotent_and_uses_acks_all(spark: Any, kafka: TestCluster) -> None:
     spark.createDataFrame([(b"v",)], "value binary").write.format("kafka").option(
         "kafka.bootstrap.servers", kafka.bootstrap
     ).option("topic", "t").save()
@@ -136,7 +140,9 @@ def test_the_sink_is_idempotent_and_asks_for_acks_of_all(spark: Any, kafka: Test
     assert leader.log.high_watermark == 1
 
 
-def test_lost_data_fails_the_query_unless_it_may_be_lost(spark: Any, kafka: TestCluster, scratch: Path) -> None:
+def test_spark_query_on_lost_data_fails_unless_fail_on_data_loss_is_false(
+    spark: Any, kafka: TestCluster, scratch: Path
+) -> None:
     fill(kafka, 20)
     leader = kafka.partition("t", 0).leader
     kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions[("t", 0)].log.raise_log_start(10))
@@ -148,7 +154,7 @@ def test_lost_data_fails_the_query_unless_it_may_be_lost(spark: Any, kafka: Test
 
 
 @pytest.mark.rule("T-4", "Q-13")
-def test_a_query_under_a_quota_is_throttled_and_loses_nothing(spark: Any, kafka: TestCluster) -> None:
+def test_spark_query_under_a_quota_is_throttled_and_loses_no_records(spark: Any, kafka: TestCluster) -> None:
     kafka.set_quota(client_id="etl", consumer_byte_rate=100_000)
     for _ in range(12):
         kafka.produce("t", [NewRecord(b"x" * 1000, None, START_MS)] * 100, 0)
@@ -161,8 +167,8 @@ def test_a_query_under_a_quota_is_throttled_and_loses_nothing(spark: Any, kafka:
     assert {t.reason.client_id for t in throttles} == {"etl"}
 
 
-def test_new_partitions_of_a_missing_topic_are_no_endless_loop(spark: Any, kafka: TestCluster) -> None:
-    """A topic that is not there fails at once: the driver asks without auto-creation (clients-and-spark.md §4)."""
+def test_spark_read_of_a_missing_topic_fails_at_once(spark: Any, kafka: TestCluster) -> None:
+    """The driver requests metadata without auto-creation (clients-and-spark.md §4)."""
     with pytest.raises(Exception, match=r"(?i)unknown|does not|missing|exist|UnknownTopic"):
         source(spark, kafka, "not-there").collect()
     assert "not-there" not in kafka.run_in_loop(lambda: dict(kafka.state.controller.image.topics))
@@ -171,7 +177,7 @@ def test_new_partitions_of_a_missing_topic_are_no_endless_loop(spark: Any, kafka
 # ---- under a quota -----------------------------------------------------------------------------------------------------------
 
 QUOTA = 300_000
-SAMPLES = 3  # quota.window.num: two seconds' worth are free, so a few seconds are enough
+SAMPLES = 3  # quota.window.num: two seconds' worth are unthrottled, so a few seconds are enough
 LIMITED_RECORDS, LIMITED_BYTES = 1500, 1000
 BATCH_BYTES = 15_000
 LIMITED = {"kafka_client_id": "etl", "kafka_max_partition_fetch_bytes": str(BATCH_BYTES)}
@@ -179,7 +185,7 @@ LIMITED = {"kafka_client_id": "etl", "kafka_max_partition_fetch_bytes": str(BATC
 
 @pytest.fixture
 def limited() -> Iterator[TestCluster]:
-    """One broker whose quotas have three samples; topics t, with a hundred batches, and out. What is called etl is limited."""
+    """Run one broker whose quotas have three samples, with topics t (a hundred batches) and out. Client-id "etl" is limited."""
     with cluster(1, {"t": 1, "out": 1}, {"quota.window.num": SAMPLES}) as kafka:
         values = [(b"%d" % i, b"x" * LIMITED_BYTES) for i in range(LIMITED_RECORDS)]
         a_batch = BATCH_BYTES // LIMITED_BYTES
@@ -190,14 +196,14 @@ def limited() -> Iterator[TestCluster]:
 
 
 def check_rate(kafka: TestCluster, api: str) -> None:
-    """Every throttle is the transcription's, none was cut short, and what was moved took what its quota says."""
+    """Check that every throttle equals the transcription's, that no mute ended early, and that the moved bytes took as long as the quota demands."""
     seen = charges(kafka, api, ["etl"])
-    assert any(one.throttle_ms for one in seen)
+    assert any(charge.throttle_ms for charge in seen)
     assert wrong(seen, QUOTA, SAMPLES) == []
     assert min(lateness_ms(kafka, ["etl"])) >= 0
-    moved = [one for one in seen if one.given and one.value > LIMITED_BYTES]
+    moved = [charge for charge in seen if charge.given and charge.value > LIMITED_BYTES]
     took_ms = moved[-1].at_ms - moved[0].at_ms
-    total = sum(one.value for one in moved)
+    total = sum(charge.value for charge in moved)
     assert total > LIMITED_RECORDS * LIMITED_BYTES
     assert bytes_within(replayed(seen, QUOTA, SAMPLES), moved[-1].at_ms - seen[0].at_ms + 1) >= 0.97 * total
     assert took_ms >= (total / QUOTA - SAMPLES) * 1000
@@ -213,14 +219,14 @@ def keys(kafka: TestCluster, topic: str) -> list[int]:
 
 
 @pytest.mark.rule("X-6")
-def test_a_batch_read_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+def test_spark_batch_read_runs_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
     rows = source(spark, limited, **LIMITED).select("key").collect()
     assert sorted(int(bytes(row.key)) for row in rows) == list(range(LIMITED_RECORDS))
     check_rate(limited, FETCH)
 
 
 @pytest.mark.rule("X-6")
-def test_a_batch_write_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
+def test_spark_batch_write_runs_at_the_rate_of_its_quota(spark: Any, limited: TestCluster) -> None:
     values = f"repeat('x', {LIMITED_BYTES}) AS value"
     write(spark.range(LIMITED_RECORDS).selectExpr("CAST(id AS STRING) AS key", values), limited)
     assert keys(limited, "out") == list(range(LIMITED_RECORDS))
@@ -228,7 +234,9 @@ def test_a_batch_write_goes_at_the_rate_of_its_quota(spark: Any, limited: TestCl
 
 
 @pytest.mark.rule("X-6")
-def test_a_stream_reads_and_writes_at_the_rate_of_its_quotas(spark: Any, limited: TestCluster, scratch: Path) -> None:
+def test_spark_stream_reads_and_writes_at_the_rate_of_its_quotas(
+    spark: Any, limited: TestCluster, scratch: Path
+) -> None:
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", limited.bootstrap)
     reader = reader.option("subscribe", "t").option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "500")
     for name, value in LIMITED.items():
@@ -245,22 +253,18 @@ def test_a_stream_reads_and_writes_at_the_rate_of_its_quotas(spark: Any, limited
 
 
 @pytest.mark.rule("Q-14")
-def test_a_throttle_longer_than_the_poll_of_a_reader_fails_the_query_without_a_record(
-    spark: Any, limited: TestCluster
-) -> None:
-    """clients-and-spark.md §4.4: a throttled fetch is empty, so the reader gives up on its record; nobody says throttle."""
+def test_throttle_longer_than_the_poll_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
+    """A throttled fetch is empty, so the reader gives up, and its error does not mention the throttle (clients-and-spark.md §4.4)."""
     limited.set_quota(client_id="etl", consumer_byte_rate=BATCH_BYTES // 6)  # no batch ever fits into three samples
     with pytest.raises(Exception, match="Cannot fetch record for offset 0 in 3000 milliseconds"):
         source(spark, limited, **{**LIMITED, "kafkaConsumer_pollTimeoutMs": "3000"}).collect()
     seen = limited.journal.throttles("Fetch", "etl")
-    assert seen and all(one.throttle_time_ms > 3000 for one in seen)
+    assert seen and all(request.throttle_time_ms > 3000 for request in seen)
 
 
 @pytest.mark.rule("T-1")
-def test_a_throttle_longer_than_the_api_timeout_fails_the_query_for_want_of_a_position(
-    spark: Any, limited: TestCluster
-) -> None:
-    """clients-and-spark.md §4.4: the client leaves the whole broker alone, so that what it asks next never leaves it."""
+def test_throttle_longer_than_the_api_timeout_fails_the_spark_query(spark: Any, limited: TestCluster) -> None:
+    """The client sends nothing to a throttling broker, so that its next request never leaves the client (clients-and-spark.md §4.4)."""
     rule = limited.force_throttle(60_000, api="ListOffsets", client_id="etl", times=1)
     timeouts = {"kafka_default_api_timeout_ms": "3000", "kafka_request_timeout_ms": "2000"}
     pattern = r"Timeout of 3000ms expired before the position for partition t-0 could be determined"

@@ -1,17 +1,21 @@
-"""A server that sends fixed bytes, for clients that must recognise what is no response."""
+"""A server that sends fixed bytes, for clients that must recognise an invalid response."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 
 @contextmanager
-def answering(data: bytes) -> Iterator[int]:
-    """Yield the port of a server that answers the first bytes of each connection with `data` and closes the connection."""
+def answering(data: bytes | Callable[[int], bytes]) -> Iterator[int]:
+    """Yield the port of a server that responds to the first bytes of each connection with `data` and closes the connection.
+
+    `data` may be a function that builds the bytes from the server's port.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        response = data if isinstance(data, bytes) else data(listener.getsockname()[1])
 
         def serve() -> None:
             with suppress(OSError):
@@ -19,7 +23,7 @@ def answering(data: bytes) -> Iterator[int]:
                     accepted, _ = listener.accept()
                     with accepted, suppress(ConnectionError):
                         accepted.recv(65536)
-                        accepted.sendall(data)
+                        accepted.sendall(response)
 
         thread = threading.Thread(target=serve)
         thread.start()

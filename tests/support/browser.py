@@ -1,6 +1,6 @@
-"""A real headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright.
+"""A headless browser for tests: the Chromium or Chrome of this machine, driven by Playwright.
 
-`python -m tests.support.browser PAGE.html PICTURE.png` takes the picture of the README: the top of a page.
+`python -m tests.support.browser PAGE.html PICTURE.png` takes the screenshot of the README: the top of a page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPTIONS = (
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """Playwright's browser. A test fails where there is none, and says how to get one."""
+    """Yield Playwright's browser. Without one the test fails and names the command that installs it."""
     path = os.environ.get("KAFKAPROTO_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.fail("no browser found: apt install chromium, or set KAFKAPROTO_BROWSER to one")

@@ -1,4 +1,4 @@
-"""Fixtures that fail a test on sockets which leaves an error in a log: asyncio reports there what a callback or a lost task raised."""
+"""Fixtures that fail a socket test if asyncio logs an error of a callback or a lost task."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 
 @pytest.fixture
 def errors_expected() -> list[str]:
-    """Texts of errors that a test provokes on purpose."""
+    """Return the texts of errors that a test provokes on purpose."""
     return []
 
 
 @pytest.fixture(autouse=True)
 def no_errors(caplog: pytest.LogCaptureFixture, errors_expected: list[str]) -> Iterator[Callable[[], None]]:
     yield lambda: None
-    told = [
+    errors = [
         record.getMessage()
         for phase in ("setup", "call")
         for record in caplog.get_records(phase)
         if record.levelno >= logging.ERROR and record.name.split(".")[0] in ("asyncio", "kafkaproto")
     ]
-    assert [text for text in told if not any(expected in text for expected in errors_expected)] == []
+    assert [text for text in errors if not any(expected in text for expected in errors_expected)] == []

@@ -1,4 +1,4 @@
-"""What is held in memory: how many objects of a class are alive, and what Python allocates while something happens."""
+"""Memory measurements: how many objects of a class are alive, and how much Python allocates during a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class Living:
-    """Counts the objects of a class that were made after this was, and are still alive."""
+    """Counts the objects of a class that were created after the counter and are still alive."""
 
     def __init__(self, kind: type) -> None:
         gc.collect()
@@ -21,14 +21,14 @@ class Living:
         return self._alive() - self._before
 
     def _alive(self) -> int:
-        return sum(isinstance(one, self._kind) for one in gc.get_objects())
+        return sum(isinstance(get_object, self._kind) for get_object in gc.get_objects())
 
 
 @contextmanager
 def memory_within(limit_bytes: int, at_least: int = 0) -> Iterator[None]:
-    """What Python allocates meanwhile never exceeds what there was by more than `limit_bytes`.
+    """Assert that Python's allocations during the block never exceed the initial ones by more than `limit_bytes`.
 
-    at_least: what it does exceed it by, so that the limit is one on memory that the measure sees.
+    at_least: the minimum peak, which proves that the measurement sees this memory.
     """
     gc.collect()
     tracemalloc.start()
@@ -43,7 +43,7 @@ def memory_within(limit_bytes: int, at_least: int = 0) -> Iterator[None]:
 
 @contextmanager
 def memory_left_within(limit_bytes: int) -> Iterator[None]:
-    """What was allocated meanwhile and is still held at the end is less than `limit_bytes`."""
+    """Assert that less than `limit_bytes` of the memory allocated during the block is still held at its end."""
     gc.collect()
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()

@@ -1,4 +1,4 @@
-"""Every version of every API that a broker offers as the release that it plays unless told."""
+"""Every version of every API that a broker offers with the default release."""
 
 from __future__ import annotations
 
@@ -6,5 +6,6 @@ from kafkaproto.broker.config.release import DEFAULT_RELEASE, ranges_of
 from kafkaproto.broker.requests.registry import advertised
 
 OFFERED: dict[int, range] = {
-    key: range(one.min_version, one.max_version + 1) for key, one in advertised(ranges_of(DEFAULT_RELEASE)).items()
+    key: range(api_range.min_version, api_range.max_version + 1)
+    for key, api_range in advertised(ranges_of(DEFAULT_RELEASE)).items()
 }

@@ -14,7 +14,7 @@ from kafkaproto.broker.proxy.server import Proxy
 
 @contextmanager
 def proxied(to: str, trace: Path, port: int = 0) -> Iterator[str]:
-    """A proxy in a thread; where clients go."""
+    """Run a proxy in a thread and yield its address for clients."""
     host, _, number = to.rpartition(":")
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)

@@ -1,6 +1,6 @@
-"""A client on a real socket that is built on the codec and hides nothing: what is sent, when it is read, how it ends.
+"""A client on a real socket that exposes each step: what it sends, when it reads, how it closes.
 
-It never buffers what it did not ask for, so a test decides whether the kernel's buffers fill.
+It reads nothing ahead, so that a test controls whether the kernel's buffers fill.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALL_BUFFER_BYTES = 4096
 
 
 class Answer(NamedTuple):
-    """One answer: to which request, and what it says. data: the frame without its length."""
+    """One response with the header of its request. data: the frame without its length."""
 
     correlation_id: int
     message: Any
@@ -44,7 +44,7 @@ def framed(payload: bytes) -> bytes:
 
 
 class RawClient:
-    """`send` and `answer`, `ask` for both; `data` and `rest` for bytes as they are. Made by `connect`."""
+    """A client whose test calls `send` and `answer`, or `ask` for both; `data` and `rest` return raw bytes. Created by `connect`."""
 
     def __init__(self, sock: socket.socket, client_id: str | None) -> None:
         self.socket = sock
@@ -59,7 +59,7 @@ class RawClient:
         return data
 
     async def send(self, request: Any, version: int) -> int:
-        """Send one request; its correlation id."""
+        """Send one request and return its correlation id."""
         correlation_id = self._client.next_id
         await self.send_bytes(self.frame(request, version))
         return correlation_id
@@ -72,7 +72,7 @@ class RawClient:
         return (await self.answer()).message
 
     async def answer(self) -> Answer:
-        """The next answer. Raises EOFError when the broker closed."""
+        """Return the next response. Raises EOFError if the broker closes the connection."""
         length = frame_length(await self.data(LENGTH_BYTES))
         assert length is not None
         data = await self.data(length)
@@ -80,33 +80,33 @@ class RawClient:
         return Answer(response.correlation_id, response.message, data)
 
     async def data(self, count: int) -> bytes:
-        """Exactly `count` bytes. Raises EOFError when the broker closed before."""
+        """Return exactly `count` bytes. Raises EOFError if the broker closes the connection first."""
         loop = asyncio.get_running_loop()
-        found = bytearray()
-        while len(found) < count:
+        received = bytearray()
+        while len(received) < count:
             part = await asyncio.wait_for(
-                loop.sock_recv(self.socket, min(1 << 20, count - len(found))), PATIENCE_SECONDS
+                loop.sock_recv(self.socket, min(1 << 20, count - len(received))), PATIENCE_SECONDS
             )
             if not part:
-                raise EOFError(f"closed after {len(found)} of {count} bytes")
-            found += part
-        return bytes(found)
+                raise EOFError(f"closed after {len(received)} of {count} bytes")
+            received += part
+        return bytes(received)
 
     async def rest(self) -> bytes:
-        """All until the broker closes; a reset is an end like any other."""
+        """Return all bytes until the broker closes the connection, normally or with a reset."""
         loop = asyncio.get_running_loop()
-        found = bytearray()
+        received = bytearray()
         with suppress(ConnectionError):
             while part := await asyncio.wait_for(loop.sock_recv(self.socket, 1 << 20), PATIENCE_SECONDS):
-                found += part
-        return bytes(found)
+                received += part
+        return bytes(received)
 
     def finish(self) -> None:
-        """Send no more (the socket is half closed)."""
+        """Close the sending direction of the socket."""
         self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self) -> None:
-        """Go without a word: what is unread and unsent is thrown away, and the broker sees a reset."""
+        """Abort the connection with a reset; unread and unsent data are lost."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -117,7 +117,7 @@ class RawClient:
 async def connect(
     cluster: AsyncTestCluster, broker_id: int = 0, client_id: str | None = "raw", *, small_buffer: bool = False
 ) -> RawClient:
-    """small_buffer: the kernel takes little for a client that does not read."""
+    """Connect to a broker. small_buffer: the kernel buffers little for a client that does not read."""
     host, _, port = cluster.bootstrap_servers[broker_id].rpartition(":")
     return await connect_to(host, int(port), client_id, small_buffer=small_buffer)
 
@@ -138,7 +138,7 @@ async def connect_to(host: str, port: int, client_id: str | None = "raw", *, sma
 
 @asynccontextmanager
 async def client_of(cluster: AsyncTestCluster, *args: Any, **options: Any) -> AsyncIterator[RawClient]:
-    """A client that is closed whatever happens."""
+    """Connect a client that is closed at the end of the block."""
     client = await connect(cluster, *args, **options)
     try:
         yield client
@@ -148,13 +148,13 @@ async def client_of(cluster: AsyncTestCluster, *args: Any, **options: Any) -> As
 
 @asynccontextmanager
 async def serving(**arguments: Any) -> AsyncIterator[tuple[AsyncTestCluster, RawClient]]:
-    """A cluster and a client of its first broker."""
+    """Start a cluster and connect a client to its first broker."""
     async with async_cluster(**arguments) as cluster, client_of(cluster) as client:
         yield cluster, client
 
 
 def open_sockets(cluster: AsyncTestCluster) -> int:
-    """How many connections of clients the cluster holds open, as the operating system sees it."""
+    """Return how many client connections the cluster holds open, according to the operating system."""
     ports = {int(address.rpartition(":")[2]) for address in cluster.bootstrap_servers}
     return sum(sock.getsockname()[1] in ports for sock in _sockets_of_this_process() if _is_connected(sock))
 
@@ -173,12 +173,12 @@ def _sockets_of_this_process() -> Iterator[socket.socket]:
 
 
 def _is_connected(sock: socket.socket) -> bool:
-    """Whether a client was accepted here, also one that has gone."""
+    """Return whether the socket belongs to an accepted client, even one that has disconnected."""
     return not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
 
 
 class Reads(Observer):
-    """count: how often the cluster has read bytes of a client since `reads_of` began."""
+    """Counts reads. count: how often the cluster has read client bytes since `reads_of` began."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -198,9 +198,9 @@ def reads_of(cluster: AsyncTestCluster) -> Iterator[Reads]:
 
 
 async def until(condition: Any, seconds: float = PATIENCE_SECONDS) -> None:
-    """Let the loop go on until `condition()` is true: for what no journal entry tells, such as a socket that is gone."""
+    """Run the event loop until `condition()` is true; for states without a journal entry, such as a closed socket."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while not condition():
-        assert loop.time() < deadline, "it did not come true in time"
+        assert loop.time() < deadline, "the condition did not become true in time"
         await asyncio.sleep(0)

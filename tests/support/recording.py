@@ -1,4 +1,4 @@
-"""What a broker records, as a list instead of a file, and its frames as messages."""
+"""Recorded traffic as a list instead of a file, and its frames as messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkaproto.trace.reading import READERS
 
 
 def recorder_into(entries: list[Entry], together: int = 1) -> Recorder:
-    """A recorder whose entries are read at once, when they are handed over."""
+    """Return a recorder whose entries are decoded at once."""
 
     def put(data: bytes, count: int) -> None:
         for _ in range(count):
@@ -39,7 +39,7 @@ class Bench:
         return [e for e in self.entries if isinstance(e, Exchange)]
 
     def moves(self, topic: str = "t") -> list[tuple[Any, ...]]:
-        """(broker, partition, begins, high watermark, last stable offset, log start, log end)"""
+        """Return (broker, partition, begins, high watermark, last stable offset, log start, log end) of each recorded move."""
         return [
             (e.broker, *log[1:]) for e in self.entries if isinstance(e, State) for log in e.logs if log.topic == topic
         ]
@@ -48,18 +48,18 @@ class Bench:
         return [e.facts for e in self.entries if isinstance(e, Event) and e.kind == kind]
 
 
-def decoded(one: Exchange) -> tuple[Any, Any, Any]:
-    """(request header, request, response) of what was recorded; both must be read to their ends."""
-    view = memoryview(one.request)
+def decoded(exchange: Exchange) -> tuple[Any, Any, Any]:
+    """Return (request header, request, response) of an exchange; both frames must decode completely."""
+    view = memoryview(exchange.request)
     header, at = decode_request_header(view, 0, len(view))
     api = codec(header.api_key, header.api_version)
     request, end = api.decode_request(view, at, len(view))
     assert end == len(view)
-    if not one.answered:
+    if not exchange.answered:
         return header, request, None
-    view = memoryview(one.response)
-    told, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
-    assert told.correlation_id == header.correlation_id
+    view = memoryview(exchange.response)
+    response_header, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
+    assert response_header.correlation_id == header.correlation_id
     response, end = api.decode_response(view, at, len(view))
     assert end == len(view)
     return header, request, response

@@ -1,4 +1,4 @@
-"""What many tests of a cluster in virtual time begin with: topics that are filled, followers that are held, epochs that moved."""
+"""Common initial states for tests of a cluster in virtual time: filled topics, held followers, later epochs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PRODUCE_VERSION = 9
 
 
 def three(semantics: Any = "kip", **config: str) -> VirtualCluster:
-    """Three brokers and topic `t` with one partition on all of them; broker 0 leads it."""
+    """Return three brokers with topic `t`: one partition on all of them, led by broker 0."""
     cluster = VirtualCluster(3, config, semantics=semantics)
     cluster.topic("t", 1, 3)
     return cluster
 
 
 def fill(cluster: VirtualCluster, topic: str, *made: bytes, partition: int = 0, acks: int = 1) -> None:
-    """Append batches to a partition, through the broker that leads it."""
+    """Append batches to a partition through its leader."""
     leader, _ = cluster.state.controller.image.leader_of(topic, partition)
     writer = cluster.connect(leader, client_id="writer")
     for data in made:
@@ -41,7 +41,7 @@ def fetchers(cluster: VirtualCluster, broker_id: int, topic: str = "t", index: i
 
 
 def hold(cluster: VirtualCluster, *broker_ids: int, topic: str = "t", index: int = 0, at: int | None = None) -> None:
-    """These followers take nothing more, or nothing at or above offset `at`."""
+    """Stop these followers from fetching records, or only records at or above offset `at`."""
     for broker_id in broker_ids:
         for fetcher in fetchers(cluster, broker_id, topic, index):
             fetcher.hold(topic, index, at, cluster.now_ms)
@@ -59,40 +59,40 @@ def elect(cluster: VirtualCluster, leader: int, topic: str = "t", index: int = 0
 
 
 def topic_ids(cluster: VirtualCluster) -> dict[str, bytes]:
-    """What Fetch names topics by from version 13 on."""
+    """Return the topic ids, which Fetch uses from version 13."""
     return {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
 
 
 def only(response: Any) -> Any:
-    """The data of the one partition of a fetch response."""
+    """Return the data of the only partition in a fetch response."""
     [(_, data)] = flat(response)
     return data
 
 
 def whole_batches(records: Any) -> list[BatchHeader]:
-    """The headers of the batches that are complete in what a fetch returned; a cut-off tail is left out, as clients do."""
+    """Return the headers of complete batches in a fetch response; like clients, ignore a truncated batch at the end."""
     data = bytes(records or b"")
-    return [found.header for found in batches(data[: complete_bytes(data)])]
+    return [whole.header for whole in batches(data[: complete_bytes(data)])]
 
 
 def base_offsets(response: Any) -> list[int]:
     return [header.base_offset for header in whole_batches(only(response).records)]
 
 
-def offsets_told(data: Any) -> tuple[int, int, int]:
-    """(high watermark, last stable offset, log start offset)."""
+def partition_offsets(data: Any) -> tuple[int, int, int]:
+    """Return (high watermark, last stable offset, log start offset)."""
     return data.high_watermark, data.last_stable_offset, data.log_start_offset
 
 
 def answered_at(client: MemoryClient, since_ms: int) -> list[int]:
-    """When each answer came, in milliseconds since `since_ms`."""
+    """Return when each response arrived, in milliseconds since `since_ms`."""
     return [answer.at_ms - since_ms for answer in client.answers]
 
 
 def lagging(semantics: str) -> VirtualCluster:
-    """Five records at the leader and at broker 1; broker 2, in sync, has two and holds the high watermark there."""
+    """Return a cluster whose broker 2 lags but is in sync: it has two of five records and holds back the high watermark."""
     cluster = three(semantics)
     hold(cluster, 2, at=2)
     fill(cluster, "t", *(batch(b"%d" % i) for i in range(5)))
-    cluster.advance(1000)  # under `kafka` a follower hears of a high watermark with its next fetch
+    cluster.advance(1000)  # under `kafka` a follower learns a new high watermark from its next fetch
     return cluster

@@ -1,4 +1,4 @@
-"""Requests for tests in virtual time: those of the conformance suite, and quotas that are set without a request."""
+"""Requests for tests in virtual time: those of the conformance suite, and quotas set without a request."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people want to know of recorded traffic: each answer a few small tables, made by Spark from the tables of a trace."""
+"""Answers to common questions about recorded traffic: each consists of a few small tables that Spark makes from the tables of a trace."""

@@ -1,6 +1,6 @@
-"""What an answer is: a question, and tables that are small however large the trace was, each with the query that made it.
+"""An answer: a question and its tables, each with the query that makes it. The tables are small however large the trace is.
 
-Must never know an answer, nor how it is shown.
+This module does not know any particular answer, nor how answers are shown.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ if TYPE_CHECKING:
 
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
-MOST_ROWS = 1000
-"""Of one table of an answer; who wants more asks its query."""
+MAX_ROWS = 1000
+"""Largest number of rows of a table in an answer; `Query.source` can be run without this limit."""
 
 GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
-"""SQL: a request without the answer that it should have had. Its connection ended first, as each consumer's does that is closed while a fetch
-waits, or a capture has not the answer."""
+"""SQL: true for a request that should have a response and has none.
+
+The connection closed first, as when a consumer closes while a fetch waits, or a capture lacks the response.
+"""
 WHOLE = "answered AND trouble IS NULL"
-"""SQL: a request whose answer is known whole."""
+"""SQL: true for a request whose response was decoded completely."""
 
 FAMILY = (
     "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}', '*'), "
     "'(^|-)[0-9]+(?=-|$)', '$1*')"
 )
-"""SQL: a client-id without what differs between clients of one kind: UUIDs, and numbers between dashes or at the end. Its braces are doubled, as
-`Tables.sql` takes them."""
+"""SQL: the client id with `*` for the parts that differ between clients of one kind: UUIDs, and numbers between dashes or at the end.
+
+Braces are doubled, as `Tables.sql` requires.
+"""
 
 
 class Query(NamedTuple):
@@ -43,26 +47,26 @@ class Query(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The query as a reader can run it over views with the names of the tables, or the source of the function."""
+        """Return the text of `make`: its SQL, in which views have the names of the tables, or the source of its function."""
         if isinstance(self.make, str):
             return inspect.cleandoc(self.make).format(**dict(zip(NAMES, NAMES, strict=True)))
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
 
     def frame(self, tables: Tables) -> DataFrame:
-        """Rows, not yet computed. Raises what Spark raises."""
+        """Return the rows as a lazy DataFrame. Raises any exception of Spark."""
         return tables.sql(self.make) if isinstance(self.make, str) else self.make(tables)
 
 
 class Answer(NamedTuple):
-    """name: of its folder and its place in the report. question: as a user asks it."""
+    """A question with its tables. name: name of its folder and of its section in the report. question: the question in the words of a user."""
 
     name: str
     question: str
     queries: tuple[Query, ...]
 
 
-class Found(NamedTuple):
-    """A table as it came out: at most `MOST_ROWS` rows, `more` if there were others."""
+class Result(NamedTuple):
+    """The computed rows of a query: at most `MAX_ROWS`; `more` is True if there were others."""
 
     query: Query
     columns: list[str]
@@ -70,10 +74,10 @@ class Found(NamedTuple):
     more: bool
 
 
-def found(query: Query, tables: Tables) -> Found:
+def evaluate_query(query: Query, tables: Tables) -> Result:
     frame = query.frame(tables)
     rows = [
         {name: float(value) if isinstance(value, Decimal) else value for name, value in row.asDict().items()}
-        for row in frame.limit(MOST_ROWS + 1).collect()
+        for row in frame.limit(MAX_ROWS + 1).collect()
     ]
-    return Found(query, frame.columns, rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+    return Result(query, frame.columns, rows[:MAX_ROWS], len(rows) > MAX_ROWS)

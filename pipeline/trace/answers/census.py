@@ -1,4 +1,4 @@
-"""Who speaks which version of what, and whose requests a broker of another release would not take."""
+"""Client versions: which clients use which API versions, and which broker releases would accept their requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
 OLDEST = "2.1"
-"""The oldest release that is asked about: what is older has no client that anybody runs."""
+"""The oldest release to compare with: Kafka 4 supports no older clients (KIP-896)."""
 
 CLIENTS = f"""
     WITH total AS (SELECT sum(bytes_in + bytes_out) AS bytes FROM {{requests}})
@@ -28,7 +28,7 @@ OFFERED = """here AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
             FROM {events} WHERE kind = 'meta'
         )"""
-"""SQL: which versions of an API the recorded broker offers, lowest and highest."""
+"""SQL: the lowest and highest version of each API that the recorded broker offers."""
 
 VERSIONS = f"""
     WITH {OFFERED}
@@ -48,15 +48,15 @@ WORST_FIRST = (BREAKS, UNKNOWN, MISSING, OLDER, WORKS)
 
 
 def verdicts(tables: Tables) -> DataFrame:
-    """Client, API and release: whether a broker of that release takes what the client sent.
+    """Return for each client and release whether a broker of that release accepts the client's requests.
 
-    A client that asks for ApiVersions uses an older version where it has to, and sees that an API is missing; what it does then is its
-    own affair. One whose version is below what the release takes breaks, unless the recorded broker offered no newer one: then it may
-    know more.
+    If a client sends ApiVersions, it falls back to older versions by itself; if it sees that an API is missing, its reaction is unknown. A client
+    whose newest version of an API is below the lowest version of the release breaks. It is undecided if that was also the newest version that the
+    recorded broker offered, because the client may support newer ones.
     """
     spark = tables.requests.sparkSession
-    known = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]
-    offered = [(name, key, *versions) for name in known for key, versions in releases.accepted(name).items()]
+    release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]
+    offered = [(name, key, *versions) for name in release_names for key, versions in releases.accepted(name).items()]
     query = f"""
         WITH {OFFERED}, asking AS (SELECT DISTINCT run, {FAMILY} AS client FROM {{requests}} WHERE api = 'ApiVersions'),
         used AS (
@@ -70,7 +70,7 @@ def verdicts(tables: Tables) -> DataFrame:
                 WHEN newest <= high THEN '{WORKS}'
                 WHEN a.client IS NULL THEN '{BREAKS}'
                 ELSE '{OLDER}' END AS verdict
-            FROM used u CROSS JOIN {{known}} k
+            FROM used u CROSS JOIN {{release_names}} k
             LEFT JOIN {{offered}} o ON o.release = k.release AND o.api_key = u.api_key
             LEFT JOIN here h ON h.run = u.run AND try_cast(h.api_key AS int) = u.api_key
             LEFT JOIN asking a ON a.run = u.run AND a.client = u.client
@@ -84,17 +84,17 @@ def verdicts(tables: Tables) -> DataFrame:
     return tables.sql(
         query,
         offered=spark.createDataFrame(offered, "release string, api_key int, low int, high int"),
-        known=spark.createDataFrame(list(enumerate(known)), "nth int, release string"),
+        release_names=spark.createDataFrame(list(enumerate(release_names)), "nth int, release string"),
     )
 
 
 ANSWER = Answer(
     "census",
-    "Which clients are there, what do they speak, and which broker releases would they survive?",
+    "Which clients are there, which versions do they use, and which broker releases accept them?",
     (
-        Query("clients", "each kind of client: numbers and UUIDs in client-ids are left out", CLIENTS),
-        Query("verdicts", "whether a broker of another release takes what each client sent", verdicts),
-        Query("versions", "requests of each API and version, and the versions that the broker offers", VERSIONS),
-        Query("errors", "error codes that were answered", ERRORS),
+        Query("clients", "each kind of client; numbers and UUIDs in client ids are replaced by *", CLIENTS),
+        Query("verdicts", "whether a broker of another release accepts the requests of each client", verdicts),
+        Query("versions", "requests by API and version, and the versions that the broker offers", VERSIONS),
+        Query("errors", "error codes in responses", ERRORS),
     ),
 )

@@ -1,22 +1,22 @@
-"""What differs between two runs, as far as it is more than chance: versions, counts, sizes, errors, latencies.
+"""Differences between two runs that exceed noise: versions, counts, sizes, errors and latencies.
 
-For a client or a broker that was changed between them. Client-ids are taken without numbers and UUIDs.
+For comparing a client or broker before and after a change. Numbers and UUIDs in client ids are ignored.
 """
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
 
-FEWEST = 30
-"""Requests on both sides before their sizes and times are compared."""
+MIN_REQUESTS = 30
+"""Number of requests that each run needs before sizes and times are compared."""
 COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
-"""Ratios from which on something is told."""
-LEAST_MS = 1.0
-"""Differences of times below that are noise."""
+"""Ratios between the two runs at which a difference is reported."""
+MIN_DIFFERENCE_MS = 1.0
+"""Smallest difference of times in ms that is reported; smaller ones are noise."""
 
 
 def answer(before: str, after: str) -> Answer:
-    """The difference of two runs of the same tables."""
+    """Return the answer that compares two runs of the same tables."""
     runs = f"CASE run WHEN '{_quoted(before)}' THEN 'before' WHEN '{_quoted(after)}' THEN 'after' END"
     both = f"""
     WITH both AS (
@@ -49,17 +49,18 @@ def answer(before: str, after: str) -> Answer:
                  'p50 bytes out', CAST(b.bytes_out[0] AS double), CAST(a.bytes_out[0] AS double),
                  'p95 bytes out', CAST(b.bytes_out[1] AS double), CAST(a.bytes_out[1] AS double)) AS (measure, before, after)
         FROM measured b JOIN measured a ON a.api = b.api AND b.side = 'before' AND a.side = 'after'
-        WHERE least(b.requests, a.requests) >= {FEWEST}
+        WHERE least(b.requests, a.requests) >= {MIN_REQUESTS}
     )
     SELECT api, measure, round(before, 3) AS before, round(after, 3) AS after, round(after / nullif(before, 0), 2) AS ratio
-    FROM paired WHERE CASE WHEN measure LIKE '%ms' THEN abs(after - before) >= {LEAST_MS}
+    FROM paired WHERE CASE WHEN measure LIKE '%ms' THEN abs(after - before) >= {MIN_DIFFERENCE_MS}
                              AND greatest(after / nullif(before, 0), before / nullif(after, 0), 0) >= {TIMES_DIFFER}
                            ELSE greatest(after / nullif(before, 0), before / nullif(after, 0), 0) >= {SIZES_DIFFER} END
     ORDER BY api, measure
     """
     again = f"""{both}, asked AS (
         SELECT b.side, b.client, count(1) - count(DISTINCT coalesce(p.topic, p.topic_id), p.partition, p.asked_offset) AS repeats
-        FROM both b JOIN {{partitions}} p ON p.run = b.run AND p.seq = b.seq WHERE p.api = 'Fetch' AND p.asked_offset IS NOT NULL AND p.records > 0
+        FROM both b JOIN {{partitions}} p ON p.run = b.run AND p.seq = b.seq
+        WHERE p.api = 'Fetch' AND p.asked_offset IS NOT NULL AND p.records > 0
         GROUP BY b.side, b.client
     )
     SELECT client, max(CASE side WHEN 'before' THEN repeats END) AS before, max(CASE side WHEN 'after' THEN repeats END) AS after
@@ -69,20 +70,20 @@ def answer(before: str, after: str) -> Answer:
         "diff",
         f"What differs between {before} (before) and {after} (after)?",
         (
-            Query("versions", "versions that only one of them used", versions),
-            Query("counts", f"how many requests, where one has {COUNTS_DIFFER} times as many", counts),
+            Query("versions", "versions that only one run uses", versions),
+            Query("counts", f"number of requests, where it differs by a factor of {COUNTS_DIFFER}", counts),
             Query(
                 "measures",
-                f"times ({TIMES_DIFFER} times and {LEAST_MS:g} ms apart) and sizes ({SIZES_DIFFER} times)",
+                f"times that differ by a factor of {TIMES_DIFFER} and {MIN_DIFFERENCE_MS:g} ms, and sizes that differ by a factor of {SIZES_DIFFER}",
                 measures,
             ),
-            Query("errors", "errors that only one of them has, or one has twice as often", errors),
+            Query("errors", "error codes that only one run has, or that one has twice as often", errors),
             Query("again", "partitions that were fetched again from the same offset, with records", again),
         ),
     )
 
 
 def _quoted(run: str) -> str:
-    """Escape for a string literal in a query of `Tables.sql`."""
+    """Return the run name escaped for a string literal in a query of `Tables.sql`."""
     literal = run.replace("\\", "\\\\").replace("'", "\\'")
     return literal.replace("{", "{{").replace("}", "}}")

@@ -1,4 +1,4 @@
-"""How large fetch answers were against what was asked (KIP-74), how many records they carried, and what they cost in requests."""
+"""Sizes of fetch responses against the limits of the requests (KIP-74), records per fetch, and requests per record."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ COSTS = f"""
 
 ANSWER = Answer(
     "fetch-sizes",
-    "How large were fetch answers against their limits?",
+    "How large were fetch responses against their limits?",
     (
         Query(
             "clients",
-            "sizes of each client's fetches; beyond a limit goes only a first batch, for the sake of progress",
+            "fetch sizes of each client; only the first batch of a response may exceed a limit, so that the consumer makes progress",
             CLIENTS,
         ),
-        Query("sizes", "how many answers of which size had which max_bytes, both by eighths of a power of ten", SIZES),
-        Query("records", "how many records a fetch carried, by powers of two; -1: none", RECORDS),
-        Query("costs", "requests of any kind for each thousand records that a client fetched", COSTS),
+        Query("sizes", "number of responses by size and max_bytes, both in eighths of a power of ten", SIZES),
+        Query("records", "records per fetch, in powers of two; -1: none", RECORDS),
+        Query("costs", "requests of any kind per thousand records that a client fetched", COSTS),
     ),
 )

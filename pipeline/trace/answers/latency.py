@@ -1,4 +1,4 @@
-"""Where the time of requests went: quantiles of each part, and which requests took longest."""
+"""Latency: quantiles of each part of a request's time, and the slowest requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = """
     )
     SELECT api, part, count(ms) AS requests, round(percentile_approx(ms, 0.5, 1000), 3) AS p50_ms,
            round(percentile_approx(ms, 0.95, 1000), 3) AS p95_ms,
-           round(percentile_approx(ms, 0.99, 1000), 3) AS p99_ms, round(max(ms), 3) AS most_ms
+           round(percentile_approx(ms, 0.99, 1000), 3) AS p99_ms, round(max(ms), 3) AS max_ms
     FROM long GROUP BY api, part HAVING count(ms) > 0
     ORDER BY api, array_position(array('queued', 'handled', 'waited', 'handled or waiting', 'sent', 'throttled', 'total'), part)
 """
@@ -57,16 +57,18 @@ LANES = """
 
 ANSWER = Answer(
     "latency",
-    "Where did the time of requests go?",
+    "Where was the time of requests spent?",
     (
         Query(
             "parts",
-            "queued: until its handler began; handled; waited: parked until there was something to answer (all three only a broker knows, else "
-            "all until the answer is one); sent; a throttle comes after that",
+            "queued: until the handler starts; handled; waited: parked in purgatory (only a trace of a broker has these three, others have the whole "
+            "time until the response is ready); sent; throttled: mute time after the response",
             PARTS,
         ),
-        Query("lanes", "twelve connections in the five seconds with the most throttles, else requests", LANES),
-        Query("slowest", "the twenty that took longest beyond what they asked to wait", SLOWEST),
-        Query("largest", "the twenty largest", LARGEST),
+        Query(
+            "lanes", "twelve connections in the five seconds with the most throttles, or else the most requests", LANES
+        ),
+        Query("slowest", "the twenty requests that took longest, without the wait that they allow", SLOWEST),
+        Query("largest", "the twenty largest requests", LARGEST),
     ),
 )

@@ -1,4 +1,4 @@
-"""What became of each acknowledged record: read, not read, doubled, or passed over by a reader; and how long until the first read."""
+"""The fate of acknowledged records: fetched, not fetched, stored twice, or skipped by a consumer; and the time until the first fetch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 TOPIC = "coalesce(topic, topic_id)"
 
 LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
-"""Which of the topics that had this name it was: one that is made again begins at offset 0."""
+"""SQL: how often a topic of this name had been created when the response was ready. A topic that is created again starts at offset 0."""
 
 BATCHES = f"""
     topics AS (
@@ -52,7 +52,7 @@ PARTITIONS = f"""
     SELECT a.topic_ AS topic, a.partition, count(1) AS batches, sum(a.count) AS acknowledged,
            sum(CASE WHEN f.base_offset IS NOT NULL THEN a.count ELSE 0 END) AS read,
            sum(CASE WHEN f.base_offset IS NULL AND l.base_offset IS NULL THEN a.count ELSE 0 END) AS unread,
-           coalesce(sum(l.records), 0) AS lost, coalesce(max(t.records), 0) AS doubled, coalesce(max(f.times), 0) AS most_reads,
+           coalesce(sum(l.records), 0) AS lost, coalesce(max(t.records), 0) AS stored_twice, coalesce(max(f.times), 0) AS max_reads,
            round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.5, 1000) / 1e6, 3) AS p50_to_read_ms,
            round(percentile_approx(CASE WHEN read_ns >= 0 THEN greatest(read_ns - acked_ns, 0) END, 0.99, 1000) / 1e6, 3) AS p99_to_read_ms
     FROM acked a
@@ -63,13 +63,13 @@ PARTITIONS = f"""
     ), summed AS (
         SELECT topic AS name, partition AS index, grouping(topic) AS every_topic, grouping(partition) AS every_partition, count(1) AS partitions,
                sum(batches) AS batches, sum(acknowledged) AS acknowledged, sum(read) AS read, sum(unread) AS unread, sum(lost) AS lost,
-               sum(doubled) AS doubled, max(most_reads) AS most_reads, max(p50_to_read_ms) AS p50, max(p99_to_read_ms) AS p99
+               sum(stored_twice) AS stored_twice, max(max_reads) AS max_reads, max(p50_to_read_ms) AS p50, max(p99_to_read_ms) AS p99
         FROM of_partitions GROUP BY GROUPING SETS ((topic, partition), (topic), ())
     )
-    SELECT IF(every_topic = 1, '{ALL_TOPICS}', name) AS topic, index AS partition, batches, acknowledged, read, unread, lost, doubled, most_reads,
+    SELECT IF(every_topic = 1, '{ALL_TOPICS}', name) AS topic, index AS partition, batches, acknowledged, read, unread, lost, stored_twice, max_reads,
            IF(every_partition = 0, p50, NULL) AS p50_to_read_ms, IF(every_partition = 0, p99, NULL) AS p99_to_read_ms
     FROM summed WHERE every_partition = 0 OR partitions > 1
-    ORDER BY every_topic DESC, every_partition DESC, lost DESC, doubled DESC, acknowledged DESC, topic, partition
+    ORDER BY every_topic DESC, every_partition DESC, lost DESC, stored_twice DESC, acknowledged DESC, topic, partition
 """
 
 ONLY_READ = f"""
@@ -110,18 +110,18 @@ OFFSETS = f"""
 
 ANSWER = Answer(
     "ledger",
-    "Was everything that was acknowledged also read, once, and how soon?",
+    "Was every acknowledged record fetched, exactly once, and how soon?",
     (
         Query(
             "partitions",
-            "acknowledged records: read, not read in this trace, passed over by a reader (lost; of compacted topics that is not told), stored "
-            "twice; first, without a partition, of all topics together and of each that has several partitions, listed or not",
+            "acknowledged records: fetched, not fetched in this trace, skipped by a consumer (lost; not for compacted topics), stored twice; "
+            "rows without a partition are totals of a topic or of all topics, including partitions that are not listed",
             PARTITIONS,
         ),
-        Query("only-read", "partitions that were read, and to which nothing was written in this trace", ONLY_READ),
+        Query("only-read", "partitions that were fetched but not written in this trace", ONLY_READ),
         Query(
             "offsets",
-            "of the four busiest partitions: what was produced, what was committed, and where its readers were",
+            "the four busiest partitions: offsets of producers, committed offsets and positions of consumers",
             OFFSETS,
         ),
     ),

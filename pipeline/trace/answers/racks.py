@@ -1,6 +1,6 @@
-"""Bytes that were read across racks, and how many of them a replica in the client's own rack could have served (KIP-392).
+"""Bytes that were fetched across racks, and the share that a replica in the client's own rack could have served (KIP-392).
 
-Racks of brokers are told by the recorder or by answers; which replicas were in sync only by a broker's own trace.
+The racks of brokers come from the recorder or from responses; only the trace of a broker contains the in-sync replicas.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ SAVING = f"""{WHERE}, replicas AS (
 
 CLIENTS = f"""{WHERE}
     SELECT client_id, client_rack, CASE
-             WHEN client_rack LIKE '${{{{env:%' THEN 'its rack is the text of a variable that nobody replaced'
-             WHEN coalesce(client_rack, '') = '' THEN 'it tells no rack'
-             ELSE 'no broker is in its rack' END AS what, sum(bytes) AS bytes
+             WHEN client_rack LIKE '${{{{env:%' THEN 'the rack of the client is the text of a variable that was not replaced'
+             WHEN coalesce(client_rack, '') = '' THEN 'the client sends no rack'
+             ELSE 'no broker is in the rack of the client' END AS what, sum(bytes) AS bytes
     FROM placed p LEFT JOIN (SELECT DISTINCT rack AS known FROM racks WHERE rack <> '') k ON k.known = p.client_rack
     WHERE EXISTS (SELECT 1 FROM racks WHERE rack <> '') AND (coalesce(client_rack, '') = '' OR known IS NULL)
     GROUP BY client_id, client_rack ORDER BY bytes DESC
@@ -57,14 +57,14 @@ CLIENTS = f"""{WHERE}
 
 ANSWER = Answer(
     "racks",
-    "What was read across racks, and could it have stayed?",
+    "How many bytes were fetched across racks, and could a replica in the client's rack have served them?",
     (
-        Query("bytes", "bytes of records from the rack of a broker to the rack of a client", BYTES),
+        Query("bytes", "bytes of records by the rack of the broker and the rack of the client", BYTES),
         Query(
             "saving",
-            "bytes of each rack's clients, and what a replica in their own rack, in sync when the topic was made, could have served",
+            "bytes by rack of the clients, and the bytes that a replica in the same rack, in sync when the topic was created, could have served",
             SAVING,
         ),
-        Query("clients", "clients that cannot read from their own rack, as nobody knows it", CLIENTS),
+        Query("clients", "clients that cannot fetch from their own rack because their rack is unknown", CLIENTS),
     ),
 )

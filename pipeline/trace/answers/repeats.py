@@ -1,11 +1,11 @@
-"""What was sent or asked for again: batches of producers with sequence numbers, and fetches from the same offset."""
+"""Repeated requests: batches that producers sent again with the same sequence number, and fetches from the same offset."""
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 
 NAMES = "names AS (SELECT run, conn, min(client_id) AS client_id FROM {requests} GROUP BY run, conn)"
-"""SQL: whose a connection is: few rows, so that no table of requests has to be joined with one of partitions."""
+"""SQL: the client id of each connection. It has few rows, so the large table of requests is not joined with the partitions."""
 
 PRODUCED = f"""
     WITH {NAMES}, sent AS (
@@ -34,16 +34,16 @@ FETCHED = f"""
 
 ANSWER = Answer(
     "repeats",
-    "What was sent or asked for again?",
+    "Which batches were sent again, and which offsets were fetched again?",
     (
         Query(
             "produced",
-            "batches that came more than once with one producer's sequence number: a broker stores them once, and answers each time",
+            "batches that arrived more than once with the same producer id and sequence number; a broker stores them once and answers each",
             PRODUCED,
         ),
         Query(
             "fetched",
-            "offsets from which one client-id got records more than once: an answer that was lost, or several consumers of that name",
+            "offsets from which a client id got records more than once: its response was lost, or several consumers share the client id",
             FETCHED,
         ),
     ),

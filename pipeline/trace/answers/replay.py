@@ -1,7 +1,7 @@
-"""Quotas that were not: the arithmetic of byte quotas over recorded requests, each connection shifted by what it would have waited.
+"""Replay of recorded requests under another byte quota; each connection is delayed by the throttle times that it would have had.
 
-A client sends its next request as long after it may as it did when it was recorded. At the quota that was in force nothing shifts, and
-the throttle times are the broker's. Plain Python: must never know Spark, nor where requests come from.
+After it is unmuted, a client waits as long before its next request as in the recording. With the quota of the recording, the replay therefore
+produces the recorded times and throttle times. Plain Python: this module does not know Spark, nor where requests come from.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import NamedTuple
 from kafkaproto.broker.quota.windows import SampledRate
 
 LOOKAHEAD = 10_000
-"""Requests of one client that may lie between two that change places, because one connection waits longer than the other."""
-MOST_RETRIES = 1000
+"""Largest number of pending requests of a client: the replay can reorder requests that are at most this far apart."""
+MAX_RETRIES = 1000
 
 
 class Request(NamedTuple):
-    """One request of the client whose quota it is, in the order of the trace.
+    """One request of a client, in the order of the trace.
 
-    at_ms: when its bytes were charged. value: bytes, of a fetch those of the answer that it would have got. waited_ms: what the broker
-    decided, for whatever reason. empty: a fetch that was throttled and got nothing, so that it came again.
+    conn: its connection. at_ms: the broker's clock when its bytes were charged. value: bytes that were charged; for a fetch the size of the response
+    it would have had without a throttle. waited_ms: throttle time that the broker applied, for any quota. empty: a throttled fetch without records,
+    which the client repeated.
     """
 
     seq: int
@@ -34,7 +35,7 @@ class Request(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """at_ms: on the clock of the replay. seq: of the request. throttle_ms: what it would have waited, 0: nothing."""
+    """A throttle decision of the replay. seq, conn: of the request. at_ms: time on the clock of the replay. throttle_ms: 0 if not throttled."""
 
     seq: int
     conn: int
@@ -43,27 +44,28 @@ class Wait(NamedTuple):
 
 
 class _Connection:
-    __slots__ = ("coming", "ended_ms", "free_ms", "served", "was_free_ms")
+    __slots__ = ("closed_ms", "free_ms", "pending", "served", "was_free_ms")
 
     def __init__(self) -> None:
-        self.coming: deque[Request] = deque()
+        self.pending: deque[Request] = deque()
         self.free_ms = 0
-        """When it may send again, in the replay; `was_free_ms`: in the recording."""
+        """The time in ms from which on the connection may send again, in the replay; `was_free_ms` is that time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """What it fetched in vain when it was recorded it has got already: what came again is left out."""
-        self.ended_ms = 0
+        """True if the replay already served a fetch that was throttled in the recording: its repetition is then skipped."""
+        self.closed_ms = 0
 
     def due_ms(self) -> int:
-        """When its next request is charged."""
-        at_ms = self.coming[0].at_ms
+        """Return the time in ms at which the next request is charged."""
+        at_ms = self.pending[0].at_ms
         return at_ms if self.was_free_ms is None else self.free_ms + at_ms - self.was_free_ms
 
 
 class Replay:
-    """One client at another quota. fetches: throttled ones get nothing, are not charged, and come again (KIP-219).
+    """The replay of one client under another quota.
 
-    bound: bytes a second. samples, window_ms: quota.window.num and quota.window.size.seconds.
+    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: True if the
+    requests are fetches: throttled ones return nothing, are not charged and are repeated (KIP-219).
     """
 
     def __init__(self, bound: float, samples: int, window_ms: int, fetches: bool) -> None:
@@ -71,22 +73,25 @@ class Replay:
         self._rate = SampledRate(samples, window_ms)
         self._fetches = fetches
         self._largest = bound * (samples - 1) * (window_ms // 1000) if fetches and samples > 1 else float("inf")
-        """No fetch gets more than that at once: it would be throttled for ever (Q-14)."""
+        """The most bytes that are charged for a fetch. A larger response would be throttled forever (Q-14), so this number is charged instead."""
         self._connections: dict[int, _Connection] = {}
         self._due: list[tuple[int, int, int]] = []
-        """(when, seq, connection) of the first request of each connection that has one."""
-        self._waiting = 0
+        """(time in ms, seq, connection) of the next request of each connection that has one."""
+        self._pending_count = 0
         self._now_ms = 0
 
     def of(self, requests: Iterable[Request]) -> Iterator[Wait]:
-        """What each request would have waited. requests: in the order of the trace; may be called again with what follows, then `rest`."""
+        """Take requests in the order of the trace, and yield the throttle decisions that are due.
+
+        It can be called repeatedly; `rest` yields the remaining decisions after the last call.
+        """
         for request in requests:
             connection = self._connections.setdefault(request.conn, _Connection())
-            connection.coming.append(request)
-            self._waiting += 1
-            if len(connection.coming) == 1:
+            connection.pending.append(request)
+            self._pending_count += 1
+            if len(connection.pending) == 1:
                 heapq.heappush(self._due, (connection.due_ms(), request.seq, request.conn))
-            if self._waiting > LOOKAHEAD:
+            if self._pending_count > LOOKAHEAD:
                 yield from self._next()
 
     def rest(self) -> Iterator[Wait]:
@@ -96,20 +101,23 @@ class Replay:
     def _next(self) -> Iterator[Wait]:
         due_ms, _, number = heapq.heappop(self._due)
         connection = self._connections[number]
-        request = connection.coming.popleft()
-        self._waiting -= 1
+        request = connection.pending.popleft()
+        self._pending_count -= 1
         if connection.served:
             connection.served = request.empty
         else:
             yield from self._charge(connection, request, due_ms)
         connection.was_free_ms = request.at_ms + request.waited_ms
-        if connection.coming:
-            heapq.heappush(self._due, (connection.due_ms(), connection.coming[0].seq, number))
+        if connection.pending:
+            heapq.heappush(self._due, (connection.due_ms(), connection.pending[0].seq, number))
 
     def _charge(self, connection: _Connection, request: Request, due_ms: int) -> Iterator[Wait]:
-        """A fetch that was recorded with its data and would have got none comes again at once when it may."""
+        """Charge a request and yield the throttle decisions. due_ms: when it is charged, on the clock of the replay.
+
+        A fetch that had records in the recording and is throttled now is repeated once its connection is unmuted.
+        """
         value = min(request.value, self._largest)
-        for _ in range(MOST_RETRIES):
+        for _ in range(MAX_RETRIES):
             self._now_ms = now_ms = max(due_ms, self._now_ms)
             wait_ms = self._rate.record_and_throttle(value, now_ms, self._bound)
             connection.free_ms = due_ms = now_ms + wait_ms

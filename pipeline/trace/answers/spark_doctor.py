@@ -1,6 +1,6 @@
-"""What Spark's Kafka source costs, query by query, and which option changes it.
+"""The cost of Spark's Kafka source for each query, and the options that change it.
 
-Spark's consumers are known by their client-ids (`consumer-<group>-executor-<n>`); a query that sets kafka.client.id is not seen here.
+Spark's consumers are recognised by their client ids (`consumer-<group>-executor-<n>`); queries that set `kafka.client.id` are not included.
 """
 
 from __future__ import annotations
@@ -53,43 +53,43 @@ ADVICE = f"""
     )
     SELECT query, 'two ListOffsets follow each poll of at most 500 records' AS what,
            concat(list_offsets, ' ListOffsets, ', fetches, ' Fetch') AS seen, 'kafka.max.poll.records' AS option,
-           'set it to 5000 or more: a tenth of the round trips' AS advice
+           'set it to 5000 or more to save nine of ten round trips' AS advice
     FROM queries WHERE list_offsets_per_fetch > 2.5 AND records > 1000
     UNION ALL
-    SELECT query, 'fetches carry little of what they may', concat(bytes_per_fetch, ' bytes a fetch of ', fetch_max_bytes, ' allowed'),
-           'kafka.fetch.min.bytes', 'raise it, with kafka.fetch.max.wait.ms, if a second of delay does not matter'
+    SELECT query, 'fetches return much less than they may', concat(bytes_per_fetch, ' bytes per fetch of ', fetch_max_bytes, ' allowed'),
+           'kafka.fetch.min.bytes', 'raise it together with kafka.fetch.max.wait.ms, if a delay of a second is acceptable'
     FROM queries WHERE fetches > 20 AND records > 0 AND bytes_per_fetch < 16384
     UNION ALL
-    SELECT query, 'many consumers begin anew', concat(consumers, ' consumers, ', connections, ' connections'),
+    SELECT query, 'many consumers are created', concat(consumers, ' consumers, ', connections, ' connections'),
            'spark.kafka.consumer.cache.capacity', 'raise it above the number of partitions that one executor reads'
     FROM queries WHERE consumers > 64
     UNION ALL
     SELECT query, 'the same records were fetched more than once', concat(bytes_again, ' bytes again'), 'minPartitions',
-           'ranges that split a batch fetch all of it; lower it, or look for tasks that were tried again'
+           'a range that splits a batch fetches all of it; lower it, or look for repeated tasks'
     FROM queries WHERE bytes_again > 0
     UNION ALL
-    SELECT query, 'it waits for a quota', concat(percent_throttled, ' % of its time'), 'kafka.client.id',
-           'give it one, so that it has a quota of its own; maxOffsetsPerTrigger bounds records, not bytes'
+    SELECT query, 'the query is throttled by a quota', concat(percent_throttled, ' % of its time'), 'kafka.client.id',
+           'set it, so that the query has a quota of its own; maxOffsetsPerTrigger limits records, not bytes'
     FROM queries WHERE throttled_ms > 0
     UNION ALL
-    SELECT query, 'its rack is the text of a variable that nobody replaced', literal_rack, 'kafka.config.providers',
+    SELECT query, 'the rack of the client is the text of a variable that was not replaced', literal_rack, 'kafka.config.providers',
            'env, with kafka.config.providers.env.class of EnvVarConfigProvider, and the variable set on every executor'
     FROM queries WHERE literal_rack IS NOT NULL
     UNION ALL
-    SELECT '(driver)', 'an idle query asks for offsets without end', concat(CAST(requests / seconds AS bigint), ' requests a second'),
-           'trigger', 'processingTime: the default asks again every 10 ms'
+    SELECT '(driver)', 'an idle query requests offsets all the time', concat(CAST(requests / seconds AS bigint), ' requests per second'),
+           'trigger', 'set processingTime: the default requests them every 10 ms'
     FROM drivers WHERE requests > 1000 AND requests / seconds > 50
 """
 
 ANSWER = Answer(
     "spark",
-    "What do Spark's queries cost the broker, and which option changes that?",
+    "What do Spark's queries cost the broker, and which options change that?",
     (
         Query(
             "queries",
-            "requests and bytes of each query's consumers; records that fetches carried, used or not",
+            "requests and bytes of the consumers of each query; records in their fetches, used or not",
             QUERIES,
         ),
-        Query("advice", "what stands out, and what to set", ADVICE),
+        Query("advice", "what is unusual, and which option to set", ADVICE),
     ),
 )

@@ -1,11 +1,11 @@
-"""Who was throttled: by which quota, how often, for which share of the time, and what would have waited a minute or longer."""
+"""Throttled clients: by which quota, how often, for which share of the time, and which waits lasted a minute or longer."""
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
-FOR_LONG_MS = 60_000
-"""Spark's admin client and many others give up after this (default.api.timeout.ms)."""
+LONG_THROTTLE_MS = 60_000
+"""Throttles of at least this time in ms are counted separately: many clients time out after it (`default.api.timeout.ms`)."""
 
 CLIENTS = f"""
     WITH throttled AS (
@@ -19,7 +19,7 @@ CLIENTS = f"""
     )
     SELECT t.client_id, api, throttle_quota AS quota, quota_entity AS entity, max(quota_bound) AS bound_a_second,
            count(1) AS throttles, sum(ms) AS throttled_ms, round(100 * sum(ms) / nullif(max(open_ms), 0), 1) AS percent_of_time,
-           max(ms) AS longest_ms, count_if(ms >= {FOR_LONG_MS}) AS a_minute_or_longer
+           max(ms) AS longest_ms, count_if(ms >= {LONG_THROTTLE_MS}) AS a_minute_or_longer
     FROM throttled t JOIN clients c ON c.client_id IS NOT DISTINCT FROM t.client_id
     WHERE ms > 0
     GROUP BY t.client_id, api, throttle_quota, quota_entity
@@ -49,9 +49,13 @@ RATES = """
 
 ANSWER = Answer(
     "throttles",
-    "Who was throttled, by which quota, and for how long?",
+    "Which clients were throttled, by which quota, and for how long?",
     (
-        Query("clients", "the throttles of each client; percent of the time that its connections were open", CLIENTS),
-        Query("rates", "bytes a second against the quota, and the longest throttle, of who was throttled most", RATES),
+        Query("clients", "throttles of each client; percent of the time for which its connections were open", CLIENTS),
+        Query(
+            "rates",
+            "bytes per second against the quota, and the longest throttle, of the clients that were throttled most",
+            RATES,
+        ),
     ),
 )

@@ -1,6 +1,6 @@
-"""At other quotas: for which share of its time each client would have waited. `replay` over all clients, in Spark.
+"""Throttle times under other quotas: replays the requests of every client in Spark, and relates throttle time to connection time.
 
-Rows come sorted by client, so that one client at a time is in memory, and of it a bounded number of requests.
+Rows come sorted by client, so that memory holds one client at a time, with a bounded number of its requests.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MB = 1_000_000
 QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
-AROUND = (0.5, 1.0, 2.0)
-"""Times the quota that was in force."""
+QUOTA_FACTORS = (0.5, 1.0, 2.0)
+"""Factors of the recorded quota with which a client is replayed, in addition to the quotas in `QUOTAS`."""
 
 CHARGED = f"""
     WITH kept AS (
@@ -69,20 +69,22 @@ CHARGED = f"""
     )
     SELECT /*+ BROADCAST(known) */ * FROM counted JOIN known USING (run, broker, api, client_id)
 """
-"""What was charged to whom, and when. Who gave up before its answer was made was not charged, unless the answer was made and kept back
-(before 2.0): then the throttle tells when that was. The body of a fetch answer and four bytes more: of a flexible header one byte less than
-its frame.
+"""SQL: the bytes that were charged to each client, and when.
 
-known_bound: the quota that was in force, where it was the client's alone and one all the time: not one that several client ids share
-(of a user), that was set or changed in between, nor with what was recorded lost or forgotten (a broker that stopped).
+A request whose client gave up before its response was ready was not charged, unless the response was ready and delayed (releases before 2.0): then
+its throttle event has the time. A fetch is charged the body of its response and four bytes; the frame of a flexible version has one byte more.
 
-Of a capture or a proxy's trace the times are those of the answers, and what was throttled had the bytes of its empty answer."""
+known_bound: the quota that was in force, or null. It is known only if the quota belonged to this client alone (client ids of a user may share one),
+if it was neither set nor changed during the run, if no entries are missing and if the broker did not stop.
+
+For a capture or the trace of a proxy, times are those of the responses, and a throttled fetch has the size of its empty response.
+"""
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]
 DEFAULT_WINDOWS = DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, False
-"""Of a broker that nobody tells of."""
-MUTES = (2,)
-"""The release from which on an answer leaves at once, and its connection is muted (KIP-219)."""
+"""Assumed for a broker whose settings are unknown: (samples, window in ms, whether throttled responses are delayed)."""
+FIRST_MUTING_RELEASE = (2,)
+"""The first release that sends a throttled response at once and mutes the connection (KIP-219)."""
 
 SCHEMA = pa.schema(
     [
@@ -106,19 +108,22 @@ DDL = (
 )
 
 
-class _Planned:
-    """One client at one quota, as it is added up."""
+class _Plan:
+    """The replay of one client under one quota, with the sums for its row: requests, throttles, and throttle times."""
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
         self.quota, self.in_force = quota, in_force
         self.replay = Replay(quota, samples, window_ms, fetches)
-        self.requests = self.throttles = self.throttled_ms = self.longest_ms = self.long = self.differs = 0
+        self.requests = self.throttles = self.throttled_ms = self.longest_ms = self.long = self.differences = 0
         self.times: dict[int, tuple[int, int]] = {}
-        """Connection to when its first request was, and when it was free after its last."""
+        """Maps a connection to (time of its first request, time it was unmuted after its last), in ms."""
         self._decided: dict[int, int] = {}
 
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
-        """decided: what the broker made each wait for this quota."""
+        """Add requests to the replay. last: add none, but process those that are still pending.
+
+        decided: maps the seq of a request to the throttle time in ms that the broker applied for this quota.
+        """
         self._decided |= decided
         for wait in self.replay.rest() if last else self.replay.of(requests):
             self.requests += 1
@@ -128,7 +133,7 @@ class _Planned:
             self.long += wait.throttle_ms >= 60_000
             begun_ms, _ = self.times.get(wait.conn, (wait.at_ms, 0))
             self.times[wait.conn] = begun_ms, wait.at_ms + wait.throttle_ms
-            self.differs += self._decided.pop(wait.seq, wait.throttle_ms) != wait.throttle_ms
+            self.differences += self._decided.pop(wait.seq, wait.throttle_ms) != wait.throttle_ms
 
     def row(self, client: tuple[Any, ...]) -> dict[str, Any]:
         _, broker, api, client_id = client
@@ -145,44 +150,46 @@ class _Planned:
             "longest_ms": self.longest_ms,
             "a_minute_or_longer": self.long,
             "percent_of_time": round(100 * self.throttled_ms / open_ms, 1) if open_ms else 0.0,
-            "differs_from_the_broker": self.differs if self.in_force else None,
+            "differs_from_the_broker": self.differences if self.in_force else None,
         }
 
 
 def _planned(windows: Windows, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = ((batch, row) for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
     for client, group in groupby((row for _, row in rows), key=lambda row: row[:4]):
-        planned: list[_Planned] = []
-        for _, _, api, _, at_ms, conn, seq, waited_ms, empty, by_this, value, known in group:
+        planned: list[_Plan] = []
+        for _, _, api, _, at_ms, conn, seq, waited_ms, empty, by_this, value, known_bound in group:
             if not planned:
-                quotas = sorted({*QUOTAS, *((known * times for times in AROUND) if known else ())})
+                quotas = sorted({*QUOTAS, *((known_bound * times for times in QUOTA_FACTORS) if known_bound else ())})
                 samples, window_ms, holds = windows.get(client[:2], DEFAULT_WINDOWS)
-                planned = [_Planned(q, q == known, samples, window_ms, api == "Fetch" and not holds) for q in quotas]
+                planned = [_Plan(q, q == known_bound, samples, window_ms, api == "Fetch" and not holds) for q in quotas]
             request = Request(seq, conn, at_ms, value, waited_ms, bool(empty))
             decided = {seq: waited_ms} if by_this or not waited_ms else {}
-            for one in planned:
-                one.add((request,), decided if one.in_force else {})
-        for one in planned:
-            one.add((), {}, last=True)
-        yield pa.RecordBatch.from_pylist([one.row(client) for one in planned], SCHEMA)
+            for plan in planned:
+                plan.add((request,), decided if plan.in_force else {})
+        for plan in planned:
+            plan.add((), {}, last=True)
+        yield pa.RecordBatch.from_pylist([plan.row(client) for plan in planned], SCHEMA)
 
 
 def windows_of(tables: Tables) -> Windows:
-    """(run, broker) to (samples, window in ms) of its quotas, and whether throttled answers are held back, with all that is in them (before
-    2.0): of brokers whose recorder told that."""
-    found = {}
+    """Return the quota windows of each (run, broker): (samples, window in ms, whether throttled responses are delayed, as before 2.0).
+
+    Contains the brokers whose recorder reported settings.
+    """
+    windows = {}
     for row in tables.sql("""
         SELECT s.run, s.broker, window_num, window_s, get_json_object(facts, '$.release') AS release
         FROM {settings} s JOIN {events} e ON e.run = s.run AND e.kind = 'meta'
         WHERE window_num IS NOT NULL AND window_s IS NOT NULL
     """).collect():
-        holds = row.release is not None and releases.number(row.release) < MUTES
-        found[row.run, row.broker] = row.window_num, 1000 * row.window_s, holds
-    return found
+        holds = row.release is not None and releases.number(row.release) < FIRST_MUTING_RELEASE
+        windows[row.run, row.broker] = row.window_num, 1000 * row.window_s, holds
+    return windows
 
 
 def planned(tables: Tables) -> DataFrame:
-    """One row for each client, kind of bytes, broker and quota."""
+    """Return one row for each client, API (Produce or Fetch), broker and quota."""
     windows = windows_of(tables)
     charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
     keys = ["run", "broker", "api", "client_id"]
@@ -205,11 +212,11 @@ def planned(tables: Tables) -> DataFrame:
 
 ANSWER = Answer(
     "what-if",
-    "How long would each client have waited at another quota?",
+    "How long would each client be throttled under another quota?",
     (
         Query(
             "planned",
-            "the quota arithmetic over the same requests at other quotas; in force: the one that the broker had",
+            "the quota arithmetic for the same requests under other quotas; in force: the quota that the broker had",
             planned,
         ),
     ),

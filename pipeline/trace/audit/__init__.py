@@ -1,1 +1,1 @@
-"""Whether what a broker did is what Kafka promises: rules over the tables of a trace, each with what it checked and what broke it."""
+"""The audit: rules that check whether a broker kept Kafka's guarantees, evaluated over the tables of a trace."""

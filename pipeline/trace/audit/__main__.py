@@ -1,6 +1,6 @@
-"""`kafkaproto audit OUT`: the rules over the tables in OUT, as text for CI logs and, if asked, as JSON.
+"""`kafkaproto audit OUT`: checks the tables in OUT against the rules and writes the result as text, and as JSON if `--json` is given.
 
-`--trace TRACE` brings the tables up to that trace first, in the same Spark session.
+`--trace TRACE` first adds the new part of that trace to the tables, in the same Spark session.
 """
 
 from __future__ import annotations
@@ -8,21 +8,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
+from kafkaproto.pipeline.options import parser
 from kafkaproto.pipeline.trace.audit import job
-from kafkaproto.pipeline.trace.audit.command import Arguments, to_the_end
+from kafkaproto.pipeline.trace.audit.command import run_with_status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: as `kafkaproto.pipeline.trace.audit.verdict.status`; UNREADABLE if there are no tables, or no trace to make them of; UNFINISHED
-    if the program fails."""
-    parser = Arguments("kafkaproto audit", "Rules over recorded traffic.")
-    parser.add_argument("out", type=Path, help="the folder of the tables")
-    parser.add_argument("--trace", type=Path, help="bring the tables up to this trace first")
-    parser.add_argument("--json", type=Path, help="a file for the same as JSON")
-    options = parser.parse_args(arguments)
-    return to_the_end("audit", partial(job.run, options.out, options.trace, options.json))
+    """Run the command and return the exit status.
+
+    The status is that of `kafkaproto.pipeline.trace.audit.verdict.status`; UNREADABLE if there are no tables and no trace to make them from;
+    UNFINISHED if the program fails.
+    """
+    options = parser("audit").parse_args(arguments)
+    return run_with_status("audit", partial(job.run, options.out, options.trace, options.json))
 
 
 if __name__ == "__main__":

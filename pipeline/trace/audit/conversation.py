@@ -1,24 +1,24 @@
-"""Rules of the conversation itself: order, versions, which requests are answered, and when."""
+"""Rules of a connection: order of responses, API versions, which requests get a response, and when."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkaproto.pipeline.trace.audit.rule import ERROR, HELD, LASTS_NS, READ_COMMITTED, WARNING, Rule, Tables
+from kafkaproto.pipeline.trace.audit.rule import ERROR, HELD, LONGEST_EXCHANGE_NS, READ_COMMITTED, WARNING, Rule, Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NS_PER_MS = 1_000_000
 SLACK_MS = 1000
-"""What a busy machine may add to a fetch's wait."""
+"""Time in ms by which a busy machine may extend the wait of a fetch."""
 EARLY_MS = 5
-"""What two clocks, and timers that count whole milliseconds, may take from it."""
+"""Time in ms by which the wait of a fetch may seem too short, because of two clocks and timers of whole milliseconds."""
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
-ANY_STEP = "-1L"
-"""Stands for all steps of the sessions of a connection."""
-OTHERS_ANSWER = "trouble LIKE 'the answer_s correlation id is %'"
+ANY_SESSION_FETCH = "-1L"
+"""SQL: stands for every fetch of a connection that belongs to a session, in place of the sequence number of one fetch."""
+WRONG_CORRELATION_ID = "trouble LIKE 'the answer_s correlation id is %'"
 
 
 def in_order(tables: Tables) -> DataFrame:
@@ -29,25 +29,28 @@ def in_order(tables: Tables) -> DataFrame:
             WINDOW c AS (PARTITION BY run, conn ORDER BY seq)
         )
         SELECT run, seq, conn, api, correlation_id, before_seq, ready_ns, trouble,
-               coalesce({OTHERS_ANSWER}, false) OR coalesce(ready_ns < before_ns, false) AS broken,
+               coalesce({WRONG_CORRELATION_ID}, false) OR coalesce(ready_ns < before_ns, false) AS broken,
                CAST(greatest(coalesce(before_ns - ready_ns, 0), 0) AS double) AS excess
         FROM ordered
     """)
 
 
 def versions(tables: Tables) -> DataFrame:
-    """An ApiVersions that is newer than the broker is how a client learns what the broker has: it is told so, in version 0 (KIP-511)."""
+    """Check that requests and responses use advertised versions.
+
+    A newer ApiVersions request is allowed: the broker answers it with UNSUPPORTED_VERSION in version 0 (KIP-511).
+    """
     return tables.sql(f"""
         WITH offered AS (
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
             FROM {{events}} WHERE kind = 'meta'
-        ), told AS (SELECT DISTINCT run FROM offered)
+        ), reported AS (SELECT DISTINCT run FROM offered)
         SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.trouble,
                coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
                    AND NOT coalesce(api = 'ApiVersions' AND error = {UNSUPPORTED_VERSION}, false)
-                   OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {OTHERS_ANSWER}) AS broken,
+                   OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {WRONG_CORRELATION_ID}) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
-        FROM {{requests}} r JOIN told USING (run)
+        FROM {{requests}} r JOIN reported USING (run)
         LEFT JOIN offered o ON o.run = r.run AND CAST(o.api_key AS int) = r.api_key
         WHERE r.api_key IS NOT NULL
     """)
@@ -61,35 +64,40 @@ def acknowledged(tables: Tables) -> DataFrame:
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """By the monotonic clock, from when its handling began to when its answer was made. Where only a broker could tell that beginning: not
-    before the answers that came before it on its connection, and what those throttle: a broker reads nothing of a muted connection
-    (KIP-219), whether its client waits or not."""
+    """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`, by the monotonic clock since the handler started.
+
+    Only a broker can record when the handler started. In other traces, the wait begins at the earliest after all earlier responses of the
+    connection and their throttle times: a broker reads nothing from a muted connection (KIP-219), even if its client sends.
+    """
     rows = tables.sql(f"""
-        WITH unheard AS (
+        WITH without_handler_times AS (
             SELECT *, IF(conn IS NULL, NULL, max(ready_ns + greatest(coalesce(throttle_ms, 0), 0) * {NS_PER_MS}L) OVER (
                 PARTITION BY run, conn ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS free_ns
             FROM {{requests}} WHERE handled_ns IS NULL
         ), begun AS (
             SELECT *, handled_ns AS from_ns, CAST(NULL AS bigint) AS unless_muted_ns FROM {{requests}} WHERE handled_ns IS NOT NULL
             UNION ALL
-            SELECT * EXCEPT (free_ns), greatest(received_ns, free_ns), received_ns - {LASTS_NS} FROM unheard
+            SELECT * EXCEPT (free_ns), greatest(received_ns, free_ns), received_ns - {LONGEST_EXCHANGE_NS} FROM without_handler_times
         )
         SELECT run, seq, client_id, max_wait_ms, waited_ms, waited_ms > greatest(max_wait_ms, 0) + {SLACK_MS}L AS broken,
                CAST(waited_ms - max_wait_ms AS double) AS excess, unless_muted_ns, ready_ns
         FROM (SELECT *, CAST((ready_ns - from_ns) / {NS_PER_MS}.0 AS double) AS waited_ms FROM begun
               WHERE api = 'Fetch' AND answered AND NOT {HELD} AND max_wait_ms IS NOT NULL)
     """)
-    return tables.whole(rows, "unless_muted_ns", "ready_ns").drop("unless_muted_ns", "ready_ns")
+    return tables.undecided_if_missing(rows, "unless_muted_ns", "ready_ns").drop("unless_muted_ns", "ready_ns")
 
 
 def not_early(tables: Tables) -> DataFrame:
-    """By the broker's clock where that is known, as it may jump. An answer with fewer bytes than wanted is asked about where nothing else
-    explains it: all partitions are in it, none has more to give, and no quota for consumers may lower what is wanted: none was set, as a recorder
-    knows that is told of the broker's settings. Who asks above what may be seen is answered at once: its answer tells where that ends, and of
-    a session any answer of its connection, as a step leaves out what has not changed."""
+    """Check that a fetch waits `max_wait_ms` before it is answered with fewer than `min_bytes`, by the broker's clock where it is known.
+
+    A response without records is always judged. A response with some records is judged only if nothing else explains it: it contains all partitions,
+    none has more records, and no consumer quota can lower the number of bytes, which is known only if the recorder reports the broker's settings. A
+    fetch beyond the readable end is answered at once: its response shows where that end is. For a session any response of the connection may show
+    it, because incremental responses omit partitions without change.
+    """
     rows = tables.sql(f"""
         WITH asked AS (
-            SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS told,
+            SELECT /*+ BROADCAST(s), BROADCAST(q) */ r.*, quotas, window_num IS NOT NULL AS reported,
                    coalesce(clock_ms - handled_ms, CAST((ready_ns - coalesce(handled_ns, received_ns)) / {NS_PER_MS}.0 AS double)) AS waited_ms
             FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
             LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM {{events}}
@@ -100,25 +108,28 @@ def not_early(tables: Tables) -> DataFrame:
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
                waited_ms < max_wait_ms - {EARLY_MS}L AS broken, CAST(max_wait_ms - waited_ms AS double) AS excess,
-               IF(records_bytes > 0 OR session_epoch > 0, ready_ns, NULL) AS needs_all_until_ns, conn, IF(session_epoch > 0, {ANY_STEP}, seq) AS step
+               IF(records_bytes > 0 OR session_epoch > 0, ready_ns, NULL) AS needs_all_until_ns, conn, IF(session_epoch > 0, {ANY_SESSION_FETCH}, seq)
+               AS step
         FROM asked
-        WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND told AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
+        WHERE records_bytes = 0 OR (session_epoch <= 0 AND NOT more AND reported AND quotas IS NULL AND records_bytes < least(min_bytes, max_bytes))
     """)
-    above = tables.sql(f"""
-        SELECT run, conn, explode(array(seq, {ANY_STEP})) AS step FROM {{partitions}}
+    beyond_end = tables.sql(f"""
+        SELECT run, conn, explode(array(seq, {ANY_SESSION_FETCH})) AS step FROM {{partitions}}
         WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
           AND asked_offset > IF(isolation = {READ_COMMITTED} AND last_stable_offset >= 0, last_stable_offset, high_watermark)
     """)
-    # Only those few that look broken are joined.
-    unexplained = rows.where("broken").join(above, ["run", "conn", "step"], "left_anti").select(*rows.columns)
-    asked = rows.where("NOT broken").unionByName(unexplained)
-    return tables.whole_before(asked, "needs_all_until_ns").drop("needs_all_until_ns", "conn", "step")
+    # Only the few rows that look broken are joined.
+    unexplained = rows.where("broken").join(beyond_end, ["run", "conn", "step"], "left_anti").select(*rows.columns)
+    candidates = rows.where("NOT broken").unionByName(unexplained)
+    return tables.undecided_if_missing_before(candidates, "needs_all_until_ns").drop(
+        "needs_all_until_ns", "conn", "step"
+    )
 
 
 RULES = (
-    Rule("6", "a connection's answers leave in the order of its requests, each to its own", ERROR, in_order),
-    Rule("7", "versions are inside the advertised range, and answers are encoded in them", ERROR, versions),
-    Rule("13", f"a fetch is answered at most {SLACK_MS} ms after max_wait_ms", WARNING, in_time),
-    Rule("13 early", "a fetch is not answered before max_wait_ms with fewer than min_bytes, without a reason", ERROR, not_early),
-    Rule("20", "acks=0 gets no answer, every other produce gets one", ERROR, acknowledged),
+    Rule("6", "responses of a connection are sent in the order of its requests, each with the correlation id of its request", ERROR, in_order),
+    Rule("7", "requests use advertised versions, and responses are encoded in the version of their request", ERROR, versions),
+    Rule("13", f"the broker responds to a fetch at most {SLACK_MS} ms after max_wait_ms", WARNING, in_time),
+    Rule("13-early", "a fetch below min_bytes gets its response before max_wait_ms only if F-28 or F-29 allows it", ERROR, not_early),
+    Rule("20", "a produce request with acks=0 gets no response, every other produce request gets one", ERROR, acknowledged),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rules of what was acknowledged: it stays, as it was written, once, and in sequence (KIP-98, acks)."""
+"""Rules of acknowledged records: they stay in the log, unchanged, once and in sequence (KIP-98, acks)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 def same_bytes(tables: Tables) -> DataFrame:
-    """By their checksums. A broker that sets times, converts, compresses anew or compacts changes them, and is not asked. What only a leader had
-    (acks=1) is asked of that broker."""
+    """Check that acknowledged batches are fetched unchanged, by their CRC.
+
+    Batches that the broker may rewrite are not compared: it sets times, converts, recompresses or compacts them. A batch that only the leader had
+    (acks=1) is compared with fetches from that broker.
+    """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
         SELECT f.run, f.seq, p.seq AS produced_seq, f.where_, f.partition, f.base_offset, p.last_offset AS produced_last_offset,
@@ -27,12 +30,15 @@ def same_bytes(tables: Tables) -> DataFrame:
         WHERE f.crc IS NOT NULL
           AND f.count >= p.count AND f.codec = p.codec AND f.max_timestamp = p.max_timestamp AND (p.acks = {ALL} OR p.broker = f.broker)
     """)
-    return tables.uncut(rows, "before_ns", "then_ns")
+    return tables.without_truncations(rows, "before_ns", "then_ns")
 
 
 def not_skipped(tables: Tables) -> DataFrame:
-    """A fetch that goes from below an acknowledged batch to behind it has it: where no policy but "delete" is known to hold for its topic.
-    Rows are the acknowledged batches of such topics that an answer went over; those that are in it are found by their first offset."""
+    """Check that a fetch which moves from before an acknowledged batch to after it contains the batch.
+
+    Only topics whose policy is known to be "delete" are checked. Rows are the acknowledged batches of such topics; a batch that a response
+    contains is found by its base offset.
+    """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
         ), neighbours AS (
@@ -54,14 +60,16 @@ def not_skipped(tables: Tables) -> DataFrame:
         LEFT JOIN skipped s ON s.run = a.run AND s.where_ = a.where_ AND s.partition = a.partition AND a.base_offset >= s.from_offset
             AND a.base_offset < s.until_offset AND a.ready_ns < s.begun_ns AND (a.acks = {ALL} OR a.broker = s.broker)
     """)
-    # Every change of a topic's policy has to be known.
-    return tables.uncut(tables.whole_before(rows, "then_ns"), "before_ns", "then_ns")
+    # The run must contain every change of the topic's policy.
+    return tables.without_truncations(tables.undecided_if_missing_before(rows, "then_ns"), "before_ns", "then_ns")
 
 
 def in_sequence(tables: Tables) -> DataFrame:
-    """A producer's batches follow each other, as long as no offset is missing in between (compaction, or nobody read it): those of one answer,
-    and of all that consumers got of a partition of a broker those that came in different ones. One that begins at 0 may be new to the log,
-    which forgets producers that are gone for long."""
+    """Check that the sequence numbers of a producer's batches follow each other.
+
+    Neighbours in one response are compared, and neighbours in different responses of a broker to consumers. Batches with missing offsets between
+    them (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that have been idle long.
+    """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
     in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM {{batches}} WHERE api = 'Fetch'"
@@ -89,13 +97,13 @@ def in_sequence(tables: Tables) -> DataFrame:
     apart = pairs(of_all, "run, broker, where_, partition, life", "base_offset, last_offset, seq").where(
         "before_seq <> seq"
     )
-    return tables.uncut(
+    return tables.without_truncations(
         pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
     ).drop("before_seq")
 
 
 def once(tables: Tables) -> DataFrame:
-    """A batch of an idempotent producer that was sent again gets the answer that it got first."""
+    """Check that a batch which an idempotent producer sends again gets the same base offset as the first time."""
     rows = tables.sql(f"""
         WITH sent AS (
             SELECT *, {NAMED} FROM {{batches}} WHERE api = 'Produce' AND base_offset IS NOT NULL AND acks = {ALL}
@@ -107,11 +115,11 @@ def once(tables: Tables) -> DataFrame:
             FROM sent
             WINDOW p AS (PARTITION BY run, where_, partition, producer_id, producer_epoch, base_sequence, count, crc ORDER BY ready_ns, seq))
     """)
-    return tables.uncut(rows, "before_ns", "ready_ns")
+    return tables.without_truncations(rows, "before_ns", "ready_ns")
 
 
 def committed(tables: Tables) -> DataFrame:
-    """A fetch that came after an acks=-1 was answered, to the same broker, is told a high watermark that covers it."""
+    """Check the high watermark in a fetch after an acknowledgement with acks=-1 by the same broker: it must cover the acknowledged batch."""
     rows = tables.sql(f"""
         WITH points AS (
             SELECT run, seq, broker, {NAMED}, partition, ready_ns AS at_ns, next_offset AS acknowledged, NULL AS high_watermark, 0 AS turn
@@ -121,20 +129,22 @@ def committed(tables: Tables) -> DataFrame:
             FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
         ), known AS (
             SELECT *, max(CASE WHEN turn = 0 THEN struct(acknowledged, at_ns, seq) END) OVER (
-                PARTITION BY run, broker, where_, partition ORDER BY at_ns, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS told
+                PARTITION BY run, broker, where_, partition ORDER BY at_ns, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reported
             FROM points
         )
-        SELECT run, seq, broker, where_, partition, told.seq AS produced_seq, told.acknowledged AS acknowledged_end, high_watermark,
-               told.at_ns AS before_ns, at_ns AS then_ns, high_watermark < told.acknowledged AS broken,
-               CAST(told.acknowledged - high_watermark AS double) AS excess
-        FROM known WHERE turn = 1 AND told IS NOT NULL
+        SELECT run, seq, broker, where_, partition, reported.seq AS produced_seq, reported.acknowledged AS acknowledged_end, high_watermark,
+               reported.at_ns AS before_ns, at_ns AS then_ns, high_watermark < reported.acknowledged AS broken,
+               CAST(reported.acknowledged - high_watermark AS double) AS excess
+        FROM known WHERE turn = 1 AND reported IS NOT NULL
     """)
-    return tables.uncut(rows, "before_ns", "then_ns")
+    return tables.without_truncations(rows, "before_ns", "then_ns")
 
 
 def covered(tables: Tables) -> DataFrame:
-    """Of runs that tell how high watermarks move: the highest that the leader had, in the life of the log that it has, when acks=-1 was
-    answered."""
+    """Check that the leader's recorded high watermark had reached a batch when its produce with acks=-1 was answered.
+
+    Only runs that record moves of high watermarks are checked, against the highest value since the log began.
+    """
     rows = tables.sql(f"""
         WITH points AS (
             SELECT run, seq, broker, topic, partition, at_ns, begins, high_watermark, NULL AS acknowledged_end, 0 AS turn FROM {{state}}
@@ -153,14 +163,24 @@ def covered(tables: Tables) -> DataFrame:
                CAST(acknowledged_end - reached AS double) AS excess, at_ns
         FROM known WHERE turn = 1
     """)
-    return tables.whole_before(rows, "at_ns").drop("at_ns")
+    return tables.undecided_if_missing_before(rows, "at_ns").drop("at_ns")
 
 
 RULES = (
-    Rule("9", "an acknowledged batch is read as it was written", ERROR, same_bytes),
-    Rule("9 lost", "no fetch goes over an acknowledged batch without it", ERROR, not_skipped),
-    Rule("15", "an idempotent producer's sequence numbers have no gap", ERROR, in_sequence),
-    Rule("15 twice", "a batch that an idempotent producer sends again is answered as before", ERROR, once),
-    Rule("20 HW", "acks=-1 is answered only when the high watermark covers it", ERROR, committed),
-    Rule("20 moved", "the recorded high watermark covers what acks=-1 is answered for", ERROR, covered),
+    Rule("9", "an acknowledged batch is fetched as it was produced", ERROR, same_bytes),
+    Rule("9-lost", "no fetch skips an acknowledged batch", ERROR, not_skipped),
+    Rule("15", "the sequence numbers of an idempotent producer have no gap", ERROR, in_sequence),
+    Rule("15-twice", "a batch that an idempotent producer sends again gets the same response", ERROR, once),
+    Rule(
+        "20-HW",
+        "the broker responds to a produce request with acks=-1 only when the high watermark covers it",
+        ERROR,
+        committed,
+    ),
+    Rule(
+        "20-moved",
+        "the recorded high watermark covers every produce request with acks=-1 when its response is sent",
+        ERROR,
+        covered,
+    ),
 )

@@ -1,4 +1,4 @@
-"""The job of `kafkaproto audit`: bring tables up to date, evaluate every rule over them, and write the outcomes."""
+"""The job of `kafkaproto audit`: updates the tables, evaluates every rule over them, and writes the outcomes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.trace.audit.rule import Tables
-from kafkaproto.pipeline.trace.audit.rules import RULES, asked
+from kafkaproto.pipeline.trace.audit.rules import RULES, evaluate
 from kafkaproto.pipeline.trace.audit.verdict import as_json, remarks, status, text
 from kafkaproto.pipeline.trace.progress import Progress
 from kafkaproto.pipeline.trace.store import Store, StoreError
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
-    """Audit the tables in `out` in a Spark session of its own. See `audit_folder`.
+    """Audit the tables in `out` in a Spark session of its own; see `audit_folder`.
 
-    Raises StoreError if there are no tables and no trace to make them of.
+    Raises StoreError if there are no tables and no trace to make them from.
     """
     if trace is None and not (out.is_dir() and Store(out).manifest()):
-        raise StoreError(f"{out} holds no tables: make some with kafkaproto tables TRACE OUT")
+        raise StoreError(f"{out} holds no tables: create them with kafkaproto tables TRACE OUT")
     with local_session("kafkaproto audit") as spark:
         return audit_folder(spark, out, trace, json_file)
 
@@ -34,19 +34,19 @@ def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
 def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: Path | None) -> int:
     """Audit the tables in `out`, and return the exit status.
 
-    trace: brings the tables up to this trace first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises
+    trace: its new part is added to the tables first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises
     StoreError and TraceError.
     """
     progress = Progress()
     if trace is not None:
         progress.note(f"tables of {trace}")
-        _, said = build(trace, out, partial(with_spark, spark, progress=progress.note))
-        for one in said:
-            sys.stderr.write(f"audit: {one.text}\n")
+        _, notices = build(trace, out, partial(with_spark, spark, progress=progress.note))
+        for notice in notices:
+            sys.stderr.write(f"audit: {notice.text}\n")
     store = Store(out)
-    with store.at_work():
+    with store.locked():
         tables = Tables.of(spark, out)
-        outcomes = [asked(rule, tables, progress.note) for rule in RULES]
+        outcomes = [evaluate(rule, tables, progress.note) for rule in RULES]
         notes = remarks(store, tables)
     sys.stdout.write(text(outcomes, notes))
     if json_file is not None:

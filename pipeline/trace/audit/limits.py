@@ -1,4 +1,4 @@
-"""Rules of sizes (KIP-74, KIP-13): how much an answer, and a partition in it, may carry."""
+"""Rules of fetch sizes (KIP-74, KIP-13): the bytes that a response, and a partition in it, may contain."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ FIRST_VERSION_WITH_LIMIT = 3
 
 
 def whole_answer(tables: Tables) -> DataFrame:
-    """The broker's own cap is known where its settings were recorded; what a client's quota leaves room for, where it was throttled by
-    it before and no quota has been changed since."""
+    """Check that all records of a fetch response together are within the limits of the request, the broker and the quota.
+
+    A first batch that is larger than the limits is allowed. The broker's `fetch.max.bytes` is known if the recorder reported settings. The bytes
+    that a quota allows are known if the client was throttled by it before and no quota has changed since.
+    """
     rows = tables.sql(f"""
         WITH known AS (
             SELECT run, seq, broker, client_id, principal, api_version, records_bytes, first_batch_bytes, max_bytes, replica_id,
                    coalesce(handled_ns, received_ns) AS begun_ns, ready_ns,
-                   last(CASE WHEN throttle_quota = 'Fetch' THEN struct(quota_bound, ready_ns AS at_ns) END, true) OVER c AS told
+                   last(CASE WHEN throttle_quota = 'Fetch' THEN struct(quota_bound, ready_ns AS at_ns) END, true) OVER c AS reported
             FROM {{requests}} WHERE api = 'Fetch' AND answered AND trouble IS NULL
             WINDOW c AS (PARTITION BY run, broker, client_id, principal ORDER BY ready_ns, seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         ), changes AS (
@@ -27,8 +30,8 @@ def whole_answer(tables: Tables) -> DataFrame:
         ), bounded AS (
             SELECT /*+ BROADCAST(s), BROADCAST(c) */ k.*, s.fetch_max_bytes,
                    CASE WHEN replica_id < 0
-                             AND NOT exists(coalesce(changes, array()), at -> at BETWEEN least(told.at_ns, begun_ns) AND k.ready_ns)
-                        THEN CAST(least(told.quota_bound * (s.window_num - 1) * s.window_s, {INT32_MAX}) AS bigint) END AS quota_bytes
+                             AND NOT exists(coalesce(changes, array()), at -> at BETWEEN least(reported.at_ns, begun_ns) AND k.ready_ns)
+                        THEN CAST(least(reported.quota_bound * (s.window_num - 1) * s.window_s, {INT32_MAX}) AS bigint) END AS quota_bytes
             FROM known k LEFT JOIN {{settings}} s ON s.run = k.run AND s.broker = k.broker LEFT JOIN changes c ON c.run = k.run
         ), limited AS (
             SELECT *, greatest(least(max_bytes, coalesce(fetch_max_bytes, max_bytes), coalesce(quota_bytes, max_bytes)), first_batch_bytes)
@@ -37,10 +40,10 @@ def whole_answer(tables: Tables) -> DataFrame:
             WHERE records_bytes > 0 AND first_batch_bytes IS NOT NULL AND api_version >= {FIRST_VERSION_WITH_LIMIT}
         )
         SELECT run, seq, broker, client_id, max_bytes, fetch_max_bytes, quota_bytes, first_batch_bytes, limit_bytes, records_bytes,
-               records_bytes > limit_bytes AS broken, CAST(records_bytes - limit_bytes AS double) AS excess, told.at_ns AS told_ns, ready_ns
+               records_bytes > limit_bytes AS broken, CAST(records_bytes - limit_bytes AS double) AS excess, reported.at_ns AS throttled_ns, ready_ns
         FROM limited
     """)
-    return tables.whole(rows, "told_ns", "ready_ns").drop("told_ns", "ready_ns")
+    return tables.undecided_if_missing(rows, "throttled_ns", "ready_ns").drop("throttled_ns", "ready_ns")
 
 
 def each_partition(tables: Tables) -> DataFrame:
@@ -57,6 +60,6 @@ def each_partition(tables: Tables) -> DataFrame:
 
 
 RULES = (
-    Rule("1", "an answer's records are within max_bytes, the broker's cap and the quota's window, but for the first batch", ERROR, whole_answer),
-    Rule("2", "a partition's bytes are within its limit, but for the first batch of an answer", ERROR, each_partition),
+    Rule("1", "the records of a response fit max_bytes, fetch.max.bytes and the quota, except for the first batch", ERROR, whole_answer),
+    Rule("2", "the records of a partition fit its limit, except for the first batch of a response", ERROR, each_partition),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rules of what clients are told about topics and replicas (KIP-516, KIP-392)."""
+"""Rules of topic ids and preferred read replicas in responses (KIP-516, KIP-392)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 
 
 def preferred_replicas(tables: Tables) -> DataFrame:
-    """Racks are those that answers to Metadata told. Who leads, and who is in sync, is known where the recorder was told of each change:
-    what has held all the time from when the fetch was there until it was answered. Another selector than Kafka's may name any rack."""
+    """Check that a fetch response names a preferred read replica only if the replica is suitable.
+
+    It must be another broker than the sender, in the ISR and, for Kafka's own replica selector, in the client's rack; other selectors may choose any
+    rack. Only the leader may name it, only in a response without records, and only to a client with a rack whose fetch offset is not below the log
+    start. Racks come from Metadata responses. Leader and ISR are known only if the recorder logged changes, and used only if they did not change
+    between the start of the fetch and its response.
+    """
     rows = tables.sql(f"""
-        WITH told AS (
+        WITH reported AS (
             SELECT p.run, p.seq, p.broker, {NAMED}, p.partition, p.preferred_replica, p.bytes, p.asked_offset, p.log_start,
                    p.begun_ns, p.ready_ns, r.rack, r.client_id
             FROM {{partitions}} p JOIN {{requests}} r ON r.run = p.run AND r.seq = p.seq
@@ -25,11 +30,11 @@ def preferred_replicas(tables: Tables) -> DataFrame:
             SELECT run, CAST(get_json_object(facts, '$.node') AS int) AS node, max_by(get_json_object(facts, '$.rack'), at_ns) AS node_rack
             FROM {{events}} WHERE kind = 'rack' GROUP BY run, get_json_object(facts, '$.node')
         ), joined AS (
-            SELECT /*+ BROADCAST(racks), BROADCAST(o), BROADCAST(s) */ told.*, node_rack, s.selector,
+            SELECT /*+ BROADCAST(racks), BROADCAST(o), BROADCAST(s) */ reported.*, node_rack, s.selector,
                    filter(states, x -> x.at_ns < begun_ns) AS before, filter(states, x -> x.at_ns BETWEEN begun_ns AND ready_ns) AS during
-            FROM told LEFT JOIN racks ON racks.run = told.run AND racks.node = told.preferred_replica
-            LEFT JOIN {{states_of}} o ON o.run = told.run AND o.where_ = told.where_ AND o.partition = told.partition
-            LEFT JOIN {{settings}} s ON s.run = told.run AND s.broker = told.broker
+            FROM reported LEFT JOIN racks ON racks.run = reported.run AND racks.node = reported.preferred_replica
+            LEFT JOIN {{states_of}} o ON o.run = reported.run AND o.where_ = reported.where_ AND o.partition = reported.partition
+            LEFT JOIN {{settings}} s ON s.run = reported.run AND s.broker = reported.broker
         ), known AS (
             SELECT *, bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = '' OR coalesce(asked_offset < log_start, false) AS alone,
                    try_element_at(filter(before, x -> x.isr IS NOT NULL), -1).isr AS isr_before,
@@ -44,11 +49,14 @@ def preferred_replicas(tables: Tables) -> DataFrame:
                CAST(1 AS double) AS excess, IF(alone, NULL, ready_ns) AS known_ns
         FROM known
     """)
-    return tables.whole_before(rows, "known_ns").drop("known_ns")
+    return tables.undecided_if_missing_before(rows, "known_ns").drop("known_ns")
 
 
 def topic_ids(tables: Tables) -> DataFrame:
-    """As each broker told them, one after the other. A name that gets another id is asked about where deletions were recorded."""
+    """Check that a topic name keeps its id, in the responses of each broker, and that an id keeps its name.
+
+    A name with a new id is judged only if the run records deletions of topics.
+    """
     rows = tables.sql("""
         WITH named AS (
             SELECT run, seq, broker, at_ns, CAST(get_json_object(facts, '$.begun_ns') AS bigint) AS begun_ns,
@@ -58,22 +66,22 @@ def topic_ids(tables: Tables) -> DataFrame:
             SELECT run, get_json_object(facts, '$.topic') AS topic, collect_list(at_ns) AS deleted
             FROM {events} WHERE kind = 'topic' AND get_json_object(facts, '$.state') = 'deleted'
             GROUP BY run, get_json_object(facts, '$.topic')
-        ), told AS (SELECT DISTINCT run, true AS tells FROM {events} WHERE kind = 'topic'
+        ), reported AS (SELECT DISTINCT run, true AS has_topic_events FROM {events} WHERE kind = 'topic'
         ), paired AS (
             SELECT *, lag(topic_id) OVER n AS before_id, lag(begun_ns) OVER n AS before_ns,
                    first(topic) OVER (PARTITION BY run, topic_id ORDER BY at_ns, seq) AS first_name
             FROM named WINDOW n AS (PARTITION BY run, broker, topic ORDER BY at_ns, seq)
         )
         SELECT /*+ BROADCAST(d), BROADCAST(t) */ p.run, p.seq, p.broker, p.topic, p.topic_id, before_id, first_name,
-               topic <> first_name OR coalesce(tells AND before_id <> topic_id
+               topic <> first_name OR coalesce(has_topic_events AND before_id <> topic_id
                    AND NOT exists(coalesce(deleted, array()), at -> at BETWEEN before_ns AND at_ns), false) AS broken,
                CAST(1 AS double) AS excess, IF(topic <> first_name, NULL, before_ns) AS before_ns, at_ns
-        FROM paired p LEFT JOIN deleted d USING (run, topic) LEFT JOIN told t USING (run)
+        FROM paired p LEFT JOIN deleted d USING (run, topic) LEFT JOIN reported t USING (run)
     """)
-    return tables.whole(rows, "before_ns", "at_ns").drop("before_ns", "at_ns")
+    return tables.undecided_if_missing(rows, "before_ns", "at_ns").drop("before_ns", "at_ns")
 
 
 RULES = (
-    Rule("14", "a preferred replica is another one, in sync, in the client's rack, named by the leader, without records", ERROR, preferred_replicas),
-    Rule("19", "a topic has one id, and an id one topic, until that is deleted", ERROR, topic_ids),
+    Rule("14", "a preferred replica is another in-sync broker in the client's rack. The leader names it without records", ERROR, preferred_replicas),
+    Rule("19", "a topic keeps its id, and an id its topic, until the topic is deleted", ERROR, topic_ids),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""Rules of offsets: progress of fetches, what batches, watermarks and epochs must not do, what a look-up finds.
+"""Rules of offsets: progress of fetches, order of batches, watermarks and epochs, and results of ListOffsets.
 
-Where something happened in between that may cut a log (`Tables.uncut`), two rows are not compared.
+Two rows are not compared if the log may have been truncated between them (`Tables.without_truncations`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 OFFSET_OUT_OF_RANGE = 1
 LATEST = -1
-IN_ANSWER = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
+IN_RESPONSE = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
 
 
 def overlaps(tables: Tables) -> DataFrame:
-    """In one answer, and of all acknowledged batches of a partition: those that only a leader had (acks=1) with others of that broker. A
-    repeated batch of an idempotent producer is the same batch."""
+    """Check that batches do not overlap, within a response and among all acknowledged batches of a partition.
+
+    A batch with acks=1 may exist only on its leader, and is compared only with other such batches that this broker acknowledged. A repeated batch of
+    an idempotent producer counts once.
+    """
     fetched = tables.sql(f"""
-        SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_ANSWER}) AS before_, ready_ns, ready_ns AS before_ns
+        SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_RESPONSE}) AS before_, ready_ns, ready_ns AS before_ns
         FROM {{batches}} WHERE api = 'Fetch'
     """)
     produced = tables.sql(f"""
@@ -44,15 +47,17 @@ def overlaps(tables: Tables) -> DataFrame:
         "base_offset <= before_last_offset AS broken",
         "CAST(before_last_offset - base_offset + 1 AS double) AS excess",
     )
-    return tables.uncut(broken, "before_ns", "ready_ns")
+    return tables.without_truncations(broken, "before_ns", "ready_ns")
 
 
 def gaps(tables: Tables) -> DataFrame:
-    """Of fetch answers only: what was produced may have neighbours that the trace has not. Topics that are known to be compacted are not
-    asked about."""
+    """Check that fetch responses have no gap between batches.
+
+    Produced batches are not compared: the trace may lack batches of other producers. Topics known to be compacted are not checked.
+    """
     rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
-            SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_ANSWER}) + 1 AS expected_offset,
+            SELECT run, seq, coalesce(topic, topic_id) AS topic, partition, lag(last_offset) OVER ({IN_RESPONSE}) + 1 AS expected_offset,
                    base_offset, ready_ns
             FROM {{batches}} WHERE api = 'Fetch'
             UNION ALL
@@ -64,27 +69,30 @@ def gaps(tables: Tables) -> DataFrame:
         ["run", "topic"],
         "left_anti",
     )
-    return tables.whole_before(rows, "ready_ns").drop("ready_ns")
+    return tables.undecided_if_missing_before(rows, "ready_ns").drop("ready_ns")
 
 
 def watermarks(tables: Tables) -> DataFrame:
-    """What a fetch is told that came after another was answered by the same broker: no less than the most that was told until then, in the
-    whole run; where the last of those answers was higher, too, that one is compared, as fewer things have happened since. Versions that lack
-    a column, and logs that have none, tell -1."""
+    """Check that watermarks in fetch responses of a broker never fall.
+
+    A response is compared with the previous one if its value is below the previous value, because few other events lie between the two that could
+    explain the fall. Otherwise it is compared with the highest value in any earlier response. A response without the field or without a value
+    reports -1.
+    """
     names = ("high_watermark", "last_stable_offset", "log_start")
-    most = ", ".join(f"max(struct({name} AS told, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
-    unordered = "begun_ns < last.ready_ns"  # of one connection: how far others had come is not known
+    highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
+    unordered = "begun_ns < last.ready_ns"  # the fetches of one connection overlap: which values other connections got before is unknown
 
     def fall(of: str, name: str) -> str:
         return f"IF({name} >= 0, {of} - {name}, 0)"
 
     fell = f"{unordered} OR greatest({', '.join(fall(f'last.{name}', name) for name in names)}) > 0"
-    before = ", ".join(f"IF({fell}, last.{name}, most_{name}.told) AS before_{name}" for name in names)
-    at = ", ".join(f"IF({fall(f'most_{name}.told', name)} > 0, most_{name}.at_ns, NULL)" for name in names)
+    before = ", ".join(f"IF({fell}, last.{name}, most_{name}.reported) AS before_{name}" for name in names)
+    at = ", ".join(f"IF({fall(f'most_{name}.reported', name)} > 0, most_{name}.at_ns, NULL)" for name in names)
     falls = ", ".join(fall(f"before_{name}", name) for name in names)
     rows = tables.sql(f"""
-        WITH told AS (
-            SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, {", ".join(names)}, {most},
+        WITH reported AS (
+            SELECT run, seq, broker, {NAMED}, partition, begun_ns, ready_ns, conn, {", ".join(names)}, {highest},
                    last(struct(conn, ready_ns, {", ".join(names)})) OVER p AS last
             FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
             WINDOW p AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns, seq
@@ -92,15 +100,15 @@ def watermarks(tables: Tables) -> DataFrame:
         ), fallen AS (
             SELECT run, seq, broker, where_, partition, {", ".join(names)}, {before},
                    IF({fell}, last.ready_ns, coalesce(greatest({at}), last.ready_ns)) AS before_ns, ready_ns
-            FROM told WHERE begun_ns >= last.ready_ns OR conn = last.conn
+            FROM reported WHERE begun_ns >= last.ready_ns OR conn = last.conn
         )
         SELECT *, CAST(greatest({falls}, 0) AS double) AS excess, greatest({falls}, 0) > 0 AS broken FROM fallen
     """)
-    return tables.uncut(rows, "before_ns", "ready_ns")
+    return tables.without_truncations(rows, "before_ns", "ready_ns")
 
 
 def moves(tables: Tables) -> DataFrame:
-    """Of each replica as its broker recorded it, every move with the one before; not where it began anew, or something cut its log."""
+    """Check that the offsets that a broker recorded of a log never fall, except where the log began again or was truncated."""
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
     falls = ", ".join(f"before_{name} - {name}" for name in names)
@@ -113,42 +121,49 @@ def moves(tables: Tables) -> DataFrame:
         )
         SELECT *, excess > 0 AS broken FROM fallen
     """)
-    return tables.uncut(rows, "before_ns", "at_ns")
+    return tables.without_truncations(rows, "before_ns", "at_ns")
 
 
 def ordered_offsets(tables: Tables) -> DataFrame:
-    """As answers tell them, and as a broker recorded its logs. Those end behind the high watermark where it leads, and where followers take
-    no more of it than they have, as Kafka's do; a follower under `semantics=kip` knows of what it has not got yet."""
+    """Check the order of the offsets of a log, in responses and in the state that brokers recorded.
+
+    The log end of a follower is compared only if followers limit the leader's high watermark to their own log end, as Kafka's do. With
+    `semantics=kip`, a follower may know a higher one, and only the leader's log end is compared.
+    """
     rows = tables.sql(f"""
-        WITH kafkas AS (
-            SELECT run, max(get_json_object(facts, '$.semantics') = 'kafka') AS kafkas FROM {{events}} WHERE kind = 'meta' GROUP BY run
-        ), told AS (
+        WITH kafka_semantics AS (
+            SELECT run, max(get_json_object(facts, '$.semantics') = 'kafka') AS kafka_semantics FROM {{events}} WHERE kind = 'meta' GROUP BY run
+        ), reported AS (
             SELECT run, seq, broker, {NAMED}, partition, log_start, last_stable_offset, high_watermark, NULL AS log_end, NULL AS needs_all_until_ns
             FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
             UNION ALL
             SELECT /*+ BROADCAST(k), BROADCAST(o) */ s.run, s.seq, s.broker, s.topic, s.partition, log_start, last_stable_offset, high_watermark,
-                   IF(coalesce(kafkas, false) OR try_element_at(filter(states, x -> x.leader IS NOT NULL AND x.seq < s.seq), -1).leader = s.broker,
+                   IF(coalesce(kafka_semantics, false) OR try_element_at(filter(states, x -> x.leader IS NOT NULL AND x.seq < s.seq), -1).leader =
+                   s.broker,
                       log_end, NULL),
-                   IF(coalesce(kafkas, false), NULL, at_ns)
-            FROM {{state}} s LEFT JOIN kafkas k ON k.run = s.run
+                   IF(coalesce(kafka_semantics, false), NULL, at_ns)
+            FROM {{state}} s LEFT JOIN kafka_semantics k ON k.run = s.run
             LEFT JOIN {{states_of}} o ON o.run = s.run AND o.where_ = s.topic AND o.partition = s.partition
             WHERE high_watermark >= 0
         ), apart AS (
             SELECT *, greatest(IF(last_stable_offset >= 0, last_stable_offset - high_watermark, 0),
                                IF(last_stable_offset >= 0, try_subtract(log_start, last_stable_offset), 0),
                                try_subtract(log_start, high_watermark), 0) AS above, greatest(high_watermark - log_end, 0) AS behind
-            FROM told
+            FROM reported
         )
         SELECT run, seq, broker, where_ AS topic, partition, log_start, last_stable_offset, high_watermark, log_end, above + behind > 0 AS broken,
                CAST(greatest(above, behind) AS double) AS excess, IF(above > 0, NULL, needs_all_until_ns) AS needs_all_until_ns
         FROM apart
     """)
-    return tables.whole_before(rows, "needs_all_until_ns").drop("needs_all_until_ns")
+    return tables.undecided_if_missing_before(rows, "needs_all_until_ns").drop("needs_all_until_ns")
 
 
 def epochs(tables: Tables) -> DataFrame:
-    """As they are stored, each batch with the one before: of those of one answer, and of the first and last ones of all answers of a broker to
-    consumers, by their offsets."""
+    """Check that leader epochs do not fall from batch to batch in the log.
+
+    Two kinds of pairs are compared: neighbouring batches in one response, and the first and last batches of different responses that a broker sent
+    to consumers, ordered by offset.
+    """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
         SELECT {of_batch.replace("where_", NAMED)}, seq, place, NULL AS first_ns, NULL AS last_ns FROM {{batches}}
@@ -169,7 +184,7 @@ def epochs(tables: Tables) -> DataFrame:
         """)
 
     apart = pairs(ends, "run, broker, where_, partition, life", "base_offset, seq").where("before_seq <> seq")
-    return tables.uncut(
+    return tables.without_truncations(
         pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
     ).drop("before_seq")
 
@@ -189,18 +204,19 @@ def progress(tables: Tables) -> DataFrame:
 
 
 def latest(tables: Tables) -> DataFrame:
-    """The end that a client may read: no less than any answer of the same broker told before, no more than any tells afterwards."""
+    """Check ListOffsets for the latest offset: not below any fetch response of the same broker before it, not above any after it."""
     rows = tables.sql(f"""
-        WITH looked AS (
+        WITH lookups AS (
             SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, place, base_offset, isolation
             FROM {{partitions}} WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
-        ), told AS (
-            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS place, NULL AS found,
+        ), reported AS (
+            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS place, NULL AS
+            found_offset,
                    0 AS isolation
             FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
         ), sightings AS (
-            SELECT * FROM told LEFT SEMI JOIN looked USING (run, broker, where_, partition)
-            UNION ALL SELECT * FROM looked
+            SELECT * FROM reported LEFT SEMI JOIN lookups USING (run, broker, where_, partition)
+            UNION ALL SELECT * FROM lookups
         ), points AS (
             SELECT *, ready_ns AS at_ns, 1 AS side FROM sightings WHERE seq IS NULL
             UNION ALL SELECT *, begun_ns AS at_ns, 2 AS side FROM sightings WHERE seq IS NULL
@@ -217,28 +233,30 @@ def latest(tables: Tables) -> DataFrame:
             WINDOW before AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
                    behind AS (PARTITION BY run, broker, where_, partition ORDER BY at_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         )
-        SELECT run, broker, where_, partition, seq, isolation, found, begun_ns,
+        SELECT run, broker, where_, partition, seq, isolation, found_offset, begun_ns,
                max(CASE WHEN side = 1 THEN IF(isolation = 1, lso_before, hw_before) END) AS low,
                max(CASE WHEN side = 2 THEN IF(isolation = 1, lso_behind, hw_behind) END) AS high
-        FROM bounded WHERE seq IS NOT NULL GROUP BY run, broker, where_, partition, seq, place, isolation, found, begun_ns
+        FROM bounded WHERE seq IS NOT NULL GROUP BY run, broker, where_, partition, seq, place, isolation, found_offset, begun_ns
     """).selectExpr(
-        "run", "seq", "broker", "where_", "partition", "isolation", "found", "low.end AS lowest", "high.end AS highest",
+        "run", "seq", "broker", "where_", "partition", "isolation", "found_offset", "low.end AS lowest", "high.end AS highest",
         "coalesce(low.at_ns, begun_ns) AS before_ns", "coalesce(high.at_ns, begun_ns) AS then_ns",
     ).where("lowest IS NOT NULL OR highest IS NOT NULL")  # fmt: skip
     broken = rows.selectExpr(
         "*",
-        "coalesce(found < lowest, false) OR coalesce(found > highest, false) AS broken",
-        "CAST(greatest(lowest - found, found - highest, 0) AS double) AS excess",
+        "coalesce(found_offset < lowest, false) OR coalesce(found_offset > highest, false) AS broken",
+        "CAST(greatest(lowest - found_offset, found_offset - highest, 0) AS double) AS excess",
     )
-    return tables.uncut(broken, "before_ns", "then_ns")
+    return tables.without_truncations(broken, "before_ns", "then_ns")
 
 
 def earliest_at(tables: Tables) -> DataFrame:
-    """What is found for a time has that time or a later one, and no batch before it has: of those that were fetched from a log whose
-    start never moved: any answer may tell that it has. Where records may go from the midst of a log (a topic that is compacted, or of which
-    nobody told), the batch has to be there after the look-up."""
+    """Check ListOffsets for a timestamp: the result has that timestamp or a later one, and no fetched batch before it has.
+
+    Only logs whose start never moved, according to all responses, are checked. If records may be removed from the middle of the log
+    (compacted topics, and topics with unknown policy), the earlier batch must have been fetched after the ListOffsets.
+    """
     rows = tables.sql(f"""
-        WITH looked AS (
+        WITH lookups AS (
             SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
                    ready_ns AS at_ns
             FROM {{partitions}}
@@ -247,12 +265,12 @@ def earliest_at(tables: Tables) -> DataFrame:
             SELECT run, coalesce(topic, topic_id) AS where_, partition, max(log_start) > 0 AS moved FROM {{partitions}}
             WHERE api IN ('Fetch', 'Produce') GROUP BY run, coalesce(topic, topic_id), partition
         ), points AS (
-            SELECT * FROM looked
+            SELECT * FROM lookups
             UNION ALL
             SELECT * FROM (
                 SELECT run, {NAMED}, partition, last_offset, NULL, NULL, seq, 0, max_timestamp, begun_ns FROM {{batches}}
                 WHERE api = 'Fetch' AND NOT control AND count > 0
-            ) fetched LEFT SEMI JOIN looked USING (run, where_, partition)
+            ) fetched LEFT SEMI JOIN lookups USING (run, where_, partition)
         ), reached AS (
             SELECT *, max(CASE WHEN turn = 0 THEN struct(max_timestamp, at_ns) END) OVER (
                 PARTITION BY run, where_, partition ORDER BY at_offset, turn DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
@@ -264,17 +282,21 @@ def earliest_at(tables: Tables) -> DataFrame:
             LEFT JOIN {{policies}} p ON p.run = r.run AND p.where_ = r.where_
             WHERE turn = 1
         )
-        SELECT run, seq, where_, partition, asked_timestamp, at_offset AS found, answered_timestamp, before.max_timestamp AS reached_before,
+        SELECT run, seq, where_, partition, asked_timestamp, at_offset AS found_offset, answered_timestamp,
+            before.max_timestamp AS reached_before,
                answered_timestamp < asked_timestamp OR coalesce(before.max_timestamp >= asked_timestamp, false) AS broken,
                CAST(greatest(asked_timestamp - answered_timestamp, 1) AS double) AS excess,
                IF(answered_timestamp < asked_timestamp, at_ns, coalesce(before.at_ns, at_ns)) AS one_ns, at_ns AS other_ns
         FROM known
     """)
-    return tables.uncut(tables.whole(rows, NEVER_NS, EVER_NS), "one_ns", "other_ns")
+    return tables.without_truncations(tables.undecided_if_missing(rows, NEVER_NS, EVER_NS), "one_ns", "other_ns")
 
 
 def out_of_range(tables: Tables) -> DataFrame:
-    """Against the last high watermark told before and the first log start told after: what lies between was readable all the time."""
+    """Check OFFSET_OUT_OF_RANGE against the last high watermark before it and the first log start offset after it.
+
+    All offsets between these two were readable at the time of the response.
+    """
     rows = tables.sql(f"""
         WITH known AS (
             SELECT *, {NAMED},
@@ -294,23 +316,35 @@ def out_of_range(tables: Tables) -> DataFrame:
         FROM known
         WHERE error = {OFFSET_OUT_OF_RANGE} AND asked_offset IS NOT NULL AND hw IS NOT NULL AND later_start IS NOT NULL
     """)
-    return tables.uncut(rows, "before_ns", "then_ns")
+    return tables.without_truncations(rows, "before_ns", "then_ns")
 
 
 RULES = (
     Rule("8", "batches of a partition do not overlap", ERROR, overlaps),
     Rule(
-        "8 gap",
-        "a fetch answer has no gap, from the asked offset on (compacted topics may, where nobody told that they are)",
+        "8-gap",
+        "a fetch response has no gap after the requested offset (unless the topic is compacted, which may be unknown)",
         WARNING,
         gaps,
     ),
-    Rule("10", "high watermark, last stable offset and log start never fall", ERROR, watermarks),
-    Rule("10 moved", "no recorded move of a high watermark, last stable offset or log start is a fall", ERROR, moves),
-    Rule("10 order", "log start <= last stable offset <= high watermark <= log end", ERROR, ordered_offsets),
-    Rule("10 epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
-    Rule("12", "records that a fetch gets end behind the asked offset", ERROR, progress),
-    Rule("16", "the latest offset is the high watermark or the last stable offset of that instant", ERROR, latest),
-    Rule("16 time", "the offset of a time is the first that has it", ERROR, earliest_at),
-    Rule("18", "OFFSET_OUT_OF_RANGE is told only of offsets outside the log", ERROR, out_of_range),
+    Rule("10", "high watermark, last stable offset and log start offset never fall", ERROR, watermarks),
+    Rule(
+        "10-moved",
+        "no recorded change lowers the high watermark, the last stable offset or the log start offset",
+        ERROR,
+        moves,
+    ),
+    Rule(
+        "10-order", "log start offset <= last stable offset <= high watermark <= log end offset", ERROR, ordered_offsets
+    ),
+    Rule("10-epoch", "leader epochs never fall from batch to batch", ERROR, epochs),
+    Rule("12", "the records of a fetch response end after the requested offset", ERROR, progress),
+    Rule(
+        "16",
+        "the latest offset in a ListOffsets response is the high watermark or last stable offset at the time of the response",
+        ERROR,
+        latest,
+    ),
+    Rule("16-time", "ListOffsets returns the first record at or after the timestamp", ERROR, earliest_at),
+    Rule("18", "OFFSET_OUT_OF_RANGE is returned only for offsets outside the log", ERROR, out_of_range),
 )

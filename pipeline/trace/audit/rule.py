@@ -1,6 +1,6 @@
-"""What a rule is, and what comes of it. A rule that has checked nothing is "not exercised", and never holds.
+"""A rule, its outcome, and the tables that it queries. A rule that checked nothing is "not exercised", never "holds".
 
-Must never know a rule.
+This module does not know any particular rule.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMES = tuple(TABLES)
 
 
 class Tables:
-    """The tables of a trace as DataFrames, and six small ones derived from them. A query names them in braces, and `sql` gives it the DataFrames.
+    """The tables of a trace as DataFrames, and six tables derived from them. A query for `sql` names these tables in braces.
 
     Two objects share nothing but the Spark session, and several threads may query one object.
 
@@ -54,15 +54,15 @@ class Tables:
         events: DataFrame | None = None,
         state: DataFrame | None = None,
     ) -> None:
-        """Raises ValueError if no table is given."""
-        given = (requests, partitions, batches, events, state)
-        spark = next((frame.sparkSession for frame in given if frame is not None), None)
+        """Use the given tables. Raises ValueError if there is none."""
+        frames = (requests, partitions, batches, events, state)
+        spark = next((frame.sparkSession for frame in frames if frame is not None), None)
         if spark is None:
             raise ValueError(f"at least one of the tables must be given: {', '.join(NAMES)}")
         self._spark = spark
         self.requests, self.partitions, self.batches, self.events, self.state = (
             spark.createDataFrame([], ddl(name)) if frame is None else frame
-            for name, frame in zip(NAMES, given, strict=True)
+            for name, frame in zip(NAMES, frames, strict=True)
         )
         self._frames: dict[str, DataFrame] = {name: getattr(self, name) for name in NAMES}
         self._deriving = RLock()
@@ -76,7 +76,7 @@ class Tables:
     def sql(self, query: str, **more: DataFrame) -> DataFrame:
         """Run a query that names tables in braces: `SELECT run FROM {requests}`. Other braces in it are doubled, as for `str.format`.
 
-        more: DataFrames for further names. Raises KeyError for a name that is neither a table nor in `more`, and what Spark raises.
+        more: DataFrames for further names. Raises KeyError for a name that is neither a table nor in `more`, and any exception of Spark.
         """
         names = {name for _, name, _, _ in Formatter().parse(query) if name}
         # Spark makes a view for each frame and drops it. Spark 4.0 then also uncaches the plan of the view: a filter, which the optimizer
@@ -85,7 +85,7 @@ class Tables:
         return self._spark.sql(query, None, **views)
 
     def table(self, name: str) -> DataFrame:
-        """Return a table by its name, and derive it if nobody has used it before. Raises KeyError for an unknown name."""
+        """Return a table by its name; a derived table is computed when it is first used. Raises KeyError for an unknown name."""
         with self._deriving:
             if name not in self._frames:
                 rows = self.sql(DERIVED[name])
@@ -95,59 +95,67 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no run lacks an entry."""
+        """Return True if no run lacks an entry."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
             return self._complete
 
-    def uncut(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
-        """Rows of two moments, which have `run`, `where_` and `broken`, without those that are broken where something may have cut the log
-        of that topic between the two: they cannot be decided, as those where a cut may be missing. `where_` becomes `topic`, and the
-        moments go."""
-        found = self.whole(rows, one_ns, other_ns)
-        for which, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
-            cuts = self.table("cuts_of").where(which).select(*keys, "cuts")
-            between = f"exists(cuts, c -> c.from_ns <= greatest({one_ns}, {other_ns}) AND c.until_ns >= least({one_ns}, {other_ns}))"
-            joined = found.join(cuts.hint("broadcast"), keys, "left")
-            found = joined.where(f"NOT (broken AND coalesce({between}, false))").drop("cuts")
-        return found.drop(one_ns, other_ns).withColumnRenamed("where_", "topic")
+    def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
+        """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
 
-    def whole(self, rows: DataFrame, one_ns: str, other_ns: str) -> DataFrame:
-        """Rows that have `run` and `broken`, which becomes null (not decided) where it is true and the run lacks what may have happened
-        between two moments: expressions, null where nothing that is missing could explain the row."""
+        rows: each compares two moments of a log; they have the columns `run`, `where_` and `broken`. start_ns, end_ns: names of their columns with
+        the two moments, which are dropped. A broken row is dropped if its log may have been truncated or replaced between the moments. `broken`
+        becomes null if it is true and the run lacks entries between them.
+        """
+        undecided = self.undecided_if_missing(rows, start_ns, end_ns)
+        for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
+            cuts = self.table("cuts_of").where(scope).select(*keys, "cuts")
+            between = f"exists(cuts, c -> c.from_ns <= greatest({start_ns}, {end_ns}) AND c.until_ns >= least({start_ns}, {end_ns}))"
+            joined = undecided.join(cuts.hint("broadcast"), keys, "left")
+            undecided = joined.where(f"NOT (broken AND coalesce({between}, false))").drop("cuts")
+        return undecided.drop(start_ns, end_ns).withColumnRenamed("where_", "topic")
+
+    def undecided_if_missing(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
+        """Set `broken` to null (undecided) where it is true and the run lacks entries between two moments.
+
+        rows: have the columns `run` and `broken`. start_ns, end_ns: SQL expressions for the moments in ns; null where no missing entry could explain
+        the row.
+        """
         if self.is_complete:
             return rows
-        lacks = f"exists(gaps, g -> g.from_ns <= greatest({one_ns}, {other_ns}) AND g.until_ns >= least({one_ns}, {other_ns}))"
-        asked = f"({one_ns}) IS NOT NULL AND ({other_ns}) IS NOT NULL"
+        missing = f"exists(gaps, g -> g.from_ns <= greatest({start_ns}, {end_ns}) AND g.until_ns >= least({start_ns}, {end_ns}))"
+        explainable = f"({start_ns}) IS NOT NULL AND ({end_ns}) IS NOT NULL"
         gaps = self.table("gaps").select("run", "gaps")
-        found = rows.join(gaps.hint("broadcast"), "run", "left")
-        decided = f"CASE WHEN broken AND {asked} AND coalesce({lacks}, false) THEN NULL ELSE broken END AS broken"
-        return found.selectExpr("* EXCEPT (broken, gaps)", decided)
+        with_gaps = rows.join(gaps.hint("broadcast"), "run", "left")
+        decided = (
+            f"CASE WHEN broken AND {explainable} AND coalesce({missing}, false) THEN NULL ELSE broken END AS broken"
+        )
+        return with_gaps.selectExpr("* EXCEPT (broken, gaps)", decided)
 
-    def whole_before(self, rows: DataFrame, then_ns: str) -> DataFrame:
-        """The same of all that happened before a moment."""
-        return self.whole(rows, f"IF(({then_ns}) IS NULL, NULL, {NEVER_NS})", then_ns)
+    def undecided_if_missing_before(self, rows: DataFrame, then_ns: str) -> DataFrame:
+        """Set `broken` to null (undecided) where it is true and the run lacks entries before a moment. then_ns: SQL expression for it in ns."""
+        return self.undecided_if_missing(rows, f"IF(({then_ns}) IS NULL, NULL, {NEVER_NS})", then_ns)
 
 
 SETTINGS = """
-    WITH told AS (
-        SELECT run, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, settings: map<string, string>>>')) AS one
+    WITH reported AS (
+        SELECT run, explode(from_json(get_json_object(facts, '$.brokers'), 'array<struct<id: int, settings: map<string, string>>>')) AS broker_facts
         FROM {events} WHERE kind = 'meta'
     )
-    SELECT run, one.id AS broker, try_cast(one.settings['quota.window.num'] AS bigint) AS window_num,
-           try_cast(one.settings['quota.window.size.seconds'] AS bigint) AS window_s,
-           try_cast(one.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, one.settings['log.cleanup.policy'] AS policy,
-           one.settings['replica.selector.class'] AS selector
-    FROM told WHERE one.settings IS NOT NULL"""
+    SELECT run, broker_facts.id AS broker, try_cast(broker_facts.settings['quota.window.num'] AS bigint) AS window_num,
+           try_cast(broker_facts.settings['quota.window.size.seconds'] AS bigint) AS window_s,
+           try_cast(broker_facts.settings['fetch.max.bytes'] AS bigint) AS fetch_max_bytes, broker_facts.settings['log.cleanup.policy'] AS policy,
+           broker_facts.settings['replica.selector.class'] AS selector
+    FROM reported WHERE broker_facts.settings IS NOT NULL"""
 POLICIES = """
-    WITH told AS (
+    WITH reported AS (
         SELECT run, get_json_object(facts, '$.topic') AS where_,
                max(coalesce(from_json(facts, 'configs map<string, string>').configs['cleanup.policy'] LIKE '%compact%', false)) AS compacts
         FROM {events} WHERE kind = 'topic' GROUP BY run, get_json_object(facts, '$.topic')
     ), defaults AS (SELECT run, max(policy LIKE '%compact%') AS compacts FROM {settings} GROUP BY run)
-    SELECT told.run, where_, told.compacts OR defaults.compacts AS compacts FROM told JOIN defaults USING (run)
-    WHERE told.compacts OR defaults.compacts IS NOT NULL"""
+    SELECT reported.run, where_, reported.compacts OR defaults.compacts AS compacts FROM reported JOIN defaults USING (run)
+    WHERE reported.compacts OR defaults.compacts IS NOT NULL"""
 CUTS = """
     WITH seen AS (
         SELECT run, at_ns, kind, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
@@ -184,12 +192,16 @@ CUTS = """
         SELECT run, NULL, coalesce(handled_ns, received_ns), ready_ns FROM {requests} WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
-"""Who is not told of topics learns from answers that a name has another id: something was between the last that had the old one and that."""
+"""Query of `cuts_of`.
+
+If a run does not record changes of topics, a new id of a topic name in a response shows that the topic was created again at some time since the last
+response with the old id.
+"""
 STATES = """
     WITH stated AS (
-        SELECT run, at_ns, seq, topic, place AS partition, one.leader AS leader, one.isr AS isr FROM (
+        SELECT run, at_ns, seq, topic, place AS partition, state.leader AS leader, state.isr AS isr FROM (
             SELECT run, at_ns, seq, get_json_object(facts, '$.topic') AS topic,
-                   posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, one)
+                   posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, state)
             FROM {events} WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
         UNION ALL
         SELECT run, at_ns, seq, get_json_object(facts, '$.topic'), CAST(get_json_object(facts, '$.partition') AS int),
@@ -201,14 +213,16 @@ STATES = """
     GROUP BY run, topic, partition"""
 FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
-"""Whether a Fetch may have been answered late for its throttle, and with all that it asked for. Where only a broker could tell: who answers this
-version is of release 2.0 or later, which keeps nothing back (KIP-219); one before it may."""
+"""SQL: true if a Fetch response may have been delayed by its throttle time and then contained records.
+
+If the trace does not say so: a broker that accepts this API version is of release 2.0 or later and delays no response (KIP-219); an older one may.
+"""
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
-"""Before and behind all that a run may hold."""
-LASTS_NS = 30_000_000_000
-"""How long an exchange that is missing may have been under way, where only its answer tells that it was done: what clients wait at most."""
-MOST_GAPS = 256
-"""Of a run: more are put together, as each row that a rule asks about is compared with all."""
+"""SQL literals in ns: a time before everything in a run, and a time after everything."""
+LONGEST_EXCHANGE_NS = 30_000_000_000
+"""Longest time in ns that a missing exchange is assumed to have taken, because clients wait no longer for a response."""
+MAX_GAPS = 256
+"""Largest number of gaps of a run. Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""
 GAPS = f"""
     WITH counted AS (
         SELECT run, seq, coalesce(handled_ns, received_ns) AS at_ns FROM {{requests}}
@@ -230,7 +244,7 @@ GAPS = f"""
                                   & ~(there | IF(block = 0, 1L, 0L))) AS bigint) AS entries)))
         FROM neighbours
         UNION ALL
-        SELECT run, at_ns - {LASTS_NS}, at_ns, 0L FROM {{events}}
+        SELECT run, at_ns - {LONGEST_EXCHANGE_NS}, at_ns, 0L FROM {{events}}
         WHERE kind IN ('lost', 'unreadable') AND run RLIKE r'{captures.NAMED.pattern}'
     ), numbered AS (
         SELECT run, from_ns, until_ns, entries, row_number() OVER (PARTITION BY run ORDER BY from_ns) - 1 AS nth,
@@ -238,39 +252,43 @@ GAPS = f"""
         FROM missing WHERE entries > 0 OR run RLIKE r'{captures.NAMED.pattern}'
     ), grouped AS (
         SELECT run, sum(entries) AS entries, min(from_ns) AS from_ns, max(until_ns) AS until_ns
-        FROM numbered GROUP BY run, nth * least({MOST_GAPS}, total) DIV total
-    ), telling AS (SELECT DISTINCT run, true AS tells FROM {{events}} WHERE kind = 'topic')
+        FROM numbered GROUP BY run, nth * least({MAX_GAPS}, total) DIV total
+    ), topic_recorders AS (SELECT DISTINCT run, true AS has_topic_events FROM {{events}} WHERE kind = 'topic')
     SELECT run, sum(entries) AS entries,
-           collect_list(struct(from_ns, until_ns + IF(coalesce(tells, false), 0L, {LASTS_NS}) AS until_ns)) AS gaps
-    FROM grouped LEFT JOIN telling USING (run) GROUP BY run"""
-"""Entries are counted as what they tell of begins, so one that is missing began between those before and behind it. Who is told of
-topics, brokers and quotas counts each change when it comes; who is not knows of it by an exchange. Of a capture, whose entries are
-counted otherwise, holes are known; what is behind a hole tells of it."""
+           collect_list(struct(from_ns, until_ns + IF(coalesce(has_topic_events, false), 0L, {LONGEST_EXCHANGE_NS}) AS until_ns)) AS gaps
+    FROM grouped LEFT JOIN topic_recorders USING (run) GROUP BY run"""
+"""Query of `gaps`. Sequence numbers are assigned when a request or event begins, so a missing entry began between its neighbours.
+
+A recorder that observes topics, brokers and quotas numbers each change when it happens; a proxy sees a change only in an exchange, which may take
+`LONGEST_EXCHANGE_NS`. The entries of a capture are numbered differently: there only the reported holes count, and the packet after a hole reveals it.
+"""
 ALL = -1
-"""acks of a Produce: every replica in sync has it before it is answered."""
+"""`acks` of a Produce that is answered when all in-sync replicas have the records."""
 INT32_MAX = 2**31 - 1
 READ_COMMITTED = 1
-"""isolation of a Fetch or ListOffsets."""
+"""`isolation` of a Fetch or ListOffsets that reads committed records only."""
 NAMED = "coalesce(topic, topic_id) AS where_"
-"""What a partition is known by: its topic's name, or the id where nobody said whose that is."""
+"""SQL: the name of a partition's topic, or its id if no response mapped the id to a name."""
 
 
 CONSUMED = f"""
     WITH followers AS (SELECT run, seq FROM {{requests}} WHERE replica_id >= 0
-    ), got AS (
+    ), received AS (
         SELECT *, {NAMED} FROM {{batches}} LEFT ANTI JOIN followers USING (run, seq) WHERE api = 'Fetch'
-    ), every AS (
+    ), everywhere AS (
         SELECT run, flatten(collect_list(cuts)) AS cuts FROM (
             SELECT run, cuts FROM {{cuts_of}} WHERE where_ IS NULL UNION ALL SELECT run, gaps FROM {{gaps}})
         GROUP BY run
     ), timed AS (
         SELECT /*+ BROADCAST(o), BROADCAST(e) */ g.*, concat(coalesce(o.cuts, array()), coalesce(e.cuts, array())) AS cuts
-        FROM got g LEFT JOIN {{cuts_of}} o ON o.run = g.run AND o.where_ = g.where_ LEFT JOIN every e ON e.run = g.run
+        FROM received g LEFT JOIN {{cuts_of}} o ON o.run = g.run AND o.where_ = g.where_ LEFT JOIN everywhere e ON e.run = g.run
     )
     SELECT * EXCEPT (cuts), size(filter(cuts, c -> c.until_ns < begun_ns)) + size(filter(cuts, c -> c.from_ns <= ready_ns)) AS life
     FROM timed"""
-"""What consumers get stays; what a follower gets may be above the high watermark, and others take its place. A life is what lies between two
-cuts, as is what was got while a cut may have been."""
+"""Query of `consumed`. Only batches for consumers are stable: a follower may receive records above the high watermark that are replaced later.
+
+`life` numbers the time between two truncations of the log; a batch that was received while a truncation may have happened has a number of its own.
+"""
 DERIVED = {
     "settings": SETTINGS,
     "policies": POLICIES,
@@ -279,13 +297,16 @@ DERIVED = {
     "gaps": GAPS,
     "consumed": CONSUMED,
 }
-"""Maps a derived table to its query."""
+"""Maps the name of a derived table to its query."""
 
 
 class Rule(NamedTuple):
-    """check: every row that the rule can decide, with `broken` (boolean), `excess` (double: how far off) and what a reader wants to see,
-    `run` and `seq` first. It queries `Tables.sql` and asks nothing of a run that its recorder could not know. Where only what came before
-    tells whether a row is broken, `Tables.whole` has a look at whether that is there."""
+    """A rule of the audit.
+
+    check: returns every row that the rule can decide, with the columns `run`, `seq`, then details for the reader, `broken` (boolean, null: undecided)
+    and `excess` (double: by how much). It queries with `Tables.sql` and ignores runs whose recorder could not know the facts. If a row is broken only
+    because of earlier entries, `Tables.undecided_if_missing` must check that they are there.
+    """
 
     number: str
     statement: str
@@ -294,8 +315,12 @@ class Rule(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """worst: the largest excess, None where nothing is broken. sample: the worst rows, at most `SAMPLE_ROWS`. left_out: rows that look
-    broken, and may not be, as entries are missing: they are not among the checked ones."""
+    """The result of a rule.
+
+    checked, broken: numbers of decided and of broken rows. worst: the largest excess, None if nothing is broken. sample: the broken rows with the
+    largest excess, at most `SAMPLE_ROWS`. left_out: number of rows that look broken but are undecided because entries are missing; `checked` does
+    not count them.
+    """
 
     rule: Rule
     checked: int
@@ -306,12 +331,12 @@ class Outcome(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """Where the number comes from: the dotted name of the rule's function, and its text."""
+        """Return the dotted name and the source of the rule's function, from which the numbers come."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 
-    def how_to_see(self, trace: str) -> str:
-        """Where the frames of the worst row are. trace: its path."""
+    def frames_command(self, trace: str) -> str:
+        """Return the command that shows the frames of the row with the largest excess. trace: path of the trace."""
         worst = self.sample[0]
         if captures.NAMED.search(worst["run"]):
             return f"Wireshark, {worst['run']}, frame.number == {worst['seq'] // SEQ_PER_PACKET}"

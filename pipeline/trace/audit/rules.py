@@ -20,18 +20,18 @@ FAMILIES = (limits, throttling, conversation, offsets, durability, transactions,
 RULES: tuple[Rule, ...] = tuple(
     sorted(
         (rule for family in FAMILIES for rule in family.RULES),
-        key=lambda rule: (int(rule.number.split()[0]), rule.number),
+        key=lambda rule: (int(rule.number.partition("-")[0]), rule.number),
     )
 )
 
 
-def asked(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
-    """Evaluate one rule; report progress through `note` first."""
-    note(_named(rule))
+def evaluate(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
+    """Evaluate one rule over all runs. note: called with a progress line before the evaluation."""
+    note(_progress_line(rule))
     return outcome(rule, tables)
 
 
-def _named(rule: Rule) -> str:
+def _progress_line(rule: Rule) -> str:
     return f"rule {rule.number} ({RULES.index(rule) + 1} of {len(RULES)}): {rule.statement}"
 
 
@@ -40,11 +40,18 @@ def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
     return [outcome(rule, tables) for rule in rules]
 
 
-def of_each_run(rule: Rule, tables: Tables, note: Callable[[str], None]) -> dict[str, Outcome]:
-    """Evaluate one rule for each run separately, without worst rows. Returns the outcomes of the runs in which it checked something."""
+def outcomes_by_run(rule: Rule, tables: Tables, note: Callable[[str], None]) -> dict[str, Outcome]:
+    """Evaluate one rule for each run separately. Returns by run the outcome without sample rows, for runs in which it checked something.
+
+    note: called with a progress line before the evaluation.
+    """
     from pyspark.sql.functions import expr
 
-    note(_named(rule))
+    note(_progress_line(rule))
     rows = rule.check(tables).groupBy("run")
     counts = rows.agg(expr("count(broken)"), expr("count_if(broken)"), expr("count_if(broken IS NULL)")).collect()
-    return {run: Outcome(rule, checked, broken, None, [], left) for run, checked, broken, left in counts if checked}
+    return {
+        run: Outcome(rule, checked, broken, None, [], undecided)
+        for run, checked, broken, undecided in counts
+        if checked
+    }

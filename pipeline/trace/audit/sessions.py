@@ -1,4 +1,4 @@
-"""The rule of fetch sessions (KIP-227). What was asked in each step, and what was due, stands in the columns of the requests."""
+"""The rule of fetch sessions (KIP-227). The columns of `requests` contain what a fetch covers and what its response must contain."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ INVALID_FETCH_SESSION_EPOCH = 71
 
 
 def steps(tables: Tables) -> DataFrame:
-    """A full answer has each partition, an incremental one each whose high watermark had moved when it was asked for, and both have none
-    that was not asked for, or was forgotten. The step that comes next is taken, and no other."""
+    """Check the partitions of fetch responses within sessions, and session epochs.
+
+    A full response contains every requested partition, an incremental one every partition whose high watermark had moved before the fetch.
+    Neither contains a partition that was not requested or was forgotten. The broker accepts the next session epoch and no other.
+    """
     rows = tables.sql(f"""
         SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.asked_partitions,
                r.session_missing, r.session_strays, r.error,
@@ -26,11 +29,14 @@ def steps(tables: Tables) -> DataFrame:
         FROM {{requests}} r
         WHERE api = 'Fetch' AND answered AND NOT {HELD} AND (session_missing IS NOT NULL OR session_expected IS NOT NULL)
     """)
-    return tables.whole_before(rows, "ready_ns").drop("ready_ns")
+    return tables.undecided_if_missing_before(rows, "ready_ns").drop("ready_ns")
 
 
 RULES = (
     Rule(
-        "17", "a fetch session misses no partition, keeps none that was forgotten, and goes step by step", ERROR, steps
+        "17",
+        "a fetch session returns every changed partition and no forgotten one, and its epoch grows by one",
+        ERROR,
+        steps,
     ),
 )

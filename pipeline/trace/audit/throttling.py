@@ -1,4 +1,4 @@
-"""Rules of throttling (KIP-13, KIP-124, KIP-219): how long, and what a throttled connection and a throttled fetch get."""
+"""Rules of throttling (KIP-13, KIP-124, KIP-219): the throttle time, muted connections and throttled fetches."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROUNDING_BYTES = 1
-"""What doubles may add to a sum of bytes."""
+"""Largest rounding error, in bytes, of a sum that is computed with doubles."""
 
 
 def muted(tables: Tables) -> DataFrame:
-    """By the broker's clock, when its handler began: no request is taken before every mute of its connection is over."""
+    """Check that after a throttle the next handler of a connection starts only once the broker's clock reaches the end of the mute time."""
     return tables.sql("""
         WITH ordered AS (
             SELECT *, max(struct(muted_until_ms, seq)) OVER c AS mute FROM {requests} WHERE conn IS NOT NULL AND handled_ms IS NOT NULL
@@ -27,8 +27,11 @@ def muted(tables: Tables) -> DataFrame:
 
 
 def how_long(tables: Tables) -> DataFrame:
-    """The arithmetic of `kafkaproto.broker.quota.windows`: doubles in the same order, halves rounded upwards. What was forced, or of which nobody
-    told why, has no formula; that the answer tells what was decided is checked of all."""
+    """Check the throttle time with the arithmetic of `kafkaproto.broker.quota.windows`: doubles in the same order, halves rounded up.
+
+    The time of a forced throttle, or of one without a recorded reason, cannot be computed. Every throttled response must contain the time that was
+    applied.
+    """
     return tables.sql(f"""
         WITH exact AS (
             SELECT /*+ BROADCAST(s) */ r.*, 1000 * s.window_s AS cap_ms, CASE
@@ -38,16 +41,16 @@ def how_long(tables: Tables) -> DataFrame:
             FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
             WHERE decided_ms > 0 AND NOT held
         ), rounded AS (
-            SELECT *, CAST(throttle_ms AS bigint) AS told_ms, IF(wait IS NULL, NULL, least(
+            SELECT *, CAST(throttle_ms AS bigint) AS response_throttle_ms, IF(wait IS NULL, NULL, least(
                 floor(least(wait, {INT32_MAX})) + CASE WHEN wait - floor(wait) >= 0.5 THEN 1 ELSE 0 END,
                 CASE WHEN throttle_quota = 'Request' THEN coalesce(cap_ms, 1000) ELSE {INT32_MAX} END)) AS expected_ms
             FROM exact
         )
         SELECT run, seq, api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms, expected_ms, decided_ms,
-               told_ms, coalesce(expected_ms <> decided_ms, false) OR coalesce(told_ms <> decided_ms, false) AS broken,
-               CAST(greatest(coalesce(abs(expected_ms - decided_ms), 0), coalesce(abs(told_ms - decided_ms), 0)) AS double) AS excess
+               response_throttle_ms, coalesce(expected_ms <> decided_ms, false) OR coalesce(response_throttle_ms <> decided_ms, false) AS broken,
+               CAST(greatest(coalesce(abs(expected_ms - decided_ms), 0), coalesce(abs(response_throttle_ms - decided_ms), 0)) AS double) AS excess
         FROM rounded
-        WHERE expected_ms IS NOT NULL OR told_ms IS NOT NULL
+        WHERE expected_ms IS NOT NULL OR response_throttle_ms IS NOT NULL
     """)
 
 
@@ -60,9 +63,12 @@ def empty_fetch(tables: Tables) -> DataFrame:
 
 
 def taken_back(tables: Tables) -> DataFrame:
-    """Two throttles of one client by one quota for consumers, one after the other: what is recorded at the second is at most what was
-    at the first, without the bytes of that answer, with those of this one and of all that were sent in between. A sensor that several
-    client ids share (a quota of a user alone) is not asked about."""
+    """Check that the bytes of a throttled fetch are removed from the quota.
+
+    Two successive throttled fetches of a client under one consumer quota are compared by the bytes that the quota's windows contain, including the
+    fetch itself. The second number is at most the first, minus the bytes of the first fetch, plus those of the second and all bytes sent in between.
+    A quota that several client ids share (that of a user alone) is not checked.
+    """
     rows = tables.sql(f"""
         WITH counted AS (
             SELECT *, sum(CASE WHEN decided_ms = 0 THEN bytes_out ELSE 0 END) OVER (
@@ -81,12 +87,17 @@ def taken_back(tables: Tables) -> DataFrame:
                ready_ns
         FROM recorded WHERE before IS NOT NULL
     """)
-    return tables.whole_before(rows, "ready_ns").drop("ready_ns")
+    return tables.undecided_if_missing_before(rows, "ready_ns").drop("ready_ns")
 
 
 RULES = (
-    Rule("3", "no request of a connection is handled while it is muted", ERROR, muted),
-    Rule("4", "a throttle lasts (rate - bound) / bound x window, rounded, and the answer says so", ERROR, how_long),
-    Rule("5", "a throttled fetch carries no records", ERROR, empty_fetch),
-    Rule("5 bytes", "the bytes of a throttled fetch are not counted", ERROR, taken_back),
+    Rule("3", "no request of a connection is handled while the connection is muted", ERROR, muted),
+    Rule(
+        "4",
+        "a throttle time is (rate - bound) / bound x window, rounded, and the response contains it",
+        ERROR,
+        how_long,
+    ),
+    Rule("5", "a throttled fetch returns no records", ERROR, empty_fetch),
+    Rule("5-bytes", "the bytes of a throttled fetch are not charged to the quota", ERROR, taken_back),
 )

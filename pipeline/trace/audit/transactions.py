@@ -1,5 +1,7 @@
-"""Rules of reading committed records only (KIP-98). Whether a marker commits or aborts lies in its record, which a trace has not: that a
-transaction was aborted is known from an answer that lists it."""
+"""Rules of isolation level read_committed (KIP-98).
+
+A trace lacks the record of a transaction marker, so only a response that lists an aborted transaction shows that it was aborted.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +23,20 @@ def below_stable(tables: Tables) -> DataFrame:
 
 
 def aborted_listed(tables: Tables) -> DataFrame:
-    """A transaction that one answer lists as aborted is listed by every answer to read_committed with a batch of it: from its first
-    offset up to its producer's next marker, where every offset between the two was seen: another marker may lie where nobody read."""
+    """Check that a transaction which one response lists as aborted is listed by every read_committed response with a batch of it.
+
+    A transaction extends from its first offset to the next marker of its producer. It is checked only if the trace has every offset between the
+    two: another marker may lie in a part that was not fetched.
+    """
     rows = tables.sql(f"""
         WITH answers AS (
             SELECT run, seq, {NAMED}, partition, ready_ns,
                    from_json(coalesce(aborted, '[]'), 'array<array<bigint>>') AS listed
             FROM {{partitions}} WHERE api = 'Fetch' AND isolation = {READ_COMMITTED} AND replica_id < 0 AND next_offset IS NOT NULL
         ), spans AS (
-            SELECT run, where_, partition, one[0] AS producer_id, one[1] AS first_offset, max(ready_ns) AS listed_ns
-            FROM (SELECT run, where_, partition, ready_ns, explode(listed) AS one FROM answers)
-            GROUP BY run, where_, partition, one[0], one[1]
+            SELECT run, where_, partition, transaction[0] AS producer_id, transaction[1] AS first_offset, max(ready_ns) AS listed_ns
+            FROM (SELECT run, where_, partition, ready_ns, explode(listed) AS transaction FROM answers)
+            GROUP BY run, where_, partition, transaction[0], transaction[1]
         ), seen AS (
             SELECT run, seq, {NAMED}, partition, producer_id, base_offset, last_offset, transactional, control FROM {{batches}}
             WHERE api = 'Fetch'
@@ -59,10 +64,10 @@ def aborted_listed(tables: Tables) -> DataFrame:
                NOT array_contains(listed, array(producer_id, first_offset)) AS broken, CAST(1 AS double) AS excess, listed_ns, ready_ns
         FROM overlapped JOIN answers USING (run, seq, where_, partition)
     """)
-    return tables.uncut(tables.whole(rows, NEVER_NS, EVER_NS), "listed_ns", "ready_ns")
+    return tables.without_truncations(tables.undecided_if_missing(rows, NEVER_NS, EVER_NS), "listed_ns", "ready_ns")
 
 
 RULES = (
-    Rule("11", "read_committed gets nothing at or above the last stable offset", ERROR, below_stable),
-    Rule("11 aborted", "an answer to read_committed lists each aborted transaction that it has a batch of", ERROR, aborted_listed),
+    Rule("11", "a read_committed fetch gets no record at or above the last stable offset", ERROR, below_stable),
+    Rule("11-aborted", "a read_committed response lists each aborted transaction of which it has a batch", ERROR, aborted_listed),
 )  # fmt: skip

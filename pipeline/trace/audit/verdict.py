@@ -1,4 +1,4 @@
-"""What the outcomes of the rules amount to: an exit status, a text for CI logs, and the same as JSON."""
+"""The result of an audit as exit status, text for CI logs, and JSON."""
 
 from __future__ import annotations
 
@@ -12,57 +12,63 @@ from kafkaproto.pipeline.trace.store import Store
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit status: 0 if no rule is broken, 1 if only rules of severity "warning" are, 2 if one of severity "error" is, and 3 if no rule
-    had anything to check, which is no pass."""
-    if all(one.verdict == NOT_EXERCISED for one in outcomes):
+    """Return the exit status of an audit.
+
+    0 if no rule is broken, 1 if only rules of severity "warning" are broken, 2 if a rule of severity "error" is broken, and 3 if no rule had
+    anything to check, which is no pass.
+    """
+    if all(outcome.verdict == NOT_EXERCISED for outcome in outcomes):
         return UNREADABLE
-    broken = {one.rule.severity for one in outcomes if one.broken}
+    broken = {outcome.rule.severity for outcome in outcomes if outcome.broken}
     return FAILED if ERROR in broken else WARNED if broken else ALL_HOLD
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
-    """Return one line: how many rules are broken, hold, and are not exercised."""
-    counts = {name: sum(one.verdict == name for one in outcomes) for name in (BROKEN, HOLDS, NOT_EXERCISED)}
+    """Return one line with the number of rules that are broken, hold, and are not exercised."""
+    counts = {name: sum(outcome.verdict == name for outcome in outcomes) for name in (BROKEN, HOLDS, NOT_EXERCISED)}
     return (
         f"{counts[BROKEN]} of {len(outcomes)} rules broken, {counts[HOLDS]} hold, {counts[NOT_EXERCISED]} not exercised"
     )
 
 
 def text(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> str:
-    """Return the verdict, a line for each rule, and the worst rows of each broken one."""
+    """Return the verdict, one line per rule, and the sample rows of each broken rule, as text. remarks: notes to add after the verdict."""
     lines = [verdict(outcomes), *(f"note: {remark}" for remark in [*remarks, *left_out(outcomes)]), ""]
-    lines.append(f"{'rule':<7} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
-    for one in outcomes:
-        worst = "" if one.worst is None else f"{one.worst:,.6g}"
-        checked = f"{one.checked:,}" if one.checked else ""
-        broken = f"{one.broken:,}" if one.checked else ""
+    lines.append(f"{'rule':<10} {'verdict':<13} {'checked':>9} {'broken':>8} {'worst':>12}  statement")
+    for outcome in outcomes:
+        worst = "" if outcome.worst is None else f"{outcome.worst:,.6g}"
+        checked = f"{outcome.checked:,}" if outcome.checked else ""
+        broken = f"{outcome.broken:,}" if outcome.checked else ""
         lines.append(
-            f"{one.rule.number:<7} {one.verdict:<13} {checked:>9} {broken:>8} {worst:>12}  {one.rule.statement}"
+            f"{outcome.rule.number:<10} {outcome.verdict:<13} {checked:>9} {broken:>8} {worst:>12}  {outcome.rule.statement}"
         )
-    for one in outcomes:
-        if one.broken:
-            lines += ["", f"rule {one.rule.number} ({one.rule.severity}): {one.rule.statement}; the worst rows:"]
-            lines += ["  " + ", ".join(f"{k} {v}" for k, v in row.items() if v is not None) for row in one.sample]
-            lines.append(f"  its frames: {one.how_to_see('TRACE')}")
+    for outcome in outcomes:
+        if outcome.broken:
+            lines += [
+                "",
+                f"rule {outcome.rule.number} ({outcome.rule.severity}): {outcome.rule.statement}; the worst rows:",
+            ]
+            lines += ["  " + ", ".join(f"{k} {v}" for k, v in row.items() if v is not None) for row in outcome.sample]
+            lines.append(f"  frames: {outcome.frames_command('TRACE')}")
     return "\n".join(lines) + "\n"
 
 
 def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what `text` says, and the query of each rule, as JSON can hold it."""
+    """Return the content of `text` and the query of each rule as JSON values."""
     rules = [
         {
-            "rule": one.rule.number,
-            "statement": one.rule.statement,
-            "severity": one.rule.severity,
-            "verdict": one.verdict,
-            "checked": one.checked,
-            "broken": one.broken,
-            "left_out": one.left_out,
-            "worst": one.worst,
-            "sample": one.sample,
-            "query": one.query,
+            "rule": outcome.rule.number,
+            "statement": outcome.rule.statement,
+            "severity": outcome.rule.severity,
+            "verdict": outcome.verdict,
+            "checked": outcome.checked,
+            "broken": outcome.broken,
+            "left_out": outcome.left_out,
+            "worst": outcome.worst,
+            "sample": outcome.sample,
+            "query": outcome.query,
         }
-        for one in outcomes
+        for outcome in outcomes
     ]
     return {
         "verdict": verdict(outcomes),
@@ -73,17 +79,20 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
 
 
 def left_out(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a line for each rule with rows that look broken and cannot be decided, because entries are missing."""
+    """Return a line for each rule with rows that look broken but are undecided because entries are missing."""
     return [
-        f"rule {one.rule.number}: {one.left_out:,} rows are left out, as what is missing may explain them"
-        for one in outcomes
-        if one.left_out
+        f"rule {outcome.rule.number}: {outcome.left_out:,} rows are left out because missing entries may explain them"
+        for outcome in outcomes
+        if outcome.left_out
     ]
 
 
 def remarks(store: Store, tables: Tables) -> list[str]:
-    """Return what the tables lack: ends of files, entries that a recorder dropped, and packets that are not Kafka or cannot be read (TLS)."""
-    said = [text for run in store.manifest().values() for text in run["told"]]
+    """Return texts about traffic that the tables lack.
+
+    It is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
+    """
+    lines = [text for run in store.manifest().values() for text in run["told"]]
     dropped = (
         tables.events.where("kind = 'dropped'")
         .groupBy("run")
@@ -92,11 +101,11 @@ def remarks(store: Store, tables: Tables) -> list[str]:
         .orderBy("run")
     )
     for row in dropped.collect():
-        most = max(json.loads(facts).get("entries", 0) for facts in row.facts)
-        said.append(f"run {row.run}: {most:,} entries were dropped while it was recorded")
-    lacks = tables.sql("SELECT run, entries FROM {gaps} WHERE entries > 0 ORDER BY run").collect()
-    said += [f"run {row.run}: {row.entries:,} entries are missing, or have not come yet" for row in lacks]
+        dropped_entries = max(json.loads(facts).get("entries", 0) for facts in row.facts)
+        lines.append(f"run {row.run}: the recorder dropped {dropped_entries:,} entries")
+    missing = tables.sql("SELECT run, entries FROM {gaps} WHERE entries > 0 ORDER BY run").collect()
+    lines += [f"run {row.run}: {row.entries:,} entries are missing or have not arrived yet" for row in missing]
     for row in tables.events.where("kind = 'left_out'").orderBy("run").collect():
         packets = ", ".join(f"{n:,} {why}" for why, n in json.loads(row.facts)["packets"].items())
-        said.append(f"run {row.run}: packets of the capture that are in no table: {packets}")
-    return said
+        lines.append(f"run {row.run}: packets of the capture that are in no table: {packets}")
+    return lines

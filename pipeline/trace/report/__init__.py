@@ -1,1 +1,1 @@
-"""One page that people look at: the verdict of the audit, the answers as tables and pictures, the queries behind them."""
+"""The report: one page with the verdict of the audit, the answers as tables and figures, and the queries behind them."""

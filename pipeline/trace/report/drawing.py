@@ -1,6 +1,6 @@
-"""How the pictures of the report are drawn: their style, and an SVG whose colours are names of the page's style sheet.
+"""The style of the report's figures, and their SVG with colours that are CSS variables of the page.
 
-A picture is light or dark with its page that way. Must never know what a picture shows.
+A figure therefore follows the light or dark mode of the page. This module does not know what a figure shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-# Stand-ins that matplotlib takes as colours, and what stands in the SVG for them.
+# matplotlib accepts only real colours: these stand for the CSS variables that replace them in the SVG.
 INK, GRID, BAD, WARN = "#010203", "#010204", "#010205", "#010206"
 SERIES = tuple(f"#0102{16 + i:02x}" for i in range(8))
 _NAMES = {INK: "ink", GRID: "grid", BAD: "bad", WARN: "warn"} | {c: f"s{i + 1}" for i, c in enumerate(SERIES)}
@@ -46,13 +46,14 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
 }
 WIDTH = 9.0
-LONGEST_LABEL = 44
+MAX_LABEL_LENGTH = 44
 
 
 class Drawing:
-    """A picture: `with Drawing(name, height) as (axes, done)`, where `done()` returns the SVG.
+    """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    panels: how many stand one above the other. below: the share of the height that a second panel takes.
+    height: in inches. panels: number of panels of equal height, one above the other. below: the share (0 to 1) of the height for a second panel; 0:
+    no second panel. heights: relative heights of the panels; overrides `panels` and `below`.
     """
 
     def __init__(
@@ -84,14 +85,14 @@ class Drawing:
     def _svg(self) -> str:
         file = StringIO()
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # the reader's fonts draw the text
+            warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)  # the browser's fonts draw the text
             self._figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         text = file.getvalue()
         text = text[text.index("<svg") :]
         for colour, name in _NAMES.items():
             text = text.replace(colour, f"var(--{name})")
         text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-        # Names inside one page: every picture has its own.
+        # The ids must be unique on the page.
         text = re.sub(r'\bid="', f'id="{self._name}-', text)
         text = re.sub(r"url\(#", f"url(#{self._name}-", text)
         text = re.sub(r'xlink:href="#', f'href="#{self._name}-', text)
@@ -99,25 +100,25 @@ class Drawing:
 
 
 def legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
-    """Put a legend above the axes, where it hides nothing."""
+    """Put a legend above the axes, where it covers nothing."""
     axes.legend(handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=min(len(labels), 4), borderaxespad=0.2)
 
 
 def short_number(value: float) -> str:
-    """Return a number with three digits and a unit: 1.2k, 35M."""
+    """Return a number with three digits and a suffix, such as 1.2k or 35M."""
     for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
             return f"{value / factor:.3g}{unit}"
     return f"{value:.3g}"
 
 
-def short_label(text: str | None, most: int = LONGEST_LABEL) -> str:
-    """Return a text on one line and short enough to leave room for the picture.
+def short_label(text: str | None, max_length: int = MAX_LABEL_LENGTH) -> str:
+    """Return a text as one line of at most `max_length` characters.
 
-    A $ would be taken for mathematics, and a _ in front hides a legend: both are escaped.
+    "$" and a leading "_" are escaped: matplotlib would read the first as mathematics, and hide a legend with the second.
     """
     if not text:
         return "(none)" if text is None else "(empty)"
     text = "".join(c if c.isprintable() else "·" for c in text)
-    text = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 + 1 :]}"
+    text = text if len(text) <= max_length else f"{text[: max_length // 2]}…{text[-max_length // 2 + 1 :]}"
     return text.replace("$", r"\$").replace("_", "\u200b_", text.startswith("_"))

@@ -1,6 +1,6 @@
-"""The pictures of the report, drawn by matplotlib as SVG from the rows of answers. Must never know Spark, traces or the page.
+"""The figures of the report as SVG, drawn by matplotlib from the rows of answers.
 
-Each function gives None where there is nothing to draw.
+Each function returns None if there is nothing to draw. This module does not know Spark, traces or the page.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from kafkaproto.pipeline.trace.report.drawing import BAD, INK, SERIES, WARN, Dra
 Row = dict[str, Any]
 Rows = Sequence[Row]
 
-LEAST_RATE = 1000
-"""Bytes a second below which a client counts as idle: the scale is linear there."""
+MIN_RATE = 1000
+"""Bytes per second below which a client counts as idle; the scale is linear below it."""
 
 
 def swim_lanes(rows: Rows) -> str | None:
-    """(a) A lane for each connection: queued and handled full, waiting hatched, muted red. Where nobody told how long a request waited, all
-    until its answer is hatched."""
+    """Draw figure (a): a lane per connection, with queued and handled requests filled, waits hatched and mute intervals red.
+
+    If the wait of a request was not recorded, the whole time until its response is hatched.
+    """
     if not rows:
         return None
     lanes = [(key, list(group)) for key, group in groupby(rows, key=lambda r: (r["conn"], r["client_id"]))]
-    with Drawing("lanes", 0.34 * len(lanes) + 1.3) as (axes, done):
+    with Drawing("lanes", 0.34 * len(lanes) + 1.3) as (axes, render):
         for at, (_, group) in enumerate(reversed(lanes)):
             waits = [_waiting(r) for r in group]
             axes.broken_barh(waits, (at - 0.3, 0.6), facecolor="none", edgecolor=INK, hatch="//////", linewidth=0.3)
@@ -39,7 +41,7 @@ def swim_lanes(rows: Rows) -> str | None:
             mutes = [(r["ready_ms"], r["muted_ms"]) for r in group if r["muted_ms"]]
             axes.broken_barh(mutes, (at - 0.15, 0.3), facecolor=BAD)
         axes.set_yticks(range(len(lanes)), [f"{short_label(c)} · {conn}" for (conn, c), _ in reversed(lanes)])
-        axes.set_xlabel(f"ms from second {rows[0]['window_begins_s']:g} of the trace on")
+        axes.set_xlabel(f"ms since second {rows[0]['window_begins_s']:g} of the trace")
         axes.set_xlim(0, 5000)
         axes.grid(axis="y", visible=False)
         handles = [
@@ -49,25 +51,25 @@ def swim_lanes(rows: Rows) -> str | None:
             Rectangle((0, 0), 1, 1, facecolor=BAD),
         ]
         legend(axes, handles, ["queued", "handled", "waiting", "muted"])
-        return done()
+        return render()
 
 
 def _waiting(row: Row) -> tuple[float, float]:
-    """When a request began to wait, and how long it did, in ms; where nobody told, from when it was handled."""
+    """Return (start, duration) of a request's wait in ms; if it was not recorded, the time from handler start to response."""
     waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
     return row["ready_ms"] - waited_ms, waited_ms
 
 
 def rates(rows: Rows) -> str | None:
-    """(b) Bytes a second of each client against its quota, the longest throttle of each moment below."""
+    """Draw figure (b): bytes per second of each client against its quota, and below that the longest throttle time in each interval."""
     if not rows:
         return None
     clients = list(dict.fromkeys(r["client_id"] for r in rows))[: len(SERIES)]
-    with Drawing("rates", 4.6, below=0.35) as (axes, done):
+    with Drawing("rates", 4.6, below=0.35) as (axes, render):
         upper, lower = axes.figure.axes
         for colour, client in zip(SERIES, clients, strict=False):
-            mine = [r for r in rows if r["client_id"] == client]
-            at, each = _filled(mine)
+            client_rows = [r for r in rows if r["client_id"] == client]
+            at, each = _filled(client_rows)
             upper.step(
                 at,
                 [e["bytes_a_second"] for e in each],
@@ -76,36 +78,34 @@ def rates(rows: Rows) -> str | None:
                 label=short_label(client),
                 linewidth=1.4,
             )
-            bound = next((r["bound"] for r in mine if r["bound"]), None)
+            bound = next((r["bound"] for r in client_rows if r["bound"]), None)
             if bound:
                 upper.axhline(bound, color=colour, linestyle="--", linewidth=1)
             lower.step(at, [e["throttle_ms"] for e in each], where="post", color=colour, linewidth=1.2)
-        upper.set_yscale("symlog", linthresh=LEAST_RATE)
+        upper.set_yscale("symlog", linthresh=MIN_RATE)
         upper.set_ylim(bottom=0)
-        upper.set_ylabel("bytes a second")
-        upper.yaxis.set_major_formatter(
-            FuncFormatter(lambda v, _: short_number(v) if v == 0 or v >= LEAST_RATE else "")
-        )
+        upper.set_ylabel("bytes per second")
+        upper.yaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v) if v == 0 or v >= MIN_RATE else ""))
         upper.tick_params(labelbottom=False)
         lower.set_ylabel("throttle, ms")
         lower.set_ylim(bottom=0)
-        lower.set_xlabel("seconds of the trace; broken lines are quotas")
+        lower.set_xlabel("seconds of the trace; dashed lines are quotas")
         legend(upper, *upper.get_legend_handles_labels())
-        return done()
+        return render()
 
 
 def fetch_sizes(rows: Rows) -> str | None:
-    """(c) Sizes of fetch answers against max_bytes, both logarithmic; above the line only where a first batch was too large."""
+    """Draw figure (c): sizes of fetch responses against max_bytes, both logarithmic. Only an oversized first batch lies above the line."""
     if not rows:
         return None
-    with Drawing("sizes", 4.2) as (axes, done):
-        for beyond, colour, label in ((False, SERIES[0], "within max_bytes"), (True, WARN, "a first batch beyond it")):
-            mine = [r for r in rows if bool(r["beyond"]) == beyond]
-            if mine:
+    with Drawing("sizes", 4.2) as (axes, render):
+        for beyond, colour, label in ((False, SERIES[0], "within max_bytes"), (True, WARN, "first batch exceeds it")):
+            client_rows = [r for r in rows if bool(r["beyond"]) == beyond]
+            if client_rows:
                 axes.scatter(
-                    [10 ** (r["limit_eighths"] / 8) for r in mine],
-                    [10 ** (r["size_eighths"] / 8) for r in mine],
-                    s=[12 + 30 * log10(r["fetches"]) for r in mine],
+                    [10 ** (r["limit_eighths"] / 8) for r in client_rows],
+                    [10 ** (r["size_eighths"] / 8) for r in client_rows],
+                    s=[12 + 30 * log10(r["fetches"]) for r in client_rows],
                     color=colour,
                     alpha=0.75,
                     linewidths=0,
@@ -114,48 +114,48 @@ def fetch_sizes(rows: Rows) -> str | None:
         ends = [10 ** (r[k] / 8) for r in rows for k in ("limit_eighths", "size_eighths")]
         low, high = min(ends) / 2, max(ends) * 2
         axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=1, label="size = max_bytes")
-        axes.set(xscale="log", yscale="log", xlabel="max_bytes of the fetch", ylabel="bytes of records in the answer")
+        axes.set(xscale="log", yscale="log", xlabel="max_bytes of the fetch", ylabel="bytes of records in the response")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
         legend(axes, *axes.get_legend_handles_labels())
-        return done()
+        return render()
 
 
 def offsets(rows: Rows) -> str | None:
-    """(d) Of each partition what was produced, what was committed and where its readers were: lag is the distance."""
+    """Draw figure (d): produced and committed offsets and consumer positions of each partition; their distance is the lag."""
     if not rows:
         return None
     places = [(key, list(group)) for key, group in groupby(rows, key=lambda r: (r["topic"], r["partition"]))]
-    with Drawing("offsets", 2.3 * len(places) + 0.4, panels=len(places)) as (first, done):
+    with Drawing("offsets", 2.3 * len(places) + 0.4, panels=len(places)) as (first, render):
         for axes, ((topic, partition), group) in zip(first.figure.axes, places, strict=True):
             readers = iter(SERIES[1:])
             lines = [(line, list(of)) for line, of in groupby(group, key=lambda r: r["line"])]
             for line, points in sorted(lines, key=lambda pair: pair[0].startswith("read by"))[: len(SERIES)]:
-                known = {"produced": (SERIES[0], "-"), "high watermark": (INK, ":"), "last stable offset": (INK, "--")}
-                colour, dashes = known.get(line) or (next(readers), "-")
+                styles = {"produced": (SERIES[0], "-"), "high watermark": (INK, ":"), "last stable offset": (INK, "--")}
+                colour, dashes = styles.get(line) or (next(readers), "-")
                 axes.step([p["at_s"] for p in points], [p["offset"] for p in points], where="post", color=colour,
                           linestyle=dashes, linewidth=1.3, marker="." if len(points) < 60 else None, markersize=4,
                           label=short_label(line, 34))  # fmt: skip
             axes.set_title(f"{topic} · {partition}", loc="left", fontsize=9)
             axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
             axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        axes.set_xlabel("seconds from the first that is seen of the partition")
-        return done()
+        axes.set_xlabel("seconds since the first request for the partition")
+        return render()
 
 
-def versions(rows: Rows, outside: Callable[[str, int], bool], release: str) -> str | None:
-    """(e) Which client sends which version of which API how often; outlined what a broker of `release` does not take."""
+def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) -> str | None:
+    """Draw figure (e): requests by client, API and version; versions that a broker of `release` rejects are outlined."""
     if not rows:
         return None
     clients = list(dict.fromkeys(r["client"] for r in rows))
     columns = sorted({(r["api"], r["api_version"]) for r in rows})
-    with Drawing("versions", 0.3 * len(columns) + 1.9) as (axes, done):
-        most = max(log10(r["requests"]) + 1 for r in rows)
+    with Drawing("versions", 0.3 * len(columns) + 1.9) as (axes, render):
+        largest = max(log10(r["requests"]) + 1 for r in rows)
         for r in rows:
             x, y = clients.index(r["client"]), columns.index((r["api"], r["api_version"]))
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=SERIES[0], linewidth=0,
-                                     alpha=0.12 + 0.78 * (log10(r["requests"]) + 1) / most))  # fmt: skip
-            if outside(r["api"], r["api_version"]):
+                                     alpha=0.12 + 0.78 * (log10(r["requests"]) + 1) / largest))  # fmt: skip
+            if is_rejected(r["api"], r["api_version"]):
                 axes.add_patch(
                     Rectangle((x - 0.46, y - 0.42), 0.92, 0.84, facecolor="none", edgecolor=BAD, linewidth=1.6)
                 )
@@ -165,12 +165,12 @@ def versions(rows: Rows, outside: Callable[[str, int], bool], release: str) -> s
         axes.set_xticks(range(len(clients)), [short_label(c, 26) for c in clients], rotation=35, ha="right")
         axes.set_yticks(range(len(columns)), [f"{api} {version}" for api, version in columns])
         axes.grid(visible=False)
-        axes.set_title(f"requests; outlined: not taken by a broker of release {release}", loc="left", fontsize=9)
-        return done()
+        axes.set_title(f"requests; outlined: rejected by a broker of release {release}", loc="left", fontsize=9)
+        return render()
 
 
 def latency(rows: Rows) -> str | None:
-    """(f) Of p50, p95 and p99 of each API the shares of its parts, beside each other, and their sum in words."""
+    """Draw figure (f): for p50, p95 and p99 of each API the shares of its parts, and their sum as text."""
     colours = {
         "queued": SERIES[0],
         "handled": SERIES[1],
@@ -183,13 +183,13 @@ def latency(rows: Rows) -> str | None:
     apis = [api for api, _ in groupby(sorted({r["api"] for r in rows}))]
     if not apis:
         return None
-    told = {(r["api"], r["part"]): r for r in rows}
+    by_part = {(r["api"], r["part"]): r for r in rows}
     quantiles = ("p50_ms", "p95_ms", "p99_ms")
     labels = [f"{api}  {q[:3]}" for api in apis for q in quantiles]
     spans = [
-        [max((told.get((api, part)) or {}).get(q) or 0.0, 0.0) for part in parts] for api in apis for q in quantiles
+        [max((by_part.get((api, part)) or {}).get(q) or 0.0, 0.0) for part in parts] for api in apis for q in quantiles
     ]
-    with Drawing("latency", 0.2 * len(labels) + 1.3) as (axes, done):
+    with Drawing("latency", 0.2 * len(labels) + 1.3) as (axes, render):
         left = [0.0] * len(labels)
         for i, part in enumerate(parts):
             shares = [100 * span[i] / sum(span) if sum(span) else 0.0 for span in spans]
@@ -205,14 +205,16 @@ def latency(rows: Rows) -> str | None:
             )
         axes.set_yticks(range(len(labels)), labels, fontsize=7.5)
         axes.set(xlim=(0, 113), ylim=(len(labels) - 0.5, -0.5), xticks=range(0, 101, 20))
-        axes.set_xlabel("% of the sum on the right, which adds quantiles of the parts and is no quantile of the whole")
+        axes.set_xlabel(
+            "% of the sum on the right, which adds the quantiles of the parts and is no quantile of the whole"
+        )
         axes.grid(axis="y", visible=False)
         legend(axes, *axes.get_legend_handles_labels())
-        return done()
+        return render()
 
 
 def racks(rows: Rows) -> str | None:
-    """(g) Bytes from the racks of brokers to the racks of clients."""
+    """Draw figure (g): bytes by rack of the broker and rack of the client."""
     if not rows:
         return None
     clients = sorted({r["client_rack"] or "(none)" for r in rows})
@@ -221,13 +223,13 @@ def racks(rows: Rows) -> str | None:
     for r in rows:
         key = r["client_rack"] or "(none)", r["broker_rack"] or "(none)"
         total[key] = total.get(key, 0) + r["bytes"]
-    with Drawing("racks", 0.5 * len(clients) + 1.4) as (axes, done):
-        most = max(total.values()) or 1
+    with Drawing("racks", 0.5 * len(clients) + 1.4) as (axes, render):
+        largest = max(total.values()) or 1
         for (client, broker), count in total.items():
             x, y = brokers.index(broker), clients.index(client)
             colour = SERIES[2] if client == broker else WARN
             axes.add_patch(
-                Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, alpha=0.15 + 0.75 * count / most, linewidth=0)
+                Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, alpha=0.15 + 0.75 * count / largest, linewidth=0)
             )
             axes.text(x, y, short_number(count), ha="center", va="center", color=INK)
         axes.set_xlim(-0.5, len(brokers) - 0.5)
@@ -236,53 +238,55 @@ def racks(rows: Rows) -> str | None:
         axes.set_yticks(range(len(clients)), [short_label(rack) for rack in clients])
         axes.set(xlabel="rack of the broker", ylabel="rack of the client")
         axes.grid(visible=False)
-        return done()
+        return render()
 
 
 def records(sizes: Rows, costs: Rows) -> str | None:
-    """(h) Records of a fetch, and requests for a thousand records."""
+    """Draw figure (h): records per fetch, and requests per thousand records."""
     if not sizes:
         return None
-    shown = costs[:10]
-    with Drawing("records", 2.4 + 0.28 * max(len(shown), 1), panels=2, heights=(2, max(len(shown), 1) * 0.28)) as (
+    cheapest = costs[:10]
+    with Drawing(
+        "records", 2.4 + 0.28 * max(len(cheapest), 1), panels=2, heights=(2, max(len(cheapest), 1) * 0.28)
+    ) as (
         axes,
-        done,
+        render,
     ):
         upper, lower = axes.figure.axes
         labels = ["none" if r["power_of_two"] < 0 else short_number(2 ** r["power_of_two"]) for r in sizes]
         upper.bar(range(len(sizes)), [r["fetches"] for r in sizes], color=SERIES[0])
         upper.set_xticks(range(len(sizes)), labels)
-        upper.set(xlabel="records in a fetch answer, from this many on", ylabel="fetches")
+        upper.set(xlabel="records per fetch response (lower bound)", ylabel="fetches")
         upper.grid(axis="x", visible=False)
-        for at, r in enumerate(shown):  # points, as no bar begins at nought where the scale is logarithmic
+        for at, r in enumerate(cheapest):  # points instead of bars: a logarithmic scale has no zero
             cost = r["requests_per_1000_records"]
             lower.plot(cost, at, "o", color=SERIES[1])
             lower.annotate(short_number(cost), (cost, at), (6, 0), textcoords="offset points", va="center", fontsize=8)
-        lower.set_yticks(range(len(shown)), [short_label(r["client"]) for r in shown])
+        lower.set_yticks(range(len(cheapest)), [short_label(r["client"]) for r in cheapest])
         lower.set_xscale("log")
-        lower.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+        lower.set_ylim(max(len(cheapest), 1) - 0.5, -0.5)
         lower.margins(x=0.15)
         lower.xaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
         lower.xaxis.set_minor_formatter("")
-        lower.set_xlabel("requests of any kind for 1000 records")
+        lower.set_xlabel("requests of any kind per 1000 records")
         lower.grid(axis="y", visible=False)
-        return done()
+        return render()
 
 
 def planned(rows: Rows) -> str | None:
-    """The share of its time that each client would wait at other quotas; the ring: the quota in force."""
+    """Draw the share of time for which each client would be throttled, by quota; a ring marks the quota in force."""
     clients = [key for key, _ in groupby(rows, key=lambda r: (r["client_id"], r["api"], r["broker"]))]
-    shown = [
+    throttled_clients = [
         c for c in clients if any(r["percent_of_time"] for r in rows if (r["client_id"], r["api"], r["broker"]) == c)
     ]
-    if not shown:
+    if not throttled_clients:
         return None
-    with Drawing("planned", 3.6) as (axes, done):
-        for colour, key in zip(SERIES, shown, strict=False):
-            mine = [r for r in rows if (r["client_id"], r["api"], r["broker"]) == key]
-            axes.plot([r["quota"] for r in mine], [r["percent_of_time"] for r in mine], color=colour, marker=".",
+    with Drawing("planned", 3.6) as (axes, render):
+        for colour, key in zip(SERIES, throttled_clients, strict=False):
+            client_rows = [r for r in rows if (r["client_id"], r["api"], r["broker"]) == key]
+            axes.plot([r["quota"] for r in client_rows], [r["percent_of_time"] for r in client_rows], color=colour, marker=".",
                       label=short_label(f"{key[0]}, {key[1]}, broker {key[2]}"))  # fmt: skip
-            for r in mine:
+            for r in client_rows:
                 if r["in_force"]:
                     axes.plot(
                         r["quota"],
@@ -294,38 +298,38 @@ def planned(rows: Rows) -> str | None:
                     )
         axes.set(
             xscale="log",
-            xlabel="quota, bytes a second; ring: in force",
+            xlabel="quota in bytes per second; ring: in force",
             ylabel="% of the time throttled",
             ylim=(-3, 103),
         )
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
         legend(axes, *axes.get_legend_handles_labels())
-        return done()
+        return render()
 
 
 def delivered(rows: Rows) -> str | None:
-    """What became of the records that were acknowledged, partition by partition."""
-    shown = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
-    if not shown:
+    """Draw how many acknowledged records of each partition were read, not read, or lost."""
+    partitions = [r for r in rows if r["acknowledged"] and r["partition"] is not None][:20]
+    if not partitions:
         return None
-    with Drawing("delivered", 0.26 * len(shown) + 1.3) as (axes, done):
-        left = [0] * len(shown)
+    with Drawing("delivered", 0.26 * len(partitions) + 1.3) as (axes, render):
+        left = [0] * len(partitions)
         for part, colour in (("read", SERIES[2]), ("unread", SERIES[3]), ("lost", BAD)):
-            widths = [r[part] for r in shown]
-            axes.barh(range(len(shown)), widths, left=left, color=colour, label=part, height=0.75)
+            widths = [r[part] for r in partitions]
+            axes.barh(range(len(partitions)), widths, left=left, color=colour, label=part, height=0.75)
             left = [a + b for a, b in zip(left, widths, strict=True)]
-        axes.set_yticks(range(len(shown)), [short_label(f"{r['topic']} · {r['partition']}") for r in shown])
-        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set_yticks(range(len(partitions)), [short_label(f"{r['topic']} · {r['partition']}") for r in partitions])
+        axes.set_ylim(len(partitions) - 0.5, -0.5)
         axes.set_xlabel("acknowledged records")
         axes.grid(axis="y", visible=False)
         legend(axes, *axes.get_legend_handles_labels())
-        return done()
+        return render()
 
 
 def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
-    """Moments with nothing in them are nought, not a line from one neighbour to the other."""
+    """Return (times, rows) with zero rows for empty intervals, so that no line connects their neighbours."""
     width = rows[0]["width_s"]
-    told = {r["at_s"]: r for r in rows}
-    first, last = min(told), max(told)
+    by_time = {r["at_s"]: r for r in rows}
+    first, last = min(by_time), max(by_time)
     at = [first + i * width for i in range((last - first) // width + 2)]
-    return at, [told.get(t) or {"bytes_a_second": 0, "throttle_ms": 0} for t in at]
+    return at, [by_time.get(t) or {"bytes_a_second": 0, "throttle_ms": 0} for t in at]

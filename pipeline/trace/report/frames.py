@@ -1,6 +1,6 @@
-"""The frames of what broke a rule, field by field with the place of each: for a reader who wants to see it in the bytes.
+"""The decoded frames of a broken rule's row with the largest excess, field by field with offsets, so that a reader finds them in the bytes.
 
-Must never know Spark, nor the page.
+This module does not know Spark, nor the page.
 """
 
 from __future__ import annotations
@@ -18,24 +18,29 @@ from kafkaproto.places import Place, places
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Exchange, TraceError
 
-MOST_LINES = 60
-LONGEST_VALUE = 100
+MAX_LINES = 60
+MAX_VALUE_LENGTH = 100
 
 
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Number of a broken rule to request and response of its worst row, as text. What is not found again is left out."""
-    wanted: dict[tuple[str, int], list[str]] = {}
-    for one in outcomes:
-        if one.broken and one.sample:
-            wanted.setdefault((one.sample[0]["run"], one.sample[0]["seq"]), []).append(one.rule.number)
-    shown: dict[str, list[str]] = {}
-    of_runs = {run for run, _ in wanted}
-    for run in _runs(trace) if wanted else ():
-        for entry in entries(run) if run.name in of_runs else ():
+    """Return [request, response] as text for each broken rule, by number of the rule: the exchange of its row with the largest excess.
+
+    trace: where to look for the exchanges. A rule whose exchange is not in it is left out.
+    """
+    rules_by_exchange: dict[tuple[str, int], list[str]] = {}
+    for outcome in outcomes:
+        if outcome.broken and outcome.sample:
+            rules_by_exchange.setdefault((outcome.sample[0]["run"], outcome.sample[0]["seq"]), []).append(
+                outcome.rule.number
+            )
+    texts: dict[str, list[str]] = {}
+    run_names = {run for run, _ in rules_by_exchange}
+    for run in _runs(trace) if rules_by_exchange else ():
+        for entry in entries(run) if run.name in run_names else ():
             if isinstance(entry, Exchange):
-                for number in wanted.get((run.name, entry.seq), ()):
-                    shown[number] = list(_told(entry))
-    return shown
+                for number in rules_by_exchange.get((run.name, entry.seq), ()):
+                    texts[number] = list(_exchange_texts(entry))
+    return texts
 
 
 def _runs(trace: Path) -> list[Run]:
@@ -45,31 +50,34 @@ def _runs(trace: Path) -> list[Run]:
         return []
 
 
-def _told(entry: Exchange) -> Iterator[str]:
-    """Offsets are those of the frame as the trace keeps it: records are cut to the headers of their batches."""
-    seen = Decoded(entry)
-    if seen.header is None:
-        yield f"a request that cannot be read: {seen.trouble}"
+def _exchange_texts(entry: Exchange) -> Iterator[str]:
+    """Yield request and response as text. Offsets refer to the frame in the trace, where records are cut to batch headers."""
+    decoded = Decoded(entry)
+    if decoded.header is None:
+        yield f"a request that cannot be decoded: {decoded.trouble}"
         return
-    key, version = seen.header.api_key, seen.header.api_version
-    what = f"{seen.api} v{version}, correlation id {seen.header.correlation_id}, client-id {seen.client}"
-    yield "\n".join([f"request: {what}", *_lines(_places(key, version, "request", entry.request, seen.request_at))])
+    key, version = decoded.header.api_key, decoded.header.api_version
+    title = f"{decoded.api} v{version}, correlation id {decoded.header.correlation_id}, client-id {decoded.client}"
+    yield "\n".join([f"request: {title}", *_lines(_fields(key, version, "request", entry.request, decoded.request_at))])
     if entry.answered:
-        answer = _places(key, seen.response_version, "response", entry.response, seen.response_at)
-        yield "\n".join([f"response: {what}", *_lines(answer)])
+        fields = _fields(key, decoded.response_version, "response", entry.response, decoded.response_at)
+        yield "\n".join([f"response: {title}", *_lines(fields)])
 
 
-def _places(key: int, version: int, which: str, frame: bytes, at: int) -> Iterator[Place]:
-    """Raises ProtocolError, also for a version that nobody knows, whose header was read all the same."""
-    yield from places(getattr(codec(key, version), which), frame, at)
+def _fields(key: int, version: int, kind: str, frame: bytes, offset: int) -> Iterator[Place]:
+    """Yield the fields of a frame. Raises ProtocolError during the iteration, also for an unknown version of an API.
+
+    kind: "request" or "response". offset: byte position in the frame at which the body begins.
+    """
+    yield from places(getattr(codec(key, version), kind), frame, offset)
 
 
-def _lines(found: Iterator[Place]) -> Iterator[str]:
+def _lines(fields: Iterator[Place]) -> Iterator[str]:
     try:
-        for place in islice(found, MOST_LINES):
-            value = str(place.value)
-            yield f"{place.offset:>7} {place.size:>5}  {place.path} = {value if len(value) <= LONGEST_VALUE else value[:LONGEST_VALUE] + '…'}"
-        if next(found, None) is not None:
+        for field in islice(fields, MAX_LINES):
+            value = str(field.value)
+            yield f"{field.offset:>7} {field.size:>5}  {field.path} = {value if len(value) <= MAX_VALUE_LENGTH else value[:MAX_VALUE_LENGTH] + '…'}"
+        if next(fields, None) is not None:
             yield "        …"
     except ProtocolError as error:
-        yield f"        cannot be read from here on: {error}"
+        yield f"        cannot be decoded from here on: {error}"

@@ -1,4 +1,4 @@
-"""The report of a trace: its tables, rules and answers, as one page: OUT/report.html."""
+"""The job of `kafkaproto report`: makes the tables, evaluates rules and answers, and writes one page, OUT/report.html."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafkaproto import releases
+from kafkaproto.pipeline.options import RELEASE as RELEASE
 from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.sources import runs_of
 from kafkaproto.pipeline.trace.answers import (
@@ -31,9 +31,9 @@ from kafkaproto.pipeline.trace.answers import (
     throttles,
     what_if,
 )
-from kafkaproto.pipeline.trace.answers.answer import Answer, Found, found
+from kafkaproto.pipeline.trace.answers.answer import Answer, Result, evaluate_query
 from kafkaproto.pipeline.trace.audit.rule import NAMES, Outcome, Tables
-from kafkaproto.pipeline.trace.audit.rules import RULES, asked, of_each_run
+from kafkaproto.pipeline.trace.audit.rules import RULES, evaluate, outcomes_by_run
 from kafkaproto.pipeline.trace.audit.verdict import as_json, left_out, remarks, status, text, verdict
 from kafkaproto.pipeline.trace.progress import Progress
 from kafkaproto.pipeline.trace.report.frames import exchanges
@@ -48,24 +48,26 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 ANSWERS: tuple[Answer, ...] = tuple(
-    one.ANSWER
-    for one in (recording, throttles, what_if, ledger, repeats, latency, fetch_sizes, racks, census, spark_doctor)
+    module.ANSWER
+    for module in (recording, throttles, what_if, ledger, repeats, latency, fetch_sizes, racks, census, spark_doctor)
 )
 PAGE = "report.html"
-SMALL_REQUESTS = 200_000
-"""Runs up to that size take longer to plan and compile than to work through."""
-QUICK = {
+SMALL_RUN_REQUESTS = 200_000
+"""Number of requests up to which planning and compiling a query takes longer than running it."""
+FAST_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
 }
-MOST_LISTED, MOST_CLIENTS = 10, 8
-RELEASE = releases.releases()[-1]
-"""The broker release that clients are held against, if nobody names one: the latest that the table has."""
+MAX_LISTED_RUNS, MAX_LISTED_CLIENTS = 10, 8
 
 
-class Wanted(NamedTuple):
-    """What the page is about. trace: None where there are only tables. run: None for the latest. against: a run to compare it with."""
+class ReportOptions(NamedTuple):
+    """The options of a report.
+
+    out: folder of the tables and the page. trace: None if only tables exist. run: name, None for the latest. against: name of a run to compare
+    with. release: Kafka release to compare the clients with.
+    """
 
     out: Path
     trace: Path | None = None
@@ -74,9 +76,12 @@ class Wanted(NamedTuple):
     release: str = RELEASE
 
 
-class Made(NamedTuple):
-    """What came of it. outcomes: of the page's run. notes: what has to be said of the trace. others: its other runs, with what each rule that
-    checked something there says; empty where one run was asked for."""
+class Report(NamedTuple):
+    """A written report.
+
+    path: of the page. run: name of the run on the page. outcomes: of that run. notes: problems of the trace. others: maps the name of each other run
+    of the trace to the outcomes of the rules that checked something in it; empty if the options name a run.
+    """
 
     path: Path
     run: str
@@ -86,183 +91,194 @@ class Made(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Of all runs that were looked at together."""
+        """Return the exit status for all evaluated runs together."""
         return status([*self.outcomes, *chain.from_iterable(self.others.values())])
 
     def as_json(self) -> dict[str, Any]:
-        told = {
-            run: {"status": status(some), "broken": [one.rule.number for one in some if one.broken]}
-            for run, some in self.others.items()
+        other_runs = {
+            run: {"status": status(outcomes), "broken": [outcome.rule.number for outcome in outcomes if outcome.broken]}
+            for run, outcomes in self.others.items()
         }
-        return {"run": self.run, **as_json(self.outcomes, self.notes), "status": self.status, "other_runs": told}
+        return {"run": self.run, **as_json(self.outcomes, self.notes), "status": self.status, "other_runs": other_runs}
 
 
-def run(wanted: Wanted, json_file: Path | None) -> int:
-    """Write the page in a Spark session of its own, its outcomes as text to standard output, and return the exit status.
+def run(options: ReportOptions, json_file: Path | None) -> int:
+    """Write the page in a Spark session of its own and the outcomes as text to standard output, and return the exit status.
 
-    json_file: receives the outcomes as JSON. Raises what `make` raises.
+    json_file: receives the outcomes as JSON. Raises the exceptions of `make`.
     """
-    if wanted.trace is not None:
-        runs_of(wanted.trace)  # a session takes seconds: a missing trace is reported before
+    if options.trace is not None:
+        runs_of(options.trace)  # a session takes seconds to start: report a missing trace before that
     with local_session("kafkaproto report") as spark:
-        made = make(spark, wanted, Progress())
-    sys.stdout.write(text(made.outcomes, made.notes))
+        report = make(spark, options, Progress())
+    sys.stdout.write(text(report.outcomes, report.notes))
     if json_file is not None:
-        json_file.write_text(json.dumps(made.as_json(), indent=1) + "\n")
-    sys.stdout.write(f"\nThe page: {made.path}\n")
-    return made.status
+        json_file.write_text(json.dumps(report.as_json(), indent=1) + "\n")
+    sys.stdout.write(f"\nThe page: {report.path}\n")
+    return report.status
 
 
-def make(spark: SparkSession, wanted: Wanted, progress: Progress) -> Made:
-    """Write the page of one run. Where none is asked for the rules are held against all others of the trace, too.
+def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Report:
+    """Write the page of one run: the run that the options name, or the latest.
 
-    Raises TraceError where there is no trace, or none that can be read, and StoreError where there are no tables or not the run that is asked for.
+    If they name no run, the rules are evaluated for all other runs of the trace, too. Raises TraceError if there is no trace, or none that can be
+    read, and StoreError if there are no tables or the named run is not in them.
     """
-    said: list[str] = []
-    if wanted.trace is not None:
-        progress.note(f"tables of {wanted.trace}")
-        counts, told = build(wanted.trace, wanted.out, partial(with_spark, spark, progress=progress.note))
-        said = [one.text for one in told]
+    texts: list[str] = []
+    if options.trace is not None:
+        progress.note(f"tables of {options.trace}")
+        counts, notices = build(options.trace, options.out, partial(with_spark, spark, progress=progress.note))
+        texts = [notice.text for notice in notices]
         for run, rows in counts.items():
             progress.note(f"run {run}: {', '.join(f'{count:,} {table}' for table, count in rows.items())}")
-    store = Store(wanted.out)
-    with store.at_work():
-        runs = _runs(store, wanted.trace)
+    store = Store(options.out)
+    with store.locked():
+        runs = _runs(store, options.trace)
         if not runs:
-            raise TraceError("; ".join(said) or f"{store.path} holds no tables: give a trace to make them of")
-        run = _run(store, wanted.run, runs)
-        against = None if wanted.against is None else _run(store, wanted.against)
+            raise TraceError("; ".join(texts) or f"{store.path} holds no tables: give a trace to make them from")
+        run = _run(store, options.run, runs)
+        against = None if options.against is None else _run(store, options.against)
         answers: list[Answer] = [*ANSWERS]
         if against is not None:
-            both = Tables.of(spark, wanted.out)
+            all_tables = Tables.of(spark, options.out)
             answers.append(diff.answer(against, run))
         rest = sorted(set(runs) - {run})
         others: dict[str, list[Outcome]] = {}
-        if rest and wanted.run is None:
+        if rest and options.run is None:
             with _tables(spark, store, rest) as tables:
-                others = _others(tables, rest, progress)
+                others = _outcomes_by_run(tables, rest, progress)
         with _tables(spark, store, [run]) as tables:
-            outcomes = _side_by_side(partial(asked, tables=tables, note=progress.note), RULES)
-            results: dict[tuple[str, str], Found] = {}
+            outcomes = _side_by_side(partial(evaluate, tables=tables, note=progress.note), RULES)
+            results: dict[tuple[str, str], Result] = {}
             for answer in answers:
                 progress.note(answer.question)
-                of = both if answer.name == "diff" else tables
-                for one in _side_by_side(partial(found, tables=of), answer.queries):
-                    results[answer.name, one.query.name] = one
-                    _keep(wanted.out / parquet_name(answer.name, one.query.name), one)
-            beside = [_beside(run, rest, others)] if rest else []
-            notes = list(dict.fromkeys([*beside, *said, *remarks(store, tables)]))
-            facts = _facts(run, [*notes, *left_out(outcomes)], wanted, results)
-        shown = {} if wanted.trace is None else exchanges(wanted.trace, outcomes)
-    path = wanted.out / PAGE
-    path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, shown))
+                answer_tables = all_tables if answer.name == "diff" else tables
+                for result in _side_by_side(partial(evaluate_query, tables=answer_tables), answer.queries):
+                    results[answer.name, result.query.name] = result
+                    _write_result(options.out / parquet_name(answer.name, result.query.name), result)
+            other_runs = [_other_runs_note(run, rest, others)] if rest else []
+            notes = list(dict.fromkeys([*other_runs, *texts, *remarks(store, tables)]))
+            facts = _facts(run, [*notes, *left_out(outcomes)], options, results)
+        frames = {} if options.trace is None else exchanges(options.trace, outcomes)
+    path = options.out / PAGE
+    path.write_text(page(facts, verdict(outcomes), outcomes, answers, results, frames))
     progress.note(f"the page is {path}")
-    return Made(path, run, outcomes, notes, others)
+    return Report(path, run, outcomes, notes, others)
 
 
 def _runs(store: Store, trace: Path | None) -> list[str]:
-    """Of the trace, as far as they are in the tables; without one all that are there."""
-    there = store.manifest()
-    return [*there] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in there]
+    """Return the names of the runs of the trace that are in the tables; without a trace, those of all runs in the tables."""
+    manifest = store.manifest()
+    return [*manifest] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in manifest]
 
 
 @contextmanager
 def _tables(spark: SparkSession, store: Store, runs: Sequence[str]) -> Iterator[Tables]:
     manifest = store.manifest()
     frames = [frame.where(frame.run.isin(*runs)) for frame in (read(spark, store.path, name) for name in NAMES)]
-    with at_hand(spark, frames, sum(manifest[run]["rows"]["requests"] for run in runs)) as tables:
+    with fast_tables(spark, frames, sum(manifest[run]["rows"]["requests"] for run in runs)) as tables:
         yield tables
 
 
-def _others(tables: Tables, runs: Sequence[str], progress: Progress) -> dict[str, list[Outcome]]:
+def _outcomes_by_run(tables: Tables, runs: Sequence[str], progress: Progress) -> dict[str, list[Outcome]]:
     progress.note(f"the other runs of the trace ({len(runs)})")
-    found: dict[str, list[Outcome]] = {run: [] for run in runs}
-    for outcomes in _side_by_side(partial(of_each_run, tables=tables, note=progress.note), RULES):
-        for run, one in outcomes.items():
-            found[run].append(one)
-    return found
+    outcomes_of: dict[str, list[Outcome]] = {run: [] for run in runs}
+    for outcomes in _side_by_side(partial(outcomes_by_run, tables=tables, note=progress.note), RULES):
+        for run, outcome in outcomes.items():
+            outcomes_of[run].append(outcome)
+    return outcomes_of
 
 
-def _beside(run: str, rest: Sequence[str], others: dict[str, list[Outcome]]) -> str:
-    """Says that there are other runs, those in which a rule is broken first."""
-    broken = {name: [one.rule.number for one in others.get(name, ()) if one.broken] for name in rest}
+def _other_runs_note(run: str, rest: Sequence[str], others: dict[str, list[Outcome]]) -> str:
+    """Return a note that lists the other runs, those with broken rules first."""
+    broken = {name: [outcome.rule.number for outcome in others.get(name, ()) if outcome.broken] for name in rest}
     listed = []
-    for name in sorted(rest, key=lambda name: (not broken[name], name))[:MOST_LISTED]:
+    for name in sorted(rest, key=lambda name: (not broken[name], name))[:MAX_LISTED_RUNS]:
         rules = f"{'rules' if len(broken[name]) > 1 else 'rule'} {', '.join(broken[name])} broken"
         listed.append(f"{name} ({rules})" if broken[name] else name)
-    more = f" and {len(rest) - MOST_LISTED} more" if len(rest) > MOST_LISTED else ""
-    seen = "the exit status is of all runs together" if others else "no rule was held against them"
-    return f"this page is of run {run} alone; there are others, which --run shows: {', '.join(listed)}{more}; {seen}"
+    more = f" and {len(rest) - MAX_LISTED_RUNS} more" if len(rest) > MAX_LISTED_RUNS else ""
+    scope = "the exit status covers all runs" if others else "no rules were evaluated for them"
+    return f"this page shows only run {run}; --run shows another one: {', '.join(listed)}{more}; {scope}"
 
 
 def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """Two at a time: small queries are planned longer than they run, by one core each."""
+    """Apply `work` to all items, two at a time: planning a small query takes longer than running it, and uses one core."""
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(work, items))
 
 
 @contextmanager
-def at_hand(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
-    """frames: in the order of `NAMES`. Few rows are kept in memory, and no code is generated for them nor anything planned anew."""
-    if requests > SMALL_REQUESTS:
+def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int) -> Iterator[Tables]:
+    """Yield the tables, configured for many small queries if they are small.
+
+    Small tables are cached, and Spark neither generates code for them nor plans adaptively. frames: in the order of `NAMES`. requests: number of
+    rows of the table `requests`; above `SMALL_RUN_REQUESTS` the tables are not small.
+    """
+    if requests > SMALL_RUN_REQUESTS:
         yield Tables(*frames)
         return
-    before = {name: spark.conf.get(name) or "" for name in QUICK}
-    kept = [frame.cache() for frame in frames]
-    for name, value in QUICK.items():
+    previous = {name: spark.conf.get(name) or "" for name in FAST_SETTINGS}
+    cached = [frame.cache() for frame in frames]
+    for name, value in FAST_SETTINGS.items():
         spark.conf.set(name, value)
     try:
-        yield Tables(*kept)
+        yield Tables(*cached)
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             spark.conf.set(name, value)
-        for frame in kept:
+        for frame in cached:
             frame.unpersist()
 
 
-def _run(store: Store, wanted: str | None, among: Sequence[str] = ()) -> str:
-    """The run that is asked for; without one the latest of some. Raises StoreError where it is not there."""
+def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
+    """Return `name` or, if it is None, the latest of `candidates`. Raises StoreError if the tables lack the named run."""
     runs = store.manifest()
-    if wanted is None:
-        return max(among, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
-    if wanted not in runs:
-        raise StoreError(f"{store.path} has no run {wanted!r}; it has {', '.join(sorted(runs))}")
-    return wanted
+    if name is None:
+        return max(candidates, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))
+    if name not in runs:
+        raise StoreError(f"{store.path} has no run {name!r}; its runs are {', '.join(sorted(runs))}")
+    return name
 
 
-def _keep(path: Path, one: Found) -> None:
+def _write_result(path: Path, result: Result) -> None:
     path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(one.rows) if one.rows else pa.table({name: [] for name in one.columns}), path)
+    pq.write_table(
+        pa.Table.from_pylist(result.rows) if result.rows else pa.table({name: [] for name in result.columns}), path
+    )
 
 
-def _facts(run: str, notes: list[str], wanted: Wanted, results: dict[tuple[str, str], Found]) -> Facts:
-    """What was run: recorder, broker, clients, how long, how much. Each links to the table that has it."""
-    [told] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
+def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tuple[str, str], Result]) -> Facts:
+    """Return the facts at the top of the page: recorder, broker, clients, duration and size, each with a link to its table."""
+    [recording_facts] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
     clients = results["census", "clients"].rows
     broker = [
-        f"release {told['release']}" if told["release"] else "",
-        f"{told['brokers']} brokers" if told["brokers"] else "",
+        f"release {recording_facts['release']}" if recording_facts["release"] else "",
+        f"{recording_facts['brokers']} brokers" if recording_facts["brokers"] else "",
     ]
-    known = [f"{row['client']} ({row['software']})" if row["software"] else row["client"] for row in clients]
-    more = f" and {len(known) - MOST_CLIENTS} more" if len(known) > MOST_CLIENTS else ""
+    client_names = [f"{row['client']} ({row['software']})" if row["software"] else row["client"] for row in clients]
+    more = f" and {len(client_names) - MAX_LISTED_CLIENTS} more" if len(client_names) > MAX_LISTED_CLIENTS else ""
     lines = {
-        "Recorded by": told["recorder"] or "unknown",
+        "Recorded by": recording_facts["recorder"] or "unknown",
         "Broker": ", ".join(part for part in broker if part) or "unknown",
-        "Lasted": f"{number(told['seconds'] or 0)} s",
-        "Requests": f"{number(told['requests'] or 0)} on {number(told['connections'] or 0)} connections",
-        "Bytes": f"{number(told['bytes_in'] or 0)} in, {number(told['bytes_out'] or 0)} out",
-        "Answers with an error": number(told["errors"] or 0),
-        "Without an answer": number(told["without_an_answer"] or 0),
-        "Not whole": number(told["not_whole"] or 0),
+        "Duration": f"{number(recording_facts['seconds'] or 0)} s",
+        "Requests": f"{number(recording_facts['requests'] or 0)} on {number(recording_facts['connections'] or 0)} connections",
+        "Bytes": f"{number(recording_facts['bytes_in'] or 0)} in, {number(recording_facts['bytes_out'] or 0)} out",
+        "Responses with an error": number(recording_facts["errors"] or 0),
+        "Without a response": number(recording_facts["without_response"] or 0),
+        "Incomplete": number(recording_facts["incomplete"] or 0),
     }
     table = "t-run-facts" if results["run", "facts"].rows else ""
     return Facts(
         f"Kafka traffic of run {run}",
         [
             *((name, value, table) for name, value in lines.items()),
-            ("Clients", ", ".join(known[:MOST_CLIENTS]) + more or "none", "t-census-clients" if clients else ""),
+            (
+                "Clients",
+                ", ".join(client_names[:MAX_LISTED_CLIENTS]) + more or "none",
+                "t-census-clients" if clients else "",
+            ),
         ],
         notes,
-        str(wanted.trace or "TRACE"),
-        wanted.release,
+        str(options.trace or "TRACE"),
+        options.release,
     )

@@ -1,6 +1,6 @@
-"""The page: what the audit and the answers found, put into the template. Plain data in, one self-contained HTML text out.
+"""The page: fills the template with the results of the audit and the answers.
 
-Must never know Spark, nor where rows come from.
+The module takes plain data and returns one self-contained HTML text. It does not know Spark, nor where rows come from.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from markupsafe import Markup, escape
 
 from kafkaproto import releases
 from kafkaproto.api import APIS
-from kafkaproto.pipeline.trace.answers.answer import Answer, Found
+from kafkaproto.pipeline.trace.answers.answer import Answer, Result
 from kafkaproto.pipeline.trace.answers.census import BREAKS, UNKNOWN, WORKS
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, Outcome
 from kafkaproto.pipeline.trace.report import figures
 
-Tables = Mapping[tuple[str, str], Found]
-"""(answer, query) to what was found."""
+Tables = Mapping[tuple[str, str], Result]
+"""Maps (answer name, query name) to the rows of the query."""
 SHOWN_ROWS = 40
 OPEN_ROWS = 12
-"""Tables up to that long are open when the page is."""
+"""Tables of at most this many rows are expanded when the page opens."""
 
 SMALL_PRINT = (
-    ("Clock", "Durations are of the monotonic clock of who recorded; moments are seconds since the first request of the trace."),
-    ("Bytes", "A request or an answer with its header, without the four bytes of its length. Records as they are stored, compressed ones too."),
-    ("Throttle", "What the broker decided; where only the wire was seen, what the answer says."),
+    ("Clock", "Durations use the recorder's monotonic clock; times are seconds since the first request of the trace."),
+    ("Bytes", "The size of a request or response includes its header, not the four bytes of its length. Records count as stored, compressed or not."),
+    ("Throttle", "The throttle time that the broker applied; in the trace of a proxy or a capture, the throttle time in the response."),
     ("Quantiles", "Approximate, within a thousandth of the rank."),
-    ("Waiting", "From when its handler began to when its answer was made: work, a long poll, or replicas that had to follow."),
-    ("Not seen", "Values and keys of records, what a TLS connection carried, and what the recorder had no room for (told above as dropped)."),
-    ("What if", "At another quota each client sends its next request as long after it may as it did. Sizes of answers are left as they were."),
+    ("Waiting", "Time from the start of the handler until the response is ready: work, a long poll, or waiting for in-sync replicas."),
+    ("Not recorded", "Keys and values of records, traffic of TLS connections in a capture, and entries that the recorder dropped (listed above)."),
+    ("What if", "Under another quota, each client waits as long as in the recording after it may send again. Response sizes stay the same."),
 )  # fmt: skip
 
 SHORT = {
@@ -51,10 +51,14 @@ SHORT = {
 
 
 class Facts(NamedTuple):
-    """title: of the page. told: (name, value, id of its table or ""). trace: as it is written behind `trace cut`."""
+    """The facts at the top of the page.
+
+    title: of the page. lines: (name, value, id of the table on the page that has the value, or ""). remarks: notes below the lines. trace: path to
+    show in the command `trace cut`. release: the Kafka release with which clients are compared.
+    """
 
     title: str
-    told: Sequence[tuple[str, str, str]]
+    lines: Sequence[tuple[str, str, str]]
     remarks: Sequence[str]
     trace: str
     release: str
@@ -68,48 +72,52 @@ def page(
     tables: Tables,
     exchanges: Mapping[str, Sequence[str]],
 ) -> str:
-    """The HTML. exchanges: number of a broken rule to the decoded frames of its worst row."""
+    """Return the HTML of the page.
+
+    verdict: the line at the top. tables: the rows of each query of the answers. exchanges: maps the number of a broken rule to the decoded frames of
+    its row with the largest excess, as text.
+    """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    broken = [one for one in outcomes if one.broken]
-    mood = "broken" if any(one.rule.severity == ERROR for one in broken) else "warned" if broken else ""
-    if not broken and any(one.verdict == HOLDS for one in outcomes):  # of nothing exercised nothing holds
+    broken = [outcome for outcome in outcomes if outcome.broken]
+    mood = "broken" if any(outcome.rule.severity == ERROR for outcome in broken) else "warned" if broken else ""
+    if not broken and any(outcome.verdict == HOLDS for outcome in outcomes):  # if nothing was exercised, nothing holds
         mood = "holds"
     return environment.get_template("page.html.j2").render(
         title=facts.title,
         verdict=verdict,
         mood=mood,
-        facts=facts.told,
+        facts=facts.lines,
         remarks=facts.remarks,
-        rules=[_rule(one, facts.trace, exchanges.get(one.rule.number, ())) for one in outcomes],
+        rules=[_rule(outcome, facts.trace, exchanges.get(outcome.rule.number, ())) for outcome in outcomes],
         sections=[_section(answer, tables, facts.release) for answer in answers],
         small_print=SMALL_PRINT,
     )
 
 
-def _rule(one: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
-    number = one.rule.number
-    told = [{k: v for k, v in row.items() if k != "excess"} for row in one.sample]
+def _rule(outcome: Outcome, trace: str, exchanges: Sequence[str]) -> dict[str, Any]:
+    number = outcome.rule.number
+    rows = [{k: v for k, v in row.items() if k != "excess"} for row in outcome.sample]
     return {
         "id": number.replace(" ", "-"),
         "number": number,
-        "verdict": one.verdict,
-        "mood": {HOLDS: "holds", BROKEN: "broken"}.get(one.verdict, ""),
-        "checked": f"{one.checked:,}" if one.checked else "",
-        "broken": f"{one.broken:,}" if one.checked else "",
-        "worst": "" if one.worst is None else f"{one.worst:,.6g}",
-        "statement": one.rule.statement,
-        "severity": one.rule.severity,
-        "table": table_html(list(told[0]), told) if told else "",
+        "verdict": outcome.verdict,
+        "mood": {HOLDS: "holds", BROKEN: "broken"}.get(outcome.verdict, ""),
+        "checked": f"{outcome.checked:,}" if outcome.checked else "",
+        "broken": f"{outcome.broken:,}" if outcome.checked else "",
+        "worst": "" if outcome.worst is None else f"{outcome.worst:,.6g}",
+        "statement": outcome.rule.statement,
+        "severity": outcome.rule.severity,
+        "table": table_html(list(rows[0]), rows) if rows else "",
         "exchanges": exchanges,
-        "command": one.how_to_see(trace) if one.sample else "",
-        "query": f"# {one.query['name']}\n{one.query['source']}",
+        "command": outcome.frames_command(trace) if outcome.sample else "",
+        "query": f"# {outcome.query['name']}\n{outcome.query['source']}",
     }
 
 
 def _section(answer: Answer, tables: Tables, release: str) -> dict[str, Any]:
-    mine = [tables[answer.name, query.name] for query in answer.queries if (answer.name, query.name) in tables]
+    results = [tables[answer.name, query.name] for query in answer.queries if (answer.name, query.name) in tables]
     pictures = [
         {"id": f"p-{answer.name}-{query}", "svg": Markup(svg), "caption": caption, "table": f"t-{answer.name}-{query}"}
         for query, caption, svg in _pictures(answer.name, tables, release)
@@ -119,43 +127,44 @@ def _section(answer: Answer, tables: Tables, release: str) -> dict[str, Any]:
         "id": f"a-{answer.name}",
         "short": SHORT[answer.name],
         "title": answer.question,
-        "empty": "" if any(one.rows for one in mine) else "Nothing in this trace tells.",
+        "empty": "" if any(result.rows for result in results) else "This trace contains no data for this question.",
         "pictures": pictures,
-        "tables": [_table(answer.name, one) for one in mine if one.rows],
+        "tables": [_table(answer.name, result) for result in results if result.rows],
     }
 
 
-def _table(answer: str, one: Found) -> dict[str, Any]:
-    count = f"{len(one.rows):,}{' and more' if one.more else ''} rows"
+def _table(answer: str, result: Result) -> dict[str, Any]:
+    noun = "row" if len(result.rows) == 1 and not result.more else "rows"
+    count = f"{len(result.rows):,}{' and more' if result.more else ''} {noun}"
     return {
-        "id": f"t-{answer}-{one.query.name}",
-        "about": one.query.about[0].upper() + one.query.about[1:],
+        "id": f"t-{answer}-{result.query.name}",
+        "about": result.query.about[0].upper() + result.query.about[1:],
         "count": count,
-        "open": len(one.rows) <= OPEN_ROWS,
-        "html": table_html(one.columns, one.rows),
-        "path": parquet_name(answer, one.query.name),
-        "query": one.query.source,
+        "open": len(result.rows) <= OPEN_ROWS,
+        "html": table_html(result.columns, result.rows),
+        "path": parquet_name(answer, result.query.name),
+        "query": result.query.source,
     }
 
 
 def parquet_name(answer: str, query: str) -> str:
-    """Where a table of an answer lies, from the page."""
+    """Return the path of an answer's Parquet file, relative to the page."""
     return f"answers/{answer}-{query}.parquet"
 
 
 def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str, str | None]]:
-    """(query, caption, picture or None) of an answer."""
+    """Return (query name, caption, SVG or None) for each figure of an answer."""
 
     def rows(query: str) -> Sequence[dict[str, Any]]:
-        found = tables.get((answer, query))
-        return found.rows if found is not None else ()
+        result = tables.get((answer, query))
+        return result.rows if result is not None else ()
 
     match answer:
         case "throttles":
             return [
                 (
                     "rates",
-                    "Bytes a second of each client against its quota, and the longest throttle of each moment.",
+                    "Bytes per second of each client against its quota, and the longest throttle time in each interval.",
                     figures.rates(rows("rates")),
                 )
             ]
@@ -163,7 +172,7 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "planned",
-                    "Share of its time that each client would wait at other quotas.",
+                    "Share of its time for which each client would be throttled under other quotas.",
                     figures.planned(rows("planned")),
                 )
             ]
@@ -171,21 +180,21 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "partitions",
-                    "What became of acknowledged records: the partitions with the most lost, doubled or acknowledged ones, at most 20.",
+                    "Acknowledged records by outcome: at most 20 partitions, those with the most lost, twice stored or acknowledged records.",
                     figures.delivered(rows("partitions")),
                 ),
                 (
                     "offsets",
-                    "Offsets over time: lag is the distance from what was produced to where a reader is.",
+                    "Offsets over time: the lag is the distance from the produced offset to the position of a consumer.",
                     figures.offsets(rows("offsets")),
                 ),
             ]
         case "latency":
             return [
-                ("parts", "Where time went, by API.", figures.latency(rows("parts"))),
+                ("parts", "Parts of the latency, by API.", figures.latency(rows("parts"))),
                 (
                     "lanes",
-                    "Connections side by side: requests, waiting, mute intervals.",
+                    "Connections side by side: requests, waits and mute intervals.",
                     figures.swim_lanes(rows("lanes")),
                 ),
             ]
@@ -193,12 +202,12 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "sizes",
-                    "Answers against their limit; larger dots: more fetches.",
+                    "Sizes of responses against their limit; a larger dot stands for more fetches.",
                     figures.fetch_sizes(rows("sizes")),
                 ),
                 (
                     "records",
-                    "Records of a fetch, and what a thousand records cost in requests.",
+                    "Records per fetch, and requests per thousand records.",
                     figures.records(rows("records"), rows("costs")),
                 ),
             ]
@@ -206,7 +215,7 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
             return [
                 (
                     "bytes",
-                    "Bytes read, from the rack of the broker to the rack of the client.",
+                    "Bytes fetched, by rack of the broker and rack of the client.",
                     figures.racks(rows("bytes")),
                 )
             ]
@@ -215,33 +224,33 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
                 (
                     "versions",
                     "Requests by client, API and version.",
-                    figures.versions(rows("versions"), outside(release), release),
+                    figures.versions(rows("versions"), rejected_by(release), release),
                 )
             ]
     return []  # fmt: skip
 
 
-def outside(release: str) -> Any:
-    """(API, version) → whether a broker of `release` does not take it. Raises ValueError for a release that is not known."""
+def rejected_by(release: str) -> Any:
+    """Return a function of API name and version: True if a broker of `release` rejects them. Raises ValueError for an unknown release."""
     ranges = releases.accepted(release)
     keys = {info.name: key for key, info in APIS.items()}
 
-    def is_outside(api: str, version: int) -> bool:
+    def is_rejected(api: str, version: int) -> bool:
         low, high = ranges.get(keys[api], (0, -1))
         return not low <= version <= high
 
-    return is_outside
+    return is_rejected
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Markup:
-    """A table whose wide ones scroll by themselves. Only the first rows, and a line that says so."""
+    """Return an HTML table of the first `SHOWN_ROWS` rows, with a note if there are more. Wide tables scroll by themselves."""
     head = Markup("").join(Markup("<th>{}</th>").format(name.replace("_", " ")) for name in columns)
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(Markup("").join(_cell(row.get(name)) for name in columns))
         for row in rows[:SHOWN_ROWS]
     )
     more = (
-        Markup('<p class="soft">The first {} of {:,} rows.</p>').format(SHOWN_ROWS, len(rows))
+        Markup('<p class="soft">The first {} of {:,} rows are shown.</p>').format(SHOWN_ROWS, len(rows))
         if len(rows) > SHOWN_ROWS
         else ""
     )

@@ -1,4 +1,4 @@
-"""Settings changed while brokers run: AlterConfigs, IncrementalAlterConfigs, DescribeConfigs; answers as the real 3.9.1 gave them."""
+"""AlterConfigs, IncrementalAlterConfigs and DescribeConfigs on running brokers; the expected responses are those of Kafka 3.9.1."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Operation = tuple[str, int, str | None]
 
 
 def alter(cluster: VirtualCluster, kind: int, name: str, *operations: Operation, validate: bool = False) -> int:
-    """Ask the broker that is named, or broker 0."""
-    resource = AlterConfigsResource(kind, name, [AlterableConfig(*one) for one in operations])
+    """Send IncrementalAlterConfigs to the named broker, or to broker 0, and return the error code."""
+    resource = AlterConfigsResource(kind, name, [AlterableConfig(*operation) for operation in operations])
     client = cluster.connect(int(name) if kind == BROKER and name in ("0", "1") else 0)
     [answer] = client.ask(IncrementalAlterConfigsRequest([resource], validate), 1).responses
     assert (answer.error_message is None) == (answer.error_code == 0)
@@ -44,14 +44,14 @@ def alter(cluster: VirtualCluster, kind: int, name: str, *operations: Operation,
 
 
 def replace(cluster: VirtualCluster, kind: int, name: str, validate: bool = False, **values: str | None) -> int:
-    """AlterConfigs, dots written as underscores."""
+    """Send AlterConfigs and return the error code; dots in setting names are written as underscores."""
     configs = [OldConfig(key.replace("_", "."), value) for key, value in values.items()]
     [answer] = cluster.connect().ask(AlterConfigsRequest([OldResource(kind, name, configs)], validate), 2).responses
     return int(answer.error_code)
 
 
 def described(cluster: VirtualCluster, kind: int, name: str, *keys: str, broker_id: int = 0) -> dict[str, Any]:
-    """Key to (value, source, read-only, synonyms as (value, source))."""
+    """Return setting name to (value, source, read-only, synonyms as (value, source))."""
     request = DescribeConfigsRequest([DescribeConfigsResource(kind, name, list(keys) or None)], True)
     [answer] = cluster.connect(broker_id).ask(request, 4).results
     assert (answer.error_code, answer.error_message) == (0, "")
@@ -62,7 +62,7 @@ def described(cluster: VirtualCluster, kind: int, name: str, *keys: str, broker_
 
 
 @pytest.mark.rule("R-2")
-def test_rates_are_told_of_only_where_somebody_set_them(cluster: VirtualCluster) -> None:
+def test_describe_configs_returns_throttled_rates_only_where_they_are_set(cluster: VirtualCluster) -> None:
     assert described(cluster, BROKER, "0", LEADER_RATE) == described(cluster, BROKER, "") == {}
     assert described(cluster, BROKER, "0", FOLLOWER_RATE)[FOLLOWER_RATE][:2] == ("7", STATIC)
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1000")) == 0
@@ -76,9 +76,9 @@ def test_rates_are_told_of_only_where_somebody_set_them(cluster: VirtualCluster)
     assert described(cluster, BROKER, "0", LEADER_RATE) == {LEADER_RATE: of_all}
 
 
-def test_only_what_somebody_set_is_read_only_by_name(cluster: VirtualCluster) -> None:
-    told = described(cluster, BROKER, "0")
-    assert not told["message.max.bytes"][2] and told["node.id"][2]
+def test_describe_configs_marks_node_id_read_only_but_not_dynamic_settings(cluster: VirtualCluster) -> None:
+    descriptions = described(cluster, BROKER, "0")
+    assert not descriptions["message.max.bytes"][2] and descriptions["node.id"][2]
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,17 @@ def test_only_what_somebody_set_is_read_only_by_name(cluster: VirtualCluster) ->
         ([(LEADER_RATE, APPEND, "1")], 40),
         ([(LEADER_RATE, SET, "1"), (LEADER_RATE, SET, "2")], 42),
         ([(LEADER_RATE, SET, "1"), ("broker.rack", SET, "a")], 42),
-        ([("no.such", SET, "1")], 42),
-        ([("no.such", DELETE, None)], 42),
+        ([("no.such", SET, "1"), (LEADER_RATE, SET, "x")], 42),
+        ([("no.such", SET, None)], 42),
+        ([("no.such", DELETE, None)], 0),
+        ([("no.such", APPEND, "1")], -1),
+        ([("no.such", SUBTRACT, "1")], -1),
         ([(LEADER_RATE, 9, "1")], 42),
         ([(FOLLOWER_RATE, DELETE, None)], 0),
         ([("replica.alter.log.dirs.io.max.bytes.per.second", SET, "1")], 0),
     ],
 )
-def test_what_a_broker_refuses_it_refuses_whole(
+def test_broker_rejects_all_changes_of_a_request_when_any_is_invalid(
     cluster: VirtualCluster, operations: list[Operation], error: int
 ) -> None:
     for name in ("0", ""):
@@ -105,7 +108,7 @@ def test_what_a_broker_refuses_it_refuses_whole(
         assert LEADER_RATE not in described(cluster, BROKER, "0")
 
 
-def test_a_broker_changes_itself_only(cluster: VirtualCluster) -> None:
+def test_broker_rejects_changes_to_the_settings_of_another_broker_id(cluster: VirtualCluster) -> None:
     for name in ("1", "x", "00", "-1", " 0"):
         resource = AlterConfigsResource(BROKER, name, [AlterableConfig(LEADER_RATE, SET, "1")])
         [answer] = cluster.connect(0).ask(IncrementalAlterConfigsRequest([resource]), 1).responses
@@ -116,7 +119,7 @@ def test_a_broker_changes_itself_only(cluster: VirtualCluster) -> None:
     assert cluster.state.nodes[1].replicas.leader_quota.bound == 2**63 - 1
 
 
-def test_validate_only_says_the_same_and_changes_nothing(cluster: VirtualCluster) -> None:
+def test_validate_only_returns_the_result_of_alter_configs_but_changes_nothing(cluster: VirtualCluster) -> None:
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1"), validate=True) == 0
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "x"), validate=True) == 42
     assert replace(cluster, BROKER, "0", validate=True, message_max_bytes="9") == 0
@@ -126,7 +129,7 @@ def test_validate_only_says_the_same_and_changes_nothing(cluster: VirtualCluster
 
 
 @pytest.mark.rule("R-1")
-def test_lists_of_replicas_are_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
+def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
     def own() -> Any:
         return described(cluster, TOPIC, "t", LEADERS)[LEADERS]
 
@@ -143,7 +146,7 @@ def test_lists_of_replicas_are_appended_to_and_subtracted_from(cluster: VirtualC
     assert own()[0] == "0:2"
 
 
-def test_a_list_of_a_broker_is_appended_to_as_it_is_in_force(cluster: VirtualCluster) -> None:
+def test_append_to_a_broker_list_setting_starts_from_the_value_in_force(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"
@@ -152,7 +155,7 @@ def test_a_list_of_a_broker_is_appended_to_as_it_is_in_force(cluster: VirtualClu
 
 
 @pytest.mark.rule("D10")
-def test_the_documents_store_a_list_as_written_and_the_broker_tidies_it(cluster: VirtualCluster) -> None:
+def test_throttled_replica_lists_are_stored_unchanged_in_kip_mode_only(cluster: VirtualCluster) -> None:
     assert alter(cluster, TOPIC, "t", (LEADERS, SET, "0:1 , 1:2")) == 0
     assert described(cluster, TOPIC, "t", LEADERS)[LEADERS][0] == (
         "0:1 , 1:2" if cluster.state.strict_kip else "0:1,1:2"
@@ -162,19 +165,19 @@ def test_the_documents_store_a_list_as_written_and_the_broker_tidies_it(cluster:
         assert alter(cluster, TOPIC, "t", (side, SET, "0:a")) == 40
 
 
-def test_alter_configs_takes_away_what_it_does_not_name(cluster: VirtualCluster) -> None:
+def test_alter_configs_resets_settings_that_the_request_does_not_list(cluster: VirtualCluster) -> None:
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1000"), ("message.max.bytes", SET, "2000")) == 0
     assert replace(cluster, BROKER, "0", follower_replication_throttled_rate="77") == 0
-    told = described(cluster, BROKER, "0")
-    assert LEADER_RATE not in told and told["message.max.bytes"][1] == DEFAULT
-    assert told[FOLLOWER_RATE][:2] == ("77", OWN)
+    descriptions = described(cluster, BROKER, "0")
+    assert LEADER_RATE not in descriptions and descriptions["message.max.bytes"][1] == DEFAULT
+    assert descriptions[FOLLOWER_RATE][:2] == ("77", OWN)
     assert cluster.state.nodes[0].replicas.follower_quota.bound == 77
     assert replace(cluster, BROKER, "0") == 0
-    assert cluster.state.nodes[0].replicas.follower_quota.bound == 2**63 - 1  # what was given at start does not act
+    assert cluster.state.nodes[0].replicas.follower_quota.bound == 2**63 - 1  # the value given at start has no effect
     assert alter(cluster, TOPIC, "t", ("retention.ms", SET, "1"), (LEADERS, SET, "*")) == 0
     assert replace(cluster, TOPIC, "t", retention_ms="2") == 0
-    told = described(cluster, TOPIC, "t", "retention.ms", LEADERS)
-    assert (told["retention.ms"][0], told[LEADERS][0]) == ("2", "")
+    descriptions = described(cluster, TOPIC, "t", "retention.ms", LEADERS)
+    assert (descriptions["retention.ms"][0], descriptions[LEADERS][0]) == ("2", "")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +194,7 @@ def test_alter_configs_takes_away_what_it_does_not_name(cluster: VirtualCluster)
         (99, "0", {}, 42),
     ],
 )
-def test_alter_configs_refuses_whole(
+def test_alter_configs_rejects_a_resource_completely_and_keeps_its_old_values(
     cluster: VirtualCluster, kind: int, name: str, values: dict[str, str | None], error: int
 ) -> None:
     alter(cluster, TOPIC, "t", ("flush.messages", SET, "5"))
@@ -199,7 +202,7 @@ def test_alter_configs_refuses_whole(
     assert described(cluster, TOPIC, "t", "flush.messages")["flush.messages"][0] == "5"
 
 
-def test_a_resource_that_is_named_twice_is_refused_and_others_are_not(cluster: VirtualCluster) -> None:
+def test_alter_configs_rejects_a_repeated_resource_and_applies_the_other_resources(cluster: VirtualCluster) -> None:
     def old(name: str) -> OldResource:
         return OldResource(TOPIC, name, [OldConfig("retention.ms", "5")])
 
@@ -208,3 +211,56 @@ def test_a_resource_that_is_named_twice_is_refused_and_others_are_not(cluster: V
     assert [a.error_code for a in answers] == [42, 0, 42]
     assert described(cluster, TOPIC, "t", "retention.ms")["retention.ms"][1] == DEFAULT
     assert described(cluster, TOPIC, "u", "retention.ms")["retention.ms"][:2] == ("5", OF_TOPIC)
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+@pytest.mark.parametrize(("resource", "source"), [("0", OWN), ("", ALL)])
+def test_unknown_broker_setting_is_stored_and_described_as_a_secret(release: str, resource: str, source: int) -> None:
+    """Kafka 3.9.1 and 4.2.0 store the value and describe it as a secret, because its meaning is unknown."""
+    cluster = VirtualCluster(2, release_name=release)
+
+    def shown() -> list[Any]:
+        request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, resource, ["no.such"])], True)
+        [answer] = cluster.connect().ask(request, 4).results
+        return [
+            (
+                c.value,
+                c.config_source,
+                c.read_only,
+                c.is_sensitive,
+                c.config_type,
+                [(s.value, s.source) for s in c.synonyms],
+            )
+            for c in answer.configs
+        ]
+
+    assert alter(cluster, BROKER, resource, ("no.such", SET, "1"), validate=True) == 0
+    assert shown() == []
+    assert alter(cluster, BROKER, resource, ("no.such", SET, "1")) == 0
+    assert shown() == [(None, source, True, True, 0, [(None, source)])]
+    assert alter(cluster, BROKER, resource, ("no.such", APPEND, "2")) == -1
+    assert alter(cluster, BROKER, resource, ("no.such", SET, "2"), ("message.max.bytes", SET, "2000000")) == 0
+    assert alter(cluster, BROKER, resource, ("no.such", DELETE, None)) == 0
+    assert shown() == []
+    of_listener = alter(cluster, BROKER, resource, ("listener.name.plaintext.no.such", SET, "1"))
+    assert of_listener == (0 if resource else 42)
+
+
+def test_broker_setting_of_another_release_is_handled_as_unknown() -> None:
+    cluster = VirtualCluster(1, release_name="4.2")
+    assert alter(cluster, BROKER, "0", ("zookeeper.connect", SET, "localhost:2181")) == 0
+    assert alter(cluster, BROKER, "0", ("zookeeper.connect", DELETE, None)) == 0
+    cluster = VirtualCluster(1, release_name="3.9")
+    assert alter(cluster, BROKER, "0", ("zookeeper.connect", SET, "localhost:2181")) == 42  # known, and fixed at start
+
+
+def test_unknown_topic_setting_is_rejected_but_can_be_deleted(cluster: VirtualCluster) -> None:
+    for operation, code in ((SET, 40), (APPEND, 40), (DELETE, 0)):
+        assert alter(cluster, TOPIC, "t", ("no.such", operation, None if operation == DELETE else "1")) == code
+    assert replace(cluster, TOPIC, "t", no_such="1") == 40
+
+
+@pytest.mark.parametrize("name", ["broker.rack", "node.id", "ssl.keystore.location", "no.such"])
+def test_deleting_a_dynamic_broker_setting_that_is_not_set_succeeds(cluster: VirtualCluster, name: str) -> None:
+    for resource in ("0", ""):
+        assert alter(cluster, BROKER, resource, (name, DELETE, None)) == 0

@@ -1,11 +1,12 @@
-"""`listeners` and `advertised.listeners` as Kafka writes them."""
+"""Parsing of the settings `listeners` and `advertised.listeners`."""
 
 from __future__ import annotations
 
 import pytest
 
+from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.listeners import Listener, listeners_of, parse_endpoints
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError
+from kafkaproto.broker.config.values import ConfigError
 
 
 def of(broker_id: int = 0, **settings: str) -> list[Listener]:
@@ -14,7 +15,7 @@ def of(broker_id: int = 0, **settings: str) -> list[Listener]:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "endpoints"),
     [
         ("PLAINTEXT://:9092", {"PLAINTEXT": ("", 9092)}),
         ("inside://0.0.0.0:9092, OUTSIDE://host.name:0", {"INSIDE": ("0.0.0.0", 9092), "OUTSIDE": ("host.name", 0)}),
@@ -22,8 +23,10 @@ def of(broker_id: int = 0, **settings: str) -> list[Listener]:
         ("A.b-c_1://h:1", {"A.B-C_1": ("h", 1)}),
     ],
 )
-def test_endpoints_are_names_hosts_and_ports(text: str, found: dict[str, tuple[str, int]]) -> None:
-    assert parse_endpoints("listeners", text) == found
+def test_listener_endpoints_are_parsed_into_name_host_and_port(
+    text: str, endpoints: dict[str, tuple[str, int]]
+) -> None:
+    assert parse_endpoints("listeners", text) == endpoints
 
 
 @pytest.mark.parametrize(
@@ -46,36 +49,36 @@ def test_endpoints_are_names_hosts_and_ports(text: str, found: dict[str, tuple[s
         "A://h:٩",
     ],
 )
-def test_what_is_no_endpoint_is_one_line_with_an_example(text: str) -> None:
-    with pytest.raises(ConfigError, match="is no NAME://host:port; for example listeners=INSIDE://") as raised:
+def test_invalid_listener_endpoint_gets_a_one_line_error_with_an_example(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not NAME://host:port; for example listeners=INSIDE://") as raised:
         parse_endpoints("listeners", text)
     assert "\n" not in str(raised.value)
 
 
-def test_a_name_twice_is_an_error() -> None:
+def test_duplicate_listener_name_is_rejected() -> None:
     with pytest.raises(ConfigError, match="listener A is named twice"):
         parse_endpoints("listeners", "A://h:1,a://h:2")
 
 
-def test_without_settings_there_is_one_listener_where_the_command_line_says() -> None:
+def test_default_is_one_listener_on_the_host_and_port_of_the_command_line() -> None:
     assert of() == [Listener("PLAINTEXT", "127.0.0.1", 9092, "", 0)]
 
 
-def test_an_advertised_address_belongs_to_its_listener_and_others_are_as_bound() -> None:
+def test_advertised_address_applies_only_to_the_listener_it_names() -> None:
     made = of(listeners="IN://0.0.0.0:1,OUT://0.0.0.0:2", advertised_listeners="OUT://public:3")
     assert made == [Listener("IN", "0.0.0.0", 1, "", 0), Listener("OUT", "0.0.0.0", 2, "public", 3)]
 
 
-def test_one_listener_may_be_advertised_without_being_set() -> None:
+def test_advertised_listener_is_accepted_when_listeners_is_not_set() -> None:
     assert of(advertised_listeners="PLAINTEXT://public:3") == [Listener("PLAINTEXT", "127.0.0.1", 9092, "public", 3)]
 
 
-def test_a_broker_may_have_listeners_of_its_own() -> None:
+def test_each_broker_can_have_its_own_listeners() -> None:
     config = ClusterConfig({"listeners": "A://h:1", "1.listeners": "A://h:2"})
     assert [listeners_of(config.for_broker(i), "x", 0)[0].port for i in (0, 1)] == [1, 2]
 
 
-def test_an_advertised_listener_that_does_not_exist_is_an_error_that_names_those_that_do() -> None:
+def test_unknown_advertised_listener_is_rejected_with_the_names_of_known_listeners() -> None:
     with pytest.raises(
         ConfigError, match=r"advertised\.listeners=C://h:1: C is not among the listeners A, B"
     ) as raised:
@@ -87,15 +90,15 @@ def test_an_advertised_listener_that_does_not_exist_is_an_error_that_names_those
     ("settings", "says"),
     [
         ({"listeners": "SSL://127.0.0.1:0"}, "listener SSL"),
-        ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, "listener PLAINTEXT is SASL_SSL"),
+        ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, "listener PLAINTEXT has protocol=SASL_SSL"),
         (
             {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "B:PLAINTEXT"},
             "listener A has no protocol",
         ),
-        ({"listener.security.protocol.map": "PLAINTEXT"}, "no NAME:PROTOCOL"),
+        ({"listener.security.protocol.map": "PLAINTEXT"}, "is not NAME:PROTOCOL"),
     ],
 )
-def test_only_plaintext_is_served_and_anything_else_is_refused(settings: dict[str, str], says: str) -> None:
+def test_listeners_other_than_plaintext_are_rejected(settings: dict[str, str], says: str) -> None:
     with pytest.raises(ConfigError, match=says) as refused:
         listeners_of(ClusterConfig(settings).for_broker(0), "127.0.0.1", 0)
     assert "for example" in str(refused.value)

@@ -1,6 +1,6 @@
-"""How much a fetch returns: limits of request, partition and broker, and the first batch that is always let through (KIP-74).
+"""Fetch size limits of request, partition and broker, and the first batch, which is returned whatever its size (KIP-74).
 
-What one request shows of it is in the conformance suite, `test_fetch_sizes` and `test_small_limits`.
+The conformance suite tests what a single request shows: `test_fetch_sizes` and `test_small_limits`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ INT_MAX = 2**31 - 1
 
 
 def ask(cluster: VirtualCluster, client: MemoryClient, *partitions: tuple[str, int, int], **more: Any) -> Any:
-    """A fetch in the latest version, or in `version`."""
+    """Send a fetch in the latest version, or in `version`, and return the response."""
     version = more.setdefault("version", LATEST)
     return client.ask(fetch(*partitions, topic_ids=topic_ids(cluster), **more), version)
 
 
 def values(response: Any) -> list[bytes | None]:
-    """The values of all complete records of the one partition that was asked for."""
+    """Return the values of all complete records of the single partition in a response."""
     data = bytes(only(response).records)
-    found, at = [], 0
+    all_values, at = [], 0
     for header in whole_batches(data):
-        found += [record.value for record in records(data[at : at + header.size])]
+        all_values += [record.value for record in records(data[at : at + header.size])]
         at += header.size
-    return found
+    return all_values
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def cluster() -> VirtualCluster:
 
 @pytest.mark.rule("F-3")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualCluster, version: int) -> None:
+def test_fetch_versions_before_3_have_no_limit_for_the_whole_response(cluster: VirtualCluster, version: int) -> None:
     for index in range(3):
         fill(cluster, "t", batch_of_bytes(900), partition=index)
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), partition_max=1000, max_bytes=1, version=version)
@@ -59,7 +59,7 @@ def test_before_version_3_there_is_no_limit_for_the_request(cluster: VirtualClus
 
 
 @pytest.mark.rule("F-4")
-def test_the_quotas_window_limits_consumers_but_not_followers() -> None:
+def test_quota_window_limits_the_fetch_bytes_of_consumers_but_not_of_followers() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
@@ -78,13 +78,13 @@ def test_the_quotas_window_limits_consumers_but_not_followers() -> None:
 
 
 @pytest.mark.rule("F-5")
-def test_more_minimum_bytes_than_the_limit_allows_means_the_limit(cluster: VirtualCluster) -> None:
+def test_fetch_min_bytes_above_the_response_limit_is_lowered_to_the_limit(cluster: VirtualCluster) -> None:
     fill(cluster, "t", batch_of_bytes(300), batch_of_bytes(300))
     client = cluster.connect()
-    asked = {"min_bytes": 100_000, "max_wait_ms": 5000}
-    assert sizes(client.ask(fetch(("t", 0, 0), max_bytes=400, **asked), 11)) == [400]
-    client.send(fetch(("t", 0, 0), max_bytes=700, **asked), 11)
-    assert len(client.answers) == 1  # 700 bytes are wanted and 600 are there
+    limits = {"min_bytes": 100_000, "max_wait_ms": 5000}
+    assert sizes(client.ask(fetch(("t", 0, 0), max_bytes=400, **limits), 11)) == [400]
+    client.send(fetch(("t", 0, 0), max_bytes=700, **limits), 11)
+    assert len(client.answers) == 1  # 600 of 700 requested bytes are available
     cluster.advance(5000)
     assert sizes(client.latest) == [600]
 
@@ -95,7 +95,7 @@ TOPICS, PARTITIONS = 5, 6
 
 
 def _full_of_small_messages() -> tuple[VirtualCluster, list[tuple[str, int]]]:
-    """FetchRequestTest.testBrokerRespectsPartitionsOrderAndSizeLimits: 30 partitions, 9 small batches each."""
+    """Kafka's FetchRequestTest.testBrokerRespectsPartitionsOrderAndSizeLimits: 30 partitions with 9 small batches each."""
     cluster = VirtualCluster(config={"fetch.max.bytes": str(INT_MAX)})
     order = [(f"topic{t}", p) for p in range(PARTITIONS) for t in range(TOPICS)]
     for t in range(TOPICS):
@@ -107,8 +107,8 @@ def _full_of_small_messages() -> tuple[VirtualCluster, list[tuple[str, int]]]:
 
 @pytest.mark.rule("F-6", "F-8", "F-9", "F-11")
 @pytest.mark.parametrize("version", [12, LATEST])
-def test_partitions_are_served_in_order_until_the_limit_is_used_up(version: int) -> None:
-    """Scenarios 1 and 2."""
+def test_fetch_serves_partitions_in_request_order_until_its_limit_is_used_up(version: int) -> None:
+    """Scenarios 1 and 2 of the reference."""
     cluster, order = _full_of_small_messages()
     client = cluster.connect()
     limits: dict[str, Any] = {"max_bytes": 800, "partition_max": 190, "max_wait_ms": INT_MAX, "min_bytes": 0}
@@ -146,7 +146,7 @@ def base_offsets_of(response: Any, position: int) -> list[int]:
 
 @pytest.mark.rule("F-9")
 @pytest.mark.parametrize("size", [100, 90_000])
-def test_what_lies_in_memory_and_what_lies_in_a_file_is_read_alike(cluster: VirtualCluster, size: int) -> None:
+def test_fetch_returns_the_same_bytes_from_memory_and_from_segment_files(cluster: VirtualCluster, size: int) -> None:
     made = [batch_of_bytes(size) for _ in range(3)]
     fill(cluster, "t", *made)
     stored = bytes(only(cluster.connect().ask(fetch(("t", 0, 0)), 11)).records)
@@ -155,17 +155,17 @@ def test_what_lies_in_memory_and_what_lies_in_a_file_is_read_alike(cluster: Virt
     assert cut == stored[size : 2 * size + 7]
 
 
-# ---- how it is told ----------------------------------------------------------------------------------------------------------------
+# ---- throttle time ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("F-22")
-def test_no_records_are_told_with_length_0_not_null(cluster: VirtualCluster) -> None:
+def test_fetch_returns_empty_records_not_null_for_partitions_without_data(cluster: VirtualCluster) -> None:
     answer = cluster.connect().ask(fetch(("t", 0, 0), ("missing", 0, 0), ("t", 1, 5)), 11)
     assert [data.records for _, data in flat(answer)] == [b"", b"", b""]
 
 
 @pytest.mark.rule("F-22")
-def test_a_refusal_for_the_compression_of_the_topic_carries_null() -> None:
+def test_fetch_rejected_for_unsupported_compression_returns_null_records() -> None:
     cluster = VirtualCluster()
     cluster.topic("z", compression_type="zstd")
     fill(cluster, "z", batch(b"a"))

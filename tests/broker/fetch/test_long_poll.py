@@ -1,4 +1,4 @@
-"""When a fetch waits, what wakes it, and what it answers then (`DelayedFetch`): exact to the millisecond, in virtual time."""
+"""Parked fetches (`DelayedFetch`): when a fetch is parked, what completes the fetch, and its response; exact times in virtual time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster() -> VirtualCluster:
 
 
 def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: int = 0, **more: Any) -> MemoryClient:
-    """A client that has sent this fetch."""
+    """Return a client that has sent this fetch."""
     version = more.setdefault("version", 12)
     client = cluster.connect(broker_id)
     client.send(fetch(*partitions, topic_ids=topic_ids(cluster), **more), version)
@@ -44,7 +44,7 @@ def send(cluster: VirtualCluster, *partitions: tuple[str, int, int], broker_id: 
 
 
 @pytest.mark.rule("F-28")
-def test_an_unknown_topic_id_does_not_end_the_wait_for_a_known_one(cluster: VirtualCluster) -> None:
+def test_fetch_waits_for_known_topics_despite_an_unknown_topic_id(cluster: VirtualCluster) -> None:
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}
     client = cluster.connect()
     client.send(fetch(("missing", 0, 0), ("t", 0, 0), max_wait_ms=500, version=13, topic_ids=ids), 13)
@@ -54,7 +54,7 @@ def test_an_unknown_topic_id_does_not_end_the_wait_for_a_known_one(cluster: Virt
 
 
 @pytest.mark.rule("F-28")
-def test_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
+def test_diverging_log_or_preferred_replica_completes_a_fetch_at_once() -> None:
     selector = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     cluster = three(**selector, **{"1.broker.rack": "b"})
     fill(cluster, "t", batch(b"a"), acks=-1)
@@ -65,12 +65,12 @@ def test_logs_that_part_and_a_closer_replica_are_answered_at_once() -> None:
     assert (parted.diverging_epoch.epoch, parted.diverging_epoch.end_offset) == (0, 1)
 
 
-# ---- woken -----------------------------------------------------------------------------------------------------------------------
+# ---- what completes a parked fetch -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("F-29")
-def test_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: VirtualCluster) -> None:
-    """ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch: between positions 250 and 500."""
+def test_fetch_min_bytes_counts_from_the_fetch_offset_in_the_middle_of_a_log(cluster: VirtualCluster) -> None:
+    """Kafka's ReplicaManagerQuotasTest.testCompleteInDelayedFetchConsumerFetch, between positions 250 and 500."""
     fill(cluster, "t", *(batch_of_bytes(125) for _ in range(2)))
     client = send(cluster, ("t", 0, 1), max_wait_ms=20_000, min_bytes=126)
     assert client.answers == []
@@ -79,23 +79,23 @@ def test_the_middle_of_the_log_counts_from_where_the_fetch_stands(cluster: Virtu
 
 
 @pytest.mark.rule("F-29")
-def test_what_is_told_is_as_of_the_answer_not_of_the_question(cluster: VirtualCluster) -> None:
+def test_parked_fetch_returns_high_watermark_and_data_as_of_its_response_time(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=150)
     fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
     assert (only(client.latest).high_watermark, sizes(client.latest)) == (2, [200])
 
 
 @pytest.mark.rule("F-29")
-def test_truncation_below_the_asked_offset_ends_the_wait() -> None:
-    """The asked offset is beyond the log's end once the follower has followed one that was elected uncleanly."""
+def test_truncation_below_the_fetch_offset_completes_a_parked_fetch() -> None:
+    """The fetch offset is beyond the log end after the follower has truncated its log to that of an uncleanly elected leader."""
     cluster = three("kafka", **{"replica.lag.time.max.ms": "1000"})
     fill(cluster, "t", batch(b"a"), acks=-1)
     hold(cluster, 1)
     fill(cluster, "t", batch(b"b"), batch(b"c"))
-    cluster.advance(3000)  # broker 1 falls out of the ISR, so all three are committed
+    cluster.advance(3000)  # broker 1 leaves the ISR, so all three records are committed
     hold(cluster, 2)
     fill(cluster, "t", batch(b"d"))
-    cluster.advance(3000)  # and broker 2
+    cluster.advance(3000)  # broker 2 leaves the ISR
     client = send(cluster, ("t", 0, 3), max_wait_ms=20_000, broker_id=2)
     assert client.answers == []
     cluster.state.stop_broker(0)
@@ -110,8 +110,8 @@ def test_truncation_below_the_asked_offset_ends_the_wait() -> None:
 
 @pytest.mark.rule("F-29")
 @BOTH
-def test_a_new_leader_epoch_ends_the_wait_of_who_named_the_old_one(semantics: str) -> None:
-    """DelayedFetchTest.testFetchWithFencedEpoch, testNotLeaderOrFollower."""
+def test_new_leader_epoch_completes_parked_fetches_that_named_the_old_epoch(semantics: str) -> None:
+    """Kafka's DelayedFetchTest.testFetchWithFencedEpoch and testNotLeaderOrFollower."""
     cluster = three(semantics)
     named = send(cluster, ("t", 0, 0), max_wait_ms=20_000, epoch=0)
     old = send(cluster, ("t", 0, 0), max_wait_ms=20_000, version=10)
@@ -119,11 +119,11 @@ def test_a_new_leader_epoch_ends_the_wait_of_who_named_the_old_one(semantics: st
     elect(cluster, 1)
     assert errors(named.latest) == [74]
     assert errors(old.latest) == [6]
-    assert anywhere.answers == []  # a follower serves it just as well
+    assert anywhere.answers == []  # a follower serves this fetch too
 
 
 @pytest.mark.rule("F-29")
-def test_many_fetches_wait_for_one_append_and_are_answered_in_the_order_in_which_they_came(
+def test_one_append_completes_all_parked_fetches_in_their_order_of_arrival(
     cluster: VirtualCluster,
 ) -> None:
     clients = [send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(20)]
@@ -135,7 +135,7 @@ def test_many_fetches_wait_for_one_append_and_are_answered_in_the_order_in_which
 
 
 @pytest.mark.rule("F-29")
-def test_a_client_that_goes_is_forgotten_and_nobody_else_is(cluster: VirtualCluster) -> None:
+def test_client_that_disconnects_drops_only_its_own_parked_fetch(cluster: VirtualCluster) -> None:
     gone, stays = (send(cluster, ("t", 0, 0), max_wait_ms=20_000) for _ in range(2))
     gone.connection.lost()
     assert len(replica(cluster, 0).watchers) == 1
@@ -143,16 +143,16 @@ def test_a_client_that_goes_is_forgotten_and_nobody_else_is(cluster: VirtualClus
     assert (len(gone.answers), len(stays.answers)) == (0, 1)
 
 
-# ---- what does not wake ----------------------------------------------------------------------------------------------------------
+# ---- what does not complete a parked fetch ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("F-30")
-def test_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(cluster: VirtualCluster) -> None:
-    """Scenario 6."""
+def test_fetch_waits_until_timeout_when_partition_limits_cannot_reach_min_bytes(cluster: VirtualCluster) -> None:
+    """Scenario 6 of the reference."""
     begun = cluster.now_ms
-    asked: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
-    client = send(cluster, ("t", 0, 0), max_wait_ms=700, **asked)
-    fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(12)))  # 12000 bytes are there, 1000 of them count
+    limits: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
+    client = send(cluster, ("t", 0, 0), max_wait_ms=700, **limits)
+    fill(cluster, "t", *(batch_of_bytes(1000) for _ in range(12)))  # 12000 bytes are available, 1000 of them count
     assert client.answers == []
     cluster.advance(1000)
     assert (answered_at(client, begun), sizes(client.latest)) == ([700], [1000])
@@ -160,8 +160,8 @@ def test_a_minimum_that_the_partition_limits_cannot_give_waits_for_its_time(clus
 
 
 @pytest.mark.rule("F-30")
-def test_while_waiting_only_the_limits_of_partitions_count(cluster: VirtualCluster) -> None:
-    """More bytes gather than the request's limit lets through: the wait ends by them, and the answer is cut to the limit."""
+def test_parked_fetch_counts_bytes_up_to_partition_limits_not_request_limit(cluster: VirtualCluster) -> None:
+    """More bytes are appended than the request's limit allows: they complete the fetch, whose response is cut to the limit."""
     client = send(cluster, ("t", 0, 0), ("t", 1, 0), max_wait_ms=20_000, max_bytes=300, min_bytes=300)
     fill(cluster, "t", batch_of_bytes(200), partition=0)
     assert client.answers == []
@@ -170,7 +170,7 @@ def test_while_waiting_only_the_limits_of_partitions_count(cluster: VirtualClust
 
 
 @pytest.mark.rule("F-30")
-def test_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_is_woken() -> None:
+def test_lagging_follower_delays_parked_consumer_fetches_but_not_follower_fetches() -> None:
     """Scenario 7: an append that does not move the high watermark."""
     cluster = three()
     hold(cluster, 1, 2)
@@ -181,7 +181,7 @@ def test_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_is_w
     assert sizes(follower.latest) == [120]
     assert consumer.answers == []
     send(cluster, ("t", 0, 1), replica_id=1)
-    assert consumer.answers == []  # broker 2 still has nothing
+    assert consumer.answers == []  # broker 2 still has no new records
     cluster.advance(300)
     begun = cluster.now_ms
     release(cluster, 2)
@@ -189,17 +189,17 @@ def test_a_lagging_follower_keeps_a_consumer_waiting_but_a_waiting_follower_is_w
 
 
 @pytest.mark.rule("F-30")
-def test_a_parked_fetch_keeps_its_connection_and_what_comes_behind_it_waits(cluster: VirtualCluster) -> None:
+def test_parked_fetch_delays_later_requests_on_its_connection(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), max_wait_ms=700)
     client.send(produce("t", batch(b"a")), 9)
-    assert client.answers == []  # not even its own produce wakes it
+    assert client.answers == []  # not even its own produce completes it
     cluster.advance(700)
     assert [type(a.message).__name__ for a in client.answers] == ["FetchResponse", "ProduceResponse"]
 
 
 @pytest.mark.rule("F-29")
-def test_a_fetch_that_waits_at_a_follower_is_answered_soon_after_a_produce() -> None:
-    """FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication: well before 15 of 20 s."""
+def test_fetch_parked_on_a_follower_completes_soon_after_a_produce() -> None:
+    """Kafka's FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication: well before 15 of 20 s."""
     for semantics, longest_ms in (("kip", 0), ("kafka", 500)):
         cluster = three(semantics)
         client = send(cluster, ("t", 0, 0), broker_id=1, max_wait_ms=20_000)
@@ -215,7 +215,7 @@ def test_a_fetch_that_waits_at_a_follower_is_answered_soon_after_a_produce() -> 
 
 
 def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
-    """Broker 1 is cut off, and a raw client asks in its name (N-12)."""
+    """Return a cluster whose broker 1 is cut off, and a raw client that fetches in its name (N-12)."""
     cluster = VirtualCluster(2, semantics=semantics)
     cluster.topic("t", 1, 2)
     for fetcher in fetchers(cluster, 1):
@@ -224,7 +224,7 @@ def _fake_follower(semantics: str) -> tuple[VirtualCluster, MemoryClient]:
 
 
 @pytest.mark.rule("D5")
-def test_under_kip_the_first_fetch_of_a_followers_session_never_waits() -> None:
+def test_first_follower_fetch_of_a_session_is_not_parked_in_kip_mode() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         follower.send(fetch(("t", 0, 0), replica_id=1, session=(0, 0), max_wait_ms=500), 12)
@@ -235,7 +235,7 @@ def test_under_kip_the_first_fetch_of_a_followers_session_never_waits() -> None:
 
 
 @pytest.mark.rule("D5")
-def test_under_kip_a_follower_with_a_stale_high_watermark_is_answered_at_once() -> None:
+def test_fetch_of_a_follower_with_stale_high_watermark_completes_at_once_in_kip_mode() -> None:
     for semantics, answered in (("kip", 1), ("kafka", 0)):
         cluster, follower = _fake_follower(semantics)
         fill(cluster, "t", batch(b"a"))
@@ -252,7 +252,7 @@ def test_under_kip_a_follower_with_a_stale_high_watermark_is_answered_at_once() 
 
 
 @pytest.mark.rule("T-4", "F-28")
-def test_a_throttled_fetch_waits_first_and_is_emptied_then(cluster: VirtualCluster) -> None:
+def test_parked_fetch_that_exceeds_the_quota_when_completed_returns_no_data(cluster: VirtualCluster) -> None:
     limit(cluster, consumer_byte_rate=10.0)
     begun = cluster.now_ms
     client = send(cluster, ("t", 0, 0), max_wait_ms=700)

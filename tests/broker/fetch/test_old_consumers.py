@@ -1,4 +1,4 @@
-"""Consumers that cannot be told what lies in the log, before magic 2 (F-32); and what followers take over (N-9)."""
+"""Fetches of old consumers without down-conversion (F-32), and what followers copy from the leader (N-9)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.wire import batch, errors, fetch, produce
 
 @pytest.mark.rule("F-32")
 @pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])
-def test_where_nothing_is_converted_a_consumer_before_version_4_gets_35(version: int, error: int) -> None:
+def test_fetch_before_version_4_gets_unsupported_version_without_down_conversion(version: int, error: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t", message_downconversion_enable="false")
     request = fetch(("t", 0, 0), topic_ids=topic_ids(cluster), version=version)
@@ -25,7 +25,7 @@ def test_where_nothing_is_converted_a_consumer_before_version_4_gets_35(version:
 
 
 @pytest.mark.rule("N-9")
-def test_a_follower_takes_over_records_then_high_watermark_then_log_start() -> None:
+def test_follower_copies_records_high_watermark_and_log_start_from_the_leader() -> None:
     cluster = three()
     client = cluster.connect()
     for _ in range(3):

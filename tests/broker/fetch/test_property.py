@@ -1,4 +1,4 @@
-"""A fetch over many partitions against F-6 to F-15 written down plainly: exactly these bytes, for any logs, limits and offsets."""
+"""Property test of fetches over many partitions, compared with a simple implementation of the rules F-6 to F-15."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SEGMENT_BYTES = 2000
 
 @dataclass
 class Log:
-    """One partition: the size of each batch of one record, and how many are committed."""
+    """A partition: the size of each batch of one record, and the number of committed batches."""
 
     sizes: list[int]
     committed: int
 
     def readable(self, offset: int, bound: int) -> list[int]:
-        """The batches that one read can give: from the offset to the bound, but not beyond their segment (F-14)."""
+        """Return the sizes of the batches from an offset to the bound, up to the end of their segment (F-14)."""
         segment_of, segment, used = [], 0, 0
         for size in self.sizes:
             if used and used + size > SEGMENT_BYTES:
@@ -50,19 +50,19 @@ LIMITS = st.one_of(st.sampled_from([0, 1, 79, 80, 100, 180, 333]), st.integers(0
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[list[Log], list[tuple[int, int, int]], int, bool]:
-    """(logs, [(partition, offset, its limit)], limit of the request, from a follower)."""
+    """Draw (logs, [(partition, offset, partition limit)], request limit, whether a follower fetches)."""
     made = draw(logs())
     from_follower = draw(st.booleans())
-    asked = []
+    requests = []
     for index in draw(st.permutations(range(len(made)))):
         bound = len(made[index].sizes) if from_follower else made[index].committed
-        asked.append((index, draw(st.integers(0, bound)), draw(LIMITS)))
-    return made, asked, draw(LIMITS), from_follower
+        requests.append((index, draw(st.integers(0, bound)), draw(LIMITS)))
+    return made, requests, draw(LIMITS), from_follower
 
 
-def expected(made: list[Log], asked: list[tuple[int, int, int]], max_bytes: int, from_follower: bool) -> list[int]:
-    remaining, privileged, told = max_bytes, True, []
-    for index, offset, partition_max in asked:
+def expected(made: list[Log], requests: list[tuple[int, int, int]], max_bytes: int, from_follower: bool) -> list[int]:
+    remaining, privileged, sizes = max_bytes, True, []
+    for index, offset, partition_max in requests:
         log = made[index]
         batches = log.readable(offset, len(log.sizes) if from_follower else log.committed)
         limit = min(partition_max, remaining)
@@ -74,12 +74,12 @@ def expected(made: list[Log], asked: list[tuple[int, int, int]], max_bytes: int,
             size = min(limit, sum(batches))
         if size:
             privileged, remaining = False, max(0, remaining - size)
-        told.append(size)
-    return told
+        sizes.append(size)
+    return sizes
 
 
 def filled(made: list[Log]) -> VirtualCluster:
-    """Broker 1 follows each partition up to what is committed, and has no more."""
+    """Return a cluster with these logs; broker 1 replicates each partition up to its committed records."""
     cluster = VirtualCluster(2)
     controller = cluster.state.controller
     assignment = dict.fromkeys(range(len(made)), (0, 1))
@@ -96,28 +96,28 @@ def filled(made: list[Log]) -> VirtualCluster:
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-10", "F-15")
 @given(cases(), st.sampled_from([4, 11, 17]))
 @settings(max_examples=400, deadline=None)
-def test_a_fetch_returns_exactly_what_the_rules_say(case: Any, version: int) -> None:
-    made, asked, max_bytes, from_follower = case
+def test_fetch_returns_exactly_the_bytes_that_the_fetch_rules_require(case: Any, version: int) -> None:
+    made, requests, max_bytes, from_follower = case
     cluster = filled(made)
     stored = [replica(cluster, 0, index=index).log.read_all() for index in range(len(made))]
     request = fetch(
-        *(("t", index, offset) for index, offset, _ in asked),
+        *(("t", index, offset) for index, offset, _ in requests),
         max_bytes=max_bytes,
         replica_id=1 if from_follower else -1,
         version=version,
         topic_ids=topic_ids(cluster),
     )
-    for topic, (_, _, partition_max) in zip(request.topics, asked, strict=True):
+    for topic, (_, _, partition_max) in zip(request.topics, requests, strict=True):
         topic.partitions[0].partition_max_bytes = partition_max
     answer = flat(cluster.connect().ask(request, version))
 
-    assert [(data.partition_index, data.error_code) for _, data in answer] == [(index, 0) for index, _, _ in asked]
-    told = [len(data.records) for _, data in answer]
-    assert told == expected(made, asked, max_bytes, from_follower)
+    assert [(data.partition_index, data.error_code) for _, data in answer] == [(index, 0) for index, _, _ in requests]
+    sizes = [len(data.records) for _, data in answer]
+    assert sizes == expected(made, requests, max_bytes, from_follower)
 
-    first = next((size for size in told if size), 0)
-    assert sum(told) <= max(max_bytes, first)
-    for (index, offset, partition_max), (_, data) in zip(asked, answer, strict=True):
+    first = next((size for size in sizes if size), 0)
+    assert sum(sizes) <= max(max_bytes, first)
+    for (index, offset, partition_max), (_, data) in zip(requests, answer, strict=True):
         start = sum(made[index].sizes[:offset])
         assert bytes(data.records) == stored[index][start : start + len(data.records)]
         assert len(data.records) <= max(partition_max, first)

@@ -1,4 +1,4 @@
-"""Incremental fetch sessions, S-1 to S-14, with the numbers of Kafka's FetchSessionTest."""
+"""Incremental fetch sessions (S-1 to S-14), with the numbers of Kafka's FetchSessionTest."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def requests(*keys: Key) -> list[tuple[Key, PartitionRequest]]:
 
 
 class Fetcher:
-    """Sends fetches to one cache; `log` is what each partition would give."""
+    """A client that fetches through one session cache; `log` is the result of each partition."""
 
     def __init__(self, slots: int = 10, eviction_age_ms: int = 100) -> None:
         self.cache = SessionCache(Random(1), slots, eviction_age_ms)
@@ -56,12 +56,12 @@ class Fetcher:
         self,
         session_id: int,
         epoch: int,
-        asked: Iterable[tuple[Key, PartitionRequest]] = (),
+        listed: Iterable[tuple[Key, PartitionRequest]] = (),
         forgotten: Sequence[Key] = (),
         topic_ids: bool = False,
         privileged: bool = False,
     ) -> Any:
-        return self.cache.begin(session_id, epoch, asked, forgotten, topic_ids, privileged, self.now_ms)
+        return self.cache.begin(session_id, epoch, listed, forgotten, topic_ids, privileged, self.now_ms)
 
     def read(self, context: Any) -> list[tuple[Key, Result]]:
         return [(key, self.log.get(key, Result())) for key, _ in context.partitions()]
@@ -71,7 +71,7 @@ class Fetcher:
         results = self.read(context)
         included = list(context.included(results))
         answer = context.commit(results, self.now_ms)
-        # What a quota is asked for is what is sent (Q-12).
+        # The size charged to a quota is the size sent (Q-12).
         assert list(answer.partitions) == included
         return answer
 
@@ -86,7 +86,8 @@ def keys(answer: Answer[Any, Any]) -> list[Key]:
 
 
 @pytest.mark.rule("S-14")
-def test_testFetchRequests() -> None:
+def test_fetch_session_checks_epochs_and_updates_its_partitions() -> None:
+    """Kafka's FetchSessionTest.testFetchRequests."""
     f = Fetcher()
     full = f.fetch(0, 0, requests(FOO0, FOO1))
     session_id = full.session_id
@@ -101,7 +102,7 @@ def test_testFetchRequests() -> None:
 
 
 @pytest.mark.rule("S-1")
-def test_epoch_minus_one_stands_alone_and_epoch_zero_replaces_a_session() -> None:
+def test_session_epoch_minus_one_creates_no_session_and_zero_replaces_the_session() -> None:
     f = Fetcher()
     assert f.fetch(0, -1, requests(FOO0)).session_id == 0
     first = f.fetch(0, 0, requests(FOO0)).session_id
@@ -110,15 +111,15 @@ def test_epoch_minus_one_stands_alone_and_epoch_zero_replaces_a_session() -> Non
 
 
 @pytest.mark.rule("S-2")
-def test_ids_are_positive_unique_and_come_from_the_seed() -> None:
-    one, two = Fetcher(50), Fetcher(50)
-    ids = [one.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
-    assert ids == [two.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
+def test_fetch_session_ids_are_positive_unique_and_reproducible_from_the_seed() -> None:
+    first, second = Fetcher(50), Fetcher(50)
+    ids = [first.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
+    assert ids == [second.fetch(0, 0, requests(FOO0)).session_id for _ in range(50)]
     assert len(set(ids)) == 50 and all(0 < i < 2**31 for i in ids)
 
 
 @pytest.mark.rule("S-3")
-def test_the_session_survives_a_wrong_epoch_and_keeps_what_it_knew() -> None:
+def test_fetch_with_wrong_session_epoch_leaves_the_session_unchanged() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
     f.fetch(session_id, 7, [(FOO0, request(99))], [FOO0])
@@ -126,7 +127,7 @@ def test_the_session_survives_a_wrong_epoch_and_keeps_what_it_knew() -> None:
 
 
 @pytest.mark.rule("S-3")
-def test_a_session_stays_with_names_or_with_ids() -> None:
+def test_fetch_session_rejects_a_switch_between_topic_names_and_topic_ids() -> None:
     f = Fetcher()
     with_names = f.fetch(0, 0, requests(FOO0)).session_id
     with_ids = f.fetch(0, 0, requests(FOO0), topic_ids=True).session_id
@@ -137,10 +138,10 @@ def test_a_session_stays_with_names_or_with_ids() -> None:
 
 
 @pytest.mark.rule("S-4")
-def test_listed_partitions_are_replaced_as_a_set_and_others_read_from_the_stored_offset() -> None:
+def test_incremental_fetch_replaces_listed_partitions_and_keeps_stored_offsets() -> None:
     f = Fetcher()
-    asked = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
-    session_id = f.fetch(0, 0, asked).session_id
+    listed = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
+    session_id = f.fetch(0, 0, listed).session_id
     context = f.begin(session_id, 1, [(FOO0, request(8)), (BAR0, request(1))])
     assert list(context.partitions()) == [(FOO0, request(8)), (FOO1, request(6)), (BAR0, request(1))]
     context = f.begin(session_id, 2, [(FOO1, request(9))], [FOO0, FOO1])
@@ -148,7 +149,7 @@ def test_listed_partitions_are_replaced_as_a_set_and_others_read_from_the_stored
 
 
 @pytest.mark.rule("S-4")
-def test_the_epoch_after_the_last_is_one() -> None:
+def test_fetch_session_epoch_wraps_from_the_largest_int32_to_one() -> None:
     assert [next_epoch(e) for e in (0, 1, 2**31 - 2, 2**31 - 1)] == [1, 2, 2**31 - 1, 1]
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
@@ -160,7 +161,8 @@ def test_the_epoch_after_the_last_is_one() -> None:
 
 
 @pytest.mark.rule("S-5")
-def test_testZeroSizeFetchSession() -> None:
+def test_fetch_session_is_closed_when_its_last_partition_is_forgotten() -> None:
+    """Kafka's FetchSessionTest.testZeroSizeFetchSession."""
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     assert f.fetch(session_id, 1, (), [FOO0, FOO1]) == (OK, 0, [])
@@ -182,19 +184,19 @@ NEWS = [
 
 @pytest.mark.rule("S-6")
 @pytest.mark.parametrize("result", NEWS, ids=repr)
-def test_an_incremental_answer_carries_the_news(result: Result) -> None:
+def test_incremental_fetch_returns_only_partitions_that_changed(result: Result) -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log[FOO1] = result
     assert keys(f.fetch(session_id, 1)) == [FOO1]
     f.log[FOO1] = Result(high_watermark=result.high_watermark, log_start_offset=result.log_start_offset)
-    # The same values again are no news; the end of an error is.
+    # Repeated values are not reported; the end of an error is.
     assert keys(f.fetch(session_id, 2)) == ([FOO1] if result.error_code else [])
     assert keys(f.fetch(session_id, 3)) == []
 
 
 @pytest.mark.rule("S-6")
-def test_the_end_of_an_error_of_a_full_fetch_is_news_even_with_the_offsets_of_the_error() -> None:
+def test_incremental_fetch_returns_a_partition_after_its_error_ends() -> None:
     f = Fetcher()
     f.log[FOO0] = Result(error_code=1)
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
@@ -203,7 +205,7 @@ def test_the_end_of_an_error_of_a_full_fetch_is_news_even_with_the_offsets_of_th
 
 
 @pytest.mark.rule("S-8")
-def test_an_overtaken_fetch_gets_an_error_with_the_session_id() -> None:
+def test_fetch_overtaken_by_a_newer_epoch_gets_an_error_with_the_session_id() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
     parked = f.begin(session_id, 1)
@@ -217,20 +219,21 @@ def test_an_overtaken_fetch_gets_an_error_with_the_session_id() -> None:
 
 
 @pytest.mark.rule("S-9")
-def test_testDeprioritizesPartitionsWithRecordsOnly() -> None:
+def test_fetch_session_moves_only_partitions_that_returned_records_to_the_end() -> None:
+    """Kafka's FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly."""
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1, BAR0)).session_id
     f.log = {FOO0: Result(high_watermark=60), FOO1: Result(has_records=True, high_watermark=60)}
     assert keys(f.fetch(session_id, 1)) == [FOO0, FOO1]
     assert f.order(session_id) == [FOO0, BAR0, FOO1]
-    # Partitions that are new in a session go behind.
+    # Partitions that are new in a session go to the end.
     f.log = {}
     f.fetch(session_id, 2, requests(("new", 0)))
     assert f.order(session_id) == [FOO0, BAR0, FOO1, ("new", 0)]
 
 
 @pytest.mark.rule("S-10")
-def test_a_throttled_fetch_leaves_the_response_side_alone() -> None:
+def test_throttled_fetch_stores_new_offsets_but_keeps_the_sent_state_of_its_session() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
@@ -238,7 +241,7 @@ def test_a_throttled_fetch_leaves_the_response_side_alone() -> None:
     results = f.read(context)
     assert [key for key, _ in context.included(results)] == [FOO0, FOO1]
     assert context.throttled() == (OK, session_id, ())
-    # The request side has moved on: epoch 2, the new offset; what was due is due again.
+    # The request side has moved on to epoch 2 and the new offset, and unreported changes are reported again.
     assert f.order(session_id) == [FOO0, FOO1]
     context = f.begin(session_id, 2)
     assert dict(context.partitions())[FOO1] == request(4)
@@ -246,7 +249,7 @@ def test_a_throttled_fetch_leaves_the_response_side_alone() -> None:
 
 
 @pytest.mark.rule("S-10")
-def test_a_throttled_full_fetch_makes_no_session_and_a_throttled_error_is_lost() -> None:
+def test_throttled_full_fetch_creates_no_session_and_hides_session_errors() -> None:
     f = Fetcher()
     assert f.begin(0, 0, requests(FOO0)).throttled() == (OK, 0, ())
     assert len(f.cache) == 0
@@ -254,7 +257,7 @@ def test_a_throttled_full_fetch_makes_no_session_and_a_throttled_error_is_lost()
 
 
 @pytest.mark.rule("S-11")
-def test_an_unknown_partition_stays_until_it_appears() -> None:
+def test_unknown_partition_stays_in_the_fetch_session_until_the_topic_is_created() -> None:
     f = Fetcher()
     f.log[BAR0] = Result(error_code=100, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, BAR0), topic_ids=True)
@@ -265,7 +268,8 @@ def test_an_unknown_partition_stays_until_it_appears() -> None:
 
 
 @pytest.mark.rule("S-14")
-def test_testCreateIncrementalFetchWithPartitionsInErrorV12() -> None:
+def test_incremental_fetch_v12_reports_partitions_whose_error_ended() -> None:
+    """Kafka's FetchSessionTest.testCreateIncrementalFetchWithPartitionsInErrorV12."""
     f = Fetcher()
     f.log[BAR0] = Result(error_code=3, high_watermark=-1, log_start_offset=-1)
     full = f.fetch(0, 0, requests(FOO0, FOO1, BAR0))
@@ -279,14 +283,14 @@ def test_testCreateIncrementalFetchWithPartitionsInErrorV12() -> None:
 
 
 @pytest.mark.rule("F-6")
-def test_of_duplicates_the_place_of_the_first_and_the_data_of_the_last() -> None:
+def test_duplicate_partition_in_a_fetch_keeps_its_first_place_and_last_data() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
 
 
 @pytest.mark.rule("S-12")
-def test_without_slots_there_are_no_sessions() -> None:
+def test_fetch_without_session_cache_slots_succeeds_without_a_session() -> None:
     f = Fetcher(slots=0)
     answer = f.fetch(0, 0, requests(FOO0))
     assert (answer.session_id, keys(answer)) == (0, [FOO0])
@@ -312,41 +316,43 @@ def alive(f: Fetcher, *ids: int) -> list[bool]:
 
 
 @pytest.mark.rule("S-13")
-def test_testSessionCache() -> None:
+def test_full_session_cache_evicts_only_sessions_older_than_the_eviction_age() -> None:
+    """Kafka's FetchSessionTest.testSessionCache."""
     f = Fetcher(slots=3, eviction_age_ms=100)
-    one, two, three = make(f, 10, 0), make(f, 20, 10), make(f, 30, 20)
-    assert all((one, two, three))
+    first, second, third = make(f, 10, 0), make(f, 20, 10), make(f, 30, 20)
+    assert all((first, second, third))
     assert make(f, 40, 30) == 0
     assert make(f, 5, 40) == 0
-    assert alive(f, one, two, three) == [True] * 3 and f.cache.partition_count == 60
-    touch(f, one, 200)
+    assert alive(f, first, second, third) == [True] * 3 and f.cache.partition_count == 60
+    touch(f, first, 200)
     four = make(f, 11, 210)
-    assert four and alive(f, one, two, three, four) == [True, False, True, True]
-    touch(f, one, 400)
-    touch(f, three, 390)
+    assert four and alive(f, first, second, third, four) == [True, False, True, True]
+    touch(f, first, 400)
+    touch(f, third, 390)
     touch(f, four, 400)
     five = make(f, 50, 410)
-    assert five and alive(f, one, three, four, five) == [False, True, True, True]
+    assert five and alive(f, first, third, four, five) == [False, True, True, True]
     assert make(f, 5, 410) == 0
     privileged = make(f, 5, 410, privileged=True)
-    assert privileged and alive(f, three, four, five, privileged) == [True, False, True, True]
+    assert privileged and alive(f, third, four, five, privileged) == [True, False, True, True]
     assert f.cache.evictions == 3 and f.cache.partition_count == 30 + 50 + 5
 
 
 @pytest.mark.rule("S-13")
-def test_testFetchSessionExpiration() -> None:
+def test_session_cache_evicts_the_session_that_was_unused_for_longest() -> None:
+    """Kafka's FetchSessionTest.testFetchSessionExpiration."""
     f = Fetcher(slots=2, eviction_age_ms=1000)
-    one, two = make(f, 2, 0), make(f, 2, 500)
-    touch(f, one, 500)
-    assert alive(f, one, two) == [True, True]
-    touch(f, one, 1000)
-    # 1001 ms after its last use the second is stale; the first is not.
+    first, second = make(f, 2, 0), make(f, 2, 500)
+    touch(f, first, 500)
+    assert alive(f, first, second) == [True, True]
+    touch(f, first, 1000)
+    # 1001 ms after its last use the second session is stale; the first is not.
     three = make(f, 2, 1501)
-    assert three and alive(f, one, two, three) == [True, False, True]
+    assert three and alive(f, first, second, three) == [True, False, True]
 
 
 @pytest.mark.rule("S-13")
-def test_a_session_is_stale_only_after_more_than_the_age() -> None:
+def test_fetch_session_is_evicted_only_when_older_than_the_eviction_age() -> None:
     f = Fetcher(slots=1, eviction_age_ms=1000)
     make(f, 50, 0)
     assert make(f, 2, 1000) == 0
@@ -354,32 +360,33 @@ def test_a_session_is_stale_only_after_more_than_the_age() -> None:
 
 
 @pytest.mark.rule("S-13")
-def test_testPrivilegedSessionHandling() -> None:
+def test_follower_session_may_evict_consumer_sessions_of_any_age() -> None:
+    """Kafka's FetchSessionTest.testPrivilegedSessionHandling."""
     f = Fetcher(slots=2, eviction_age_ms=1000)
-    one, two = make(f, 2, 0, privileged=True), make(f, 2, 500)
-    # The second is more recent, but the first is a follower's: it stays.
+    first, second = make(f, 2, 0, privileged=True), make(f, 2, 500)
+    # The second is more recent, but the first belongs to a follower and stays.
     three = make(f, 2, 1000, privileged=True)
-    assert alive(f, one, two, three) == [True, False, True]
+    assert alive(f, first, second, three) == [True, False, True]
     four = make(f, 2, 1501, privileged=True)
-    assert alive(f, one, three, four) == [False, True, True]
+    assert alive(f, first, three, four) == [False, True, True]
 
 
 @pytest.mark.rule("S-13")
-def test_a_follower_may_take_the_place_of_an_old_and_smaller_follower_session() -> None:
+def test_follower_session_may_evict_an_old_and_smaller_follower_session() -> None:
     f = Fetcher(slots=2, eviction_age_ms=1000)
-    one, two = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
+    first, second = make(f, 2, 0, privileged=True), make(f, 1, 500, privileged=True)
     assert make(f, 9, 1000) == 0 and make(f, 9, 1000, privileged=True) == 0
-    touch(f, one, 1001)
-    touch(f, two, 1001)
-    # The first was made more than 1000 ms ago, the second not. Of equal size is not enough.
+    touch(f, first, 1001)
+    touch(f, second, 1001)
+    # The first was created more than 1000 ms ago, the second was not. An equal size does not evict.
     assert make(f, 9, 1001) == 0
     assert make(f, 2, 1001, privileged=True) == 0
     three = make(f, 3, 1001, privileged=True)
-    assert three and alive(f, one, two) == [False, True]
+    assert three and alive(f, first, second) == [False, True]
 
 
 @pytest.mark.rule("S-13")
-def test_of_equally_stale_sessions_the_smallest_id_goes() -> None:
+def test_session_cache_evicts_the_smallest_id_of_equally_old_sessions() -> None:
     f = Fetcher(slots=5, eviction_age_ms=100)
     ids = [make(f, 1, 0) for _ in range(5)]
     make(f, 1, 101)
@@ -387,14 +394,14 @@ def test_of_equally_stale_sessions_the_smallest_id_goes() -> None:
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """A client that remembers what it was told: after every answer it believes what is true."""
+    """A client that remembers the returned partition data, which must equal the true data after every response."""
 
     def __init__(self) -> None:
         super().__init__()
         self.f = Fetcher()
         self.session_id = 0
         self.epoch = 0
-        self.wanted: dict[Key, int] = {("t", 0): 0}
+        self.listed: dict[Key, int] = {("t", 0): 0}
         self.believed: dict[Key, tuple[int, int, int]] = {}
         for n in range(4):
             self.f.log["t", n] = Result(high_watermark=0)
@@ -409,25 +416,25 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(n=st.integers(0, 3), offset=st.integers(0, 9), throttled=st.booleans())
     def fetch_with(self, n: int, offset: int, throttled: bool) -> None:
-        self.wanted["t", n] = offset
+        self.listed["t", n] = offset
         self._fetch({("t", n): offset}, [], throttled)
 
-    @precondition(lambda self: len(self.wanted) > 1)
+    @precondition(lambda self: len(self.listed) > 1)
     @rule(data=st.data(), throttled=st.booleans())
     def forget_one(self, data: st.DataObject, throttled: bool) -> None:
-        key = data.draw(st.sampled_from(sorted(self.wanted)))
-        del self.wanted[key]
+        key = data.draw(st.sampled_from(sorted(self.listed)))
+        del self.listed[key]
         self.believed.pop(key, None)
         self._fetch({}, [key], throttled)
 
-    def _fetch(self, asked: dict[Key, int], forgotten: list[Key], throttled: bool) -> None:
+    def _fetch(self, listed: dict[Key, int], forgotten: list[Key], throttled: bool) -> None:
         full = self.session_id == 0
-        asked = self.wanted if full else asked
+        listed = self.listed if full else listed
         context = self.f.begin(
-            self.session_id, self.epoch, [(k, request(o)) for k, o in asked.items()], [] if full else forgotten
+            self.session_id, self.epoch, [(k, request(o)) for k, o in listed.items()], [] if full else forgotten
         )
         assert isinstance(context, SessionlessContext if full else IncrementalContext)
-        assert dict(context.partitions()) == {k: request(o) for k, o in self.wanted.items()}
+        assert dict(context.partitions()) == {k: request(o) for k, o in self.listed.items()}
         results = self.f.read(context)
         included = list(context.included(results))
         answer = context.throttled() if throttled else context.commit(results, 0)
@@ -435,7 +442,7 @@ class SessionMachine(RuleBasedStateMachine):
         for key, result in answer.partitions:
             self.believed[key] = (result.error_code, result.high_watermark, result.log_start_offset)
         if not throttled:
-            for key in self.wanted:
+            for key in self.listed:
                 true = self.f.log[key]
                 assert self.believed[key] == (true.error_code, true.high_watermark, true.log_start_offset)
         if answer.session_id:
@@ -446,7 +453,7 @@ class SessionMachine(RuleBasedStateMachine):
     def counted(self) -> None:
         sessions = self.f.cache
         assert len(sessions) == (1 if self.session_id else 0)
-        assert sessions.partition_count == (len(self.wanted) if self.session_id else 0)
+        assert sessions.partition_count == (len(self.listed) if self.session_id else 0)
 
 
 TestSessionMachine = SessionMachine.TestCase

@@ -1,4 +1,4 @@
-"""Fetch sessions as a client sees them (KIP-227): ids, epochs, what an incremental answer leaves out, and its order."""
+"""Fetch sessions on the wire (KIP-227): ids, epochs, and the contents and order of incremental responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cluster() -> VirtualCluster:
 
 
 class Reader:
-    """One client that fetches in one version, by name or by id."""
+    """A client that fetches in one version, by topic name or topic id."""
 
     def __init__(self, cluster: VirtualCluster, version: int = LATEST, **more: Any) -> None:
         self.cluster = cluster
@@ -55,7 +55,7 @@ class Reader:
         return self.client.ask(self.request(session, *partitions, **more), self.version)
 
     def named(self, answer: Any) -> list[tuple[str, int, int]]:
-        """(topic, partition, error) of an answer, in order."""
+        """Return (topic, partition, error code) for each partition of a response, in order."""
         names = {topic_id: name for name, topic_id in topic_ids(self.cluster).items()}
         return [
             (names.get(topic.topic_id, topic.topic), data.partition_index, data.error_code)
@@ -65,18 +65,18 @@ class Reader:
 
 
 def top(answer: Any) -> tuple[int, int, int]:
-    """(error, session id, number of partitions)."""
+    """Return (error code, session id, number of partitions) of a response."""
     return answer.error_code, answer.session_id, len(flat(answer))
 
 
 @pytest.mark.rule("S-3")
-def test_a_session_error_is_answered_at_once_whatever_the_fetch_would_wait(cluster: VirtualCluster) -> None:
+def test_fetch_with_a_session_error_is_answered_at_once_despite_its_max_wait(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     assert top(reader.ask((77, 1), ("foo", 0, 0), max_wait_ms=20_000)) == (70, 0, 0)
 
 
 @pytest.mark.rule("S-3")
-def test_a_restarted_broker_knows_no_session_any_more(cluster: VirtualCluster) -> None:
+def test_restarted_broker_rejects_fetch_session_ids_from_before_the_restart(cluster: VirtualCluster) -> None:
     session = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
     cluster.state.stop_broker(0)
     cluster.state.start_broker(0)
@@ -86,7 +86,9 @@ def test_a_restarted_broker_knows_no_session_any_more(cluster: VirtualCluster) -
 
 @pytest.mark.rule("S-4")
 @BY_NAME_AND_BY_ID
-def test_what_is_not_listed_is_fetched_again_from_where_it_was_asked_for(cluster: VirtualCluster, version: int) -> None:
+def test_incremental_fetch_reads_unlisted_partitions_from_their_stored_offset(
+    cluster: VirtualCluster, version: int
+) -> None:
     fill(cluster, "foo", batch_of_bytes(100), batch_of_bytes(110), batch_of_bytes(120))
     reader = Reader(cluster, version)
     session = reader.ask(NEW, ("foo", 0, 1), ("bar", 0, 0)).session_id
@@ -96,11 +98,11 @@ def test_what_is_not_listed_is_fetched_again_from_where_it_was_asked_for(cluster
     added = reader.ask((session, 4), ("foo", 0, 3), ("bar", 2, 0))
     assert reader.named(added) == [("bar", 2, 0)]
     forgotten = reader.ask((session, 5), ("foo", 0, 0), forget=(("foo", 0),))
-    assert top(forgotten) == (0, session, 0)  # listed and forgotten in one request: forgotten
+    assert top(forgotten) == (0, session, 0)  # a partition both requested and forgotten in one request is forgotten
 
 
 @pytest.mark.rule("S-9")
-def test_partitions_that_are_added_go_to_the_end(cluster: VirtualCluster) -> None:
+def test_partitions_added_to_a_fetch_session_are_served_last(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     session = reader.ask(NEW, ("foo", 2, 0), ("bar", 0, 0)).session_id
     reader.ask((session, 1), ("foo", 0, 0), ("foo", 2, 0))
@@ -111,7 +113,7 @@ def test_partitions_that_are_added_go_to_the_end(cluster: VirtualCluster) -> Non
 
 
 @pytest.mark.rule("S-10")
-def test_a_throttled_answer_hides_a_session_error_and_touches_no_session(cluster: VirtualCluster) -> None:
+def test_throttled_fetch_hides_a_session_error_and_leaves_the_session_unchanged(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", request_percentage=0.1)
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0)).session_id
@@ -125,7 +127,7 @@ def test_a_throttled_answer_hides_a_session_error_and_touches_no_session(cluster
 
 
 @pytest.mark.rule("S-10", "S-14")
-def test_what_a_throttled_answer_would_have_told_is_due_again(cluster: VirtualCluster) -> None:
+def test_changes_left_out_of_a_throttled_fetch_are_returned_by_the_next_fetch(cluster: VirtualCluster) -> None:
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0)).session_id
     fill(cluster, "foo", batch_of_bytes(500), partition=1)
@@ -143,8 +145,8 @@ def test_what_a_throttled_answer_would_have_told_is_due_again(cluster: VirtualCl
 
 @pytest.mark.rule("S-11")
 @pytest.mark.parametrize("version", [13, LATEST])
-def test_an_unknown_id_stays_in_the_session_until_its_topic_appears(version: int) -> None:
-    """FetchSessionTest.testFetchSessionWithUnknownId."""
+def test_unknown_topic_id_stays_in_the_fetch_session_until_its_topic_is_created(version: int) -> None:
+    """Kafka's FetchSessionTest.testFetchSessionWithUnknownId."""
     cluster = VirtualCluster()
     cluster.topic("foo", 1)
     controller = cluster.state.controller
@@ -160,12 +162,12 @@ def test_an_unknown_id_stays_in_the_session_until_its_topic_appears(version: int
     assert top(reader.ask((session, 3))) == (0, session, 0)
     controller.delete_topic("late")
     cluster.run()
-    assert errors(reader.ask((session, 4))) == [3]  # the session knows what it was called
+    assert errors(reader.ask((session, 4))) == [3]  # the session remembers the topic's former name
 
 
 @pytest.mark.rule("S-12", "S-13")
 @pytest.mark.parametrize(("slots", "made"), [("0", 0), ("1", 1), ("2", 2)])
-def test_without_a_free_slot_the_fetch_succeeds_and_has_no_session(slots: str, made: int) -> None:
+def test_fetch_without_a_free_session_slot_succeeds_with_session_id_zero(slots: str, made: int) -> None:
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": slots})
     cluster.topic("foo")
     fill(cluster, "foo", batch_of_bytes(100))
@@ -175,7 +177,7 @@ def test_without_a_free_slot_the_fetch_succeeds_and_has_no_session(slots: str, m
 
 
 @pytest.mark.rule("S-13")
-def test_a_session_that_nobody_used_for_two_minutes_gives_way() -> None:
+def test_fetch_session_unused_for_two_minutes_is_evicted_for_a_new_session() -> None:
     cluster = VirtualCluster(config={"max.incremental.fetch.session.cache.slots": "1"})
     cluster.topic("foo")
     old = Reader(cluster).ask(NEW, ("foo", 0, 0)).session_id
@@ -188,7 +190,7 @@ def test_a_session_that_nobody_used_for_two_minutes_gives_way() -> None:
 
 
 @pytest.mark.rule("S-2")
-def test_the_session_is_made_when_the_answer_goes_out_not_when_the_fetch_parks(cluster: VirtualCluster) -> None:
+def test_fetch_session_is_created_when_the_fetch_completes_not_when_parked(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     begun = cluster.now_ms
     reader.client.send(reader.request(NEW, ("foo", 0, 0), max_wait_ms=500), LATEST)

@@ -1,6 +1,6 @@
-"""Which offsets may be read, where, and what is said of those that may not: high watermark, epochs, order of the checks.
+"""Readable offsets and the errors for unreadable ones: high watermark, leader epochs, and the order of checks.
 
-The conformance suite has the rest, `test_fetch_visibility`.
+The conformance suite tests all other cases: `test_fetch_visibility`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tests.support.scene import (
     fill,
     hold,
     lagging,
-    offsets_told,
     only,
+    partition_offsets,
     replica,
     three,
     topic_ids,
@@ -36,12 +36,12 @@ def ask(cluster: VirtualCluster, broker_id: int, *partitions: tuple[str, int, in
     return cluster.connect(broker_id).ask(fetch(*partitions, topic_ids=topic_ids(cluster), **more), version)
 
 
-def one(cluster: VirtualCluster, broker_id: int, offset: int, **more: Any) -> Any:
-    """The data of `t`-0 in the answer to a fetch at this offset."""
+def fetch_one(cluster: VirtualCluster, broker_id: int, offset: int, **more: Any) -> Any:
+    """Fetch `t-0` at this offset and return the partition data."""
     return only(ask(cluster, broker_id, ("t", 0, offset), **more))
 
 
-# ---- up to where -----------------------------------------------------------------------------------------------------------------
+# ---- the last readable offset ----------------------------------------------------------------------------------------------------
 
 
 def base_offsets_of(data: Any) -> list[int]:
@@ -52,56 +52,56 @@ def base_offsets_of(data: Any) -> list[int]:
 
 @pytest.mark.rule("F-15")
 @BOTH
-def test_a_consumer_at_a_follower_sees_up_to_the_followers_high_watermark(semantics: str) -> None:
+def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(semantics: str) -> None:
     cluster = lagging(semantics)
     assert replica(cluster, 1).log.log_end_offset == 5
-    assert base_offsets_of(one(cluster, 1, 0)) == [0, 1]
+    assert base_offsets_of(fetch_one(cluster, 1, 0)) == [0, 1]
 
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_tells_the_real_offsets_under_kip_and_none_under_kafka(offset: int) -> None:
-    """Scenario 9."""
-    for semantics, told in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
+def test_out_of_range_fetch_returns_real_offsets_in_kip_and_none_in_kafka_mode(offset: int) -> None:
+    """Scenario 9 of the reference."""
+    for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
         fill(cluster, "t", *(batch(b"x") for _ in range(5)))
         replica(cluster, 0).log.raise_log_start(1)
         for version in (4, 11, 12, LATEST):
-            data = one(cluster, 0, offset, version=version)
-            expected = told if version >= 5 else (*told[:2], -1)
-            assert (data.error_code, offsets_told(data), bytes(data.records)) == (1, expected, b"")
+            data = fetch_one(cluster, 0, offset, version=version)
+            expected = offsets if version >= 5 else (*offsets[:2], -1)
+            assert (data.error_code, partition_offsets(data), bytes(data.records)) == (1, expected, b"")
             assert data.preferred_read_replica == -1
 
 
 @pytest.mark.rule("F-16")
-def test_below_the_log_start_is_out_of_range_and_the_end_is_not() -> None:
+def test_fetch_below_log_start_is_out_of_range_and_at_log_end_returns_no_records() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     fill(cluster, "t", *(batch(b"x") for _ in range(3)))
     replica(cluster, 0).log.raise_log_start(2)
-    assert [one(cluster, 0, offset).error_code for offset in (0, 1, 2, 3, 4)] == [1, 1, 0, 0, 1]
-    assert bytes(one(cluster, 0, 3).records) == b""
+    assert [fetch_one(cluster, 0, offset).error_code for offset in (0, 1, 2, 3, 4)] == [1, 1, 0, 0, 1]
+    assert bytes(fetch_one(cluster, 0, 3).records) == b""
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_between_high_watermark_and_log_end_is_78_at_once_under_kip() -> None:
+def test_fetch_above_high_watermark_gets_offset_not_available_at_once_in_kip_mode() -> None:
     cluster = lagging("kip")
     for broker_id in (0, 1):  # the leader, and a follower that has the records
         for offset in (3, 4, 5):
-            data = one(cluster, broker_id, offset, max_wait_ms=5000)
-            assert (data.error_code, offsets_told(data), bytes(data.records)) == (78, (2, 2, 0), b"")
+            data = fetch_one(cluster, broker_id, offset, max_wait_ms=5000)
+            assert (data.error_code, partition_offsets(data), bytes(data.records)) == (78, (2, 2, 0), b"")
         client = cluster.connect(broker_id)
         client.send(fetch(("t", 0, 2), max_wait_ms=700), 12)
-        assert client.answers == []  # the high watermark itself: nothing yet, and that is no error
+        assert client.answers == []  # a fetch at the high watermark is parked without an error
         begun = cluster.now_ms
         cluster.advance(700)
         assert (answered_at(client, begun), errors(client.latest)) == ([700], [0])
 
 
 @pytest.mark.rule("F-17", "D1")
-def test_between_high_watermark_and_log_end_is_empty_at_once_under_kafka() -> None:
-    """At the high watermark it waits; beyond it Kafka takes the log for truncated and does not."""
+def test_fetch_above_high_watermark_returns_empty_at_once_in_kafka_mode() -> None:
+    """At the high watermark the fetch is parked; above it Kafka assumes that the log was truncated and answers at once."""
     cluster = lagging("kafka")
     for broker_id in (0, 1):
         for offset in (2, 4, 5):
@@ -111,11 +111,11 @@ def test_between_high_watermark_and_log_end_is_empty_at_once_under_kafka() -> No
             cluster.advance(700)
             assert answered_at(client, begun) == [700 if offset == 2 else 0]
             data = only(client.latest)
-            assert (data.error_code, offsets_told(data), bytes(data.records)) == (0, (2, 2, 0), b"")
+            assert (data.error_code, partition_offsets(data), bytes(data.records)) == (0, (2, 2, 0), b"")
 
 
-def _follower_that_heard_of_more_than_it_has(semantics: str) -> VirtualCluster:
-    """Broker 2 fell out of the ISR and comes back with the first 2 of 5 committed records."""
+def _follower_behind_the_high_watermark(semantics: str) -> VirtualCluster:
+    """Return a cluster whose broker 2 was out of the ISR and has the first 2 of 5 committed records."""
     cluster = three(semantics, **{"replica.lag.time.max.ms": "1000"})
     hold(cluster, 2)
     fill(cluster, "t", *(batch(b"%d" % i) for i in range(5)))
@@ -130,33 +130,33 @@ def _follower_that_heard_of_more_than_it_has(semantics: str) -> VirtualCluster:
 
 
 @pytest.mark.rule("D2")
-def test_under_kip_a_follower_knows_of_records_that_it_does_not_have_yet() -> None:
-    cluster = _follower_that_heard_of_more_than_it_has("kip")
-    seen = {offset: one(cluster, 2, offset) for offset in range(7)}
+def test_follower_high_watermark_may_exceed_its_log_end_offset_in_kip_mode() -> None:
+    cluster = _follower_behind_the_high_watermark("kip")
+    seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 78, 78, 78, 1]
     assert [base_offsets_of(data) for data in seen.values()] == [[0, 1], [1], [], [], [], [], []]
     assert {data.high_watermark for data in seen.values()} == {5}
 
 
 @pytest.mark.rule("D2")
-def test_under_kafka_a_followers_high_watermark_ends_with_its_log() -> None:
-    cluster = _follower_that_heard_of_more_than_it_has("kafka")
-    seen = {offset: one(cluster, 2, offset) for offset in range(7)}
+def test_follower_high_watermark_is_limited_to_its_log_end_offset_in_kafka_mode() -> None:
+    cluster = _follower_behind_the_high_watermark("kafka")
+    seen = {offset: fetch_one(cluster, 2, offset) for offset in range(7)}
     assert [data.error_code for data in seen.values()] == [0, 0, 0, 1, 1, 1, 1]
     assert {data.high_watermark for data in seen.values() if not data.error_code} == {2}
 
 
-# ---- who is served ---------------------------------------------------------------------------------------------------------------
+# ---- which replicas serve fetches ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("F-2")
-def test_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version_16_on() -> None:
+def test_fetch_v16_returns_the_new_leader_and_its_address_for_a_moved_partition() -> None:
     cluster = three()
     elect(cluster, 1)
-    told = cluster.connect().ask(fetch(("t", 0, 0), replica_id=2, version=16, topic_ids=topic_ids(cluster)), 16)
-    data = only(told)
+    response = cluster.connect().ask(fetch(("t", 0, 0), replica_id=2, version=16, topic_ids=topic_ids(cluster)), 16)
+    data = only(response)
     assert (data.error_code, data.current_leader.leader_id, data.current_leader.leader_epoch) == (6, 1, 1)
-    assert [(e.node_id, e.host, e.port) for e in told.node_endpoints] == [(1, "broker1", 9092)]
+    assert [(e.node_id, e.host, e.port) for e in response.node_endpoints] == [(1, "broker1", 9092)]
     fenced = ask(cluster, 1, ("t", 0, 0), epoch=0, version=16)
     assert only(fenced).error_code == 74
     assert [e.node_id for e in fenced.node_endpoints] == [1]
@@ -166,18 +166,18 @@ def test_a_partition_that_moved_tells_its_leader_and_where_it_is_from_version_16
 
 
 @pytest.mark.rule("F-23")
-def test_what_is_wrong_before_reading_is_answered_after_what_can_be_read() -> None:
+def test_fetch_lists_partitions_with_errors_after_readable_partitions() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 2)
     fill(cluster, "t", batch(b"a"))
     answer = ask(cluster, 0, ("missing", 0, 0), ("t", 0, 0), ("t", 9, 0), ("t", 1, 0))
-    told = [(topic, data.partition_index, data.error_code) for topic, data in flat(answer)]
-    assert told == [("t", 0, 0), ("t", 1, 0), ("missing", 0, 3), ("t", 9, 3)]
-    assert [offsets_told(data) for _, data in flat(answer)[2:]] == [UNKNOWN, UNKNOWN]
+    partition_errors = [(topic, data.partition_index, data.error_code) for topic, data in flat(answer)]
+    assert partition_errors == [("t", 0, 0), ("t", 1, 0), ("missing", 0, 3), ("t", 9, 3)]
+    assert [partition_offsets(data) for _, data in flat(answer)[2:]] == [UNKNOWN, UNKNOWN]
 
 
 @pytest.mark.rule("F-23")
-def test_from_version_13_on_an_unknown_topic_is_an_unknown_id() -> None:
+def test_fetch_v13_returns_unknown_topic_id_for_an_unknown_topic() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", 1)
     ids = {**topic_ids(cluster), "missing": bytes(range(16))}
@@ -191,21 +191,21 @@ def test_from_version_13_on_an_unknown_topic_is_an_unknown_id() -> None:
 
 
 @pytest.mark.rule("F-24")
-def test_the_epoch_is_checked_before_leadership_and_leadership_before_the_offset() -> None:
+def test_fetch_checks_leader_epoch_before_leadership_and_leadership_before_offset() -> None:
     cluster = three()
     elect(cluster, 1)
-    assert one(cluster, 0, 99, epoch=0, version=10).error_code == 74
-    assert one(cluster, 0, 99, epoch=2, version=10).error_code == 75
-    assert one(cluster, 0, 99, epoch=1, version=10).error_code == 6
-    assert one(cluster, 1, 99, epoch=1, version=10).error_code == 1
+    assert fetch_one(cluster, 0, 99, epoch=0, version=10).error_code == 74
+    assert fetch_one(cluster, 0, 99, epoch=2, version=10).error_code == 75
+    assert fetch_one(cluster, 0, 99, epoch=1, version=10).error_code == 6
+    assert fetch_one(cluster, 1, 99, epoch=1, version=10).error_code == 1
 
 
 # ---- epochs ----------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("F-25")
-def test_the_epoch_is_checked_within_a_session_too() -> None:
-    """FetchRequestTest.testEpochValidationWithinFetchSession."""
+def test_leader_epoch_is_checked_for_every_fetch_of_a_session() -> None:
+    """Kafka's FetchRequestTest.testEpochValidationWithinFetchSession."""
     for broker_id in (1, 2):
         for epoch, expected in ((-1, 0), (1, 0), (0, 74), (2, 75)):
             cluster = three()
@@ -219,7 +219,10 @@ def test_the_epoch_is_checked_within_a_session_too() -> None:
 
 
 def _with_epochs() -> VirtualCluster:
-    """PartitionTest.testLastFetchedOffsetValidation: epochs 0:0, 3:2, 4:8, 7:13, 9:14, current epoch 10, log end 17."""
+    """Return a cluster as in Kafka's PartitionTest.testLastFetchedOffsetValidation.
+
+    The epochs start at 0:0, 3:2, 4:8, 7:13 and 9:14; the current epoch is 10 and the log end offset 17.
+    """
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     records_in = {0: 2, 3: 6, 4: 5, 7: 1, 9: 3}
@@ -238,17 +241,17 @@ def _with_epochs() -> VirtualCluster:
 
 @pytest.mark.rule("F-26")
 @pytest.mark.parametrize("version", [12, LATEST])
-def test_where_logs_part_is_told_at_once_and_without_records(version: int) -> None:
+def test_fetch_with_a_diverging_epoch_returns_the_divergence_point_at_once(version: int) -> None:
     cluster = _with_epochs()
 
     def parting(last_epoch: int, offset: int) -> Any:
-        asked = {"replica_id": 1, "last_epoch": last_epoch, "max_wait_ms": 0, "version": version}
-        data = one(cluster, 0, offset, **asked)
+        options = {"replica_id": 1, "last_epoch": last_epoch, "max_wait_ms": 0, "version": version}
+        data = fetch_one(cluster, 0, offset, **options)
         if data.error_code:
             return data.error_code
-        found = data.diverging_epoch.epoch, data.diverging_epoch.end_offset
-        assert found == (-1, -1) or bytes(data.records) == b""
-        return found
+        divergence = data.diverging_epoch.epoch, data.diverging_epoch.end_offset
+        assert divergence == (-1, -1) or bytes(data.records) == b""
+        return divergence
 
     none = (-1, -1)
     cases = {
@@ -270,31 +273,34 @@ def test_where_logs_part_is_told_at_once_and_without_records(version: int) -> No
 
 
 @pytest.mark.rule("F-26")
-def test_a_fetch_whose_log_parts_does_not_wait_and_moves_no_follower() -> None:
+def test_diverging_follower_fetch_is_not_parked_and_does_not_update_the_follower() -> None:
     cluster = _with_epochs()
     before = replica(cluster, 0).followers[1].log_end_offset
-    data = one(cluster, 0, 4, last_epoch=0, replica_id=1, max_wait_ms=20_000)
+    data = fetch_one(cluster, 0, 4, last_epoch=0, replica_id=1, max_wait_ms=20_000)
     assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == (0, 2)
     assert replica(cluster, 0).followers[1].log_end_offset == before
 
 
 @pytest.mark.rule("F-26")
-def test_records_of_an_epoch_that_a_new_leader_never_had() -> None:
-    """FetchRequestTest.testLastFetchedEpochValidation: 100 records, the leader goes, 100 more; a consumer believes in more of epoch 0."""
+def test_fetch_at_offsets_the_new_leader_never_had_returns_the_diverging_epoch() -> None:
+    """Kafka's FetchRequestTest.testLastFetchedEpochValidation: 100 records, a leader change, 100 more records.
+
+    The consumer assumes more records of epoch 0 than the new leader has.
+    """
     cluster = three()
     fill(cluster, "t", *(batch(b"x") for _ in range(100)), acks=-1)
     cluster.state.stop_broker(0)
     cluster.run()
     fill(cluster, "t", *(batch(b"y") for _ in range(100)), acks=-1)
-    data = one(cluster, 1, 105, last_epoch=0)
+    data = fetch_one(cluster, 1, 105, last_epoch=0)
     assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset, bytes(data.records)) == (0, 100, b"")
     assert sizes(ask(cluster, 1, ("t", 0, 100), last_epoch=0))[0] > 0
     assert base_offsets(ask(cluster, 1, ("t", 0, 150), last_epoch=1, partition_max=1)) == [150]
 
 
 @pytest.mark.rule("F-21", "N-12")
-def test_the_leader_is_no_follower_of_its_own() -> None:
-    """As a real 3.9.1 answers it; found by seed 200 of the conversations, in which the follower that was played became the leader."""
+def test_fetch_with_the_replica_id_of_the_leader_itself_is_rejected() -> None:
+    """Kafka 3.9.1 responds like this. Found by seed 200 of the comparison with a real broker, where the simulated follower became leader."""
     cluster = three()
     client = cluster.connect()
     for replica_id, epoch, error in ((0, -1, 6), (0, 0, 75), (1, -1, 0), (7, -1, 6)):

@@ -1,4 +1,4 @@
-"""Committed offsets: who may commit, what is refused, what is forgotten when (KIP-211)."""
+"""Committed offsets: which commits are accepted, and when offsets expire (KIP-211)."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ def commit(
     **more: object,
 ) -> int:
     offsets = {key: committed(bench, offset, **more) for key in keys}  # type: ignore[arg-type]
-    codes = set(bench.coordinator.commits.commit("g", generation, member, None, offsets, bench.now_ms).values())
+    codes = set(bench.commit("g", generation, member, None, offsets).values())
     assert len(codes) == 1
     return int(codes.pop())
 
 
 def fetched(bench: Bench, key: PartitionKey = T0) -> int | None:
-    found = bench.coordinator.commits.fetch("g", [key])[key]
-    return None if found is None else found.offset
+    committed_offset = bench.coordinator.commits.fetch("g", [key])[key]
+    return None if committed_offset is None else committed_offset.offset
 
 
-def test_without_members_anybody_may_commit_and_the_group_comes_to_be(bench: Bench) -> None:
+def test_commit_without_members_creates_the_group_and_stores_the_offset(bench: Bench) -> None:
     assert commit(bench, 5) == 0
-    assert [tuple(g) for g in bench.coordinator.list_groups()] == [("g", "", "Empty")]
+    assert [tuple(g) for g in bench.coordinator.list_groups()] == [("g", "", "Empty", "classic")]
     assert fetched(bench) == 5 and fetched(bench, T1) is None
     assert commit(bench, 3) == 0 and fetched(bench) == 3
 
 
-def test_a_generation_of_a_group_that_is_not_there(bench: Bench) -> None:
+def test_commit_with_a_generation_is_rejected_if_the_group_does_not_exist(bench: Bench) -> None:
     assert commit(bench, 5, "m", 1) == ILLEGAL_GENERATION
     assert bench.coordinator.list_groups() == []
     commit(bench, 5)
     assert commit(bench, 6, "m", 1) == UNKNOWN_MEMBER
 
 
-def test_with_members_only_members_of_the_generation_commit(bench: Bench) -> None:
+def test_commit_to_a_group_with_members_is_accepted_only_from_its_generation(bench: Bench) -> None:
     (member,) = bench.stable(1)
     assert commit(bench, 1) == UNKNOWN_MEMBER
     assert commit(bench, 1, "m", 1) == UNKNOWN_MEMBER
@@ -63,10 +63,10 @@ def test_with_members_only_members_of_the_generation_commit(bench: Bench) -> Non
     assert commit(bench, 1, member, 1) == 0 and fetched(bench) == 1
 
 
-def test_commits_during_a_rebalance(bench: Bench) -> None:
+def test_commit_during_a_rebalance_is_accepted_until_the_generation_changes(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     joins = [bench.join(leader)]
-    # While members are collected a commit is welcome: it is what a consumer does before it joins again.
+    # While members join, a commit is accepted: a consumer commits before it rejoins.
     assert commit(bench, 7, follower, 1) == 0
     joins.append(bench.join(follower))
     assert joins[1].answer.generation_id == 2
@@ -75,7 +75,7 @@ def test_commits_during_a_rebalance(bench: Bench) -> None:
     assert fetched(bench) == 7
 
 
-def test_metadata_has_a_limit_in_utf16_units_and_the_other_partitions_are_kept() -> None:
+def test_commit_metadata_over_the_limit_is_rejected_for_that_partition_only() -> None:
     bench = Bench(offset_metadata_max_bytes=10)
     offsets = {
         T0: committed(bench, 1, "x" * 11),
@@ -83,25 +83,25 @@ def test_metadata_has_a_limit_in_utf16_units_and_the_other_partitions_are_kept()
         ("t", 2): committed(bench, 3, "é" * 10),
         ("t", 3): committed(bench, 4, "\N{GRINNING FACE}" * 6),
     }
-    codes = bench.coordinator.commits.commit("g", -1, "", None, offsets, bench.now_ms)
+    codes = bench.commit("g", -1, "", None, offsets)
     assert codes == {T0: METADATA_TOO_LARGE, T1: 0, ("t", 2): 0, ("t", 3): METADATA_TOO_LARGE}
     assert fetched(bench) is None and fetched(bench, T1) == 2
 
 
-def test_fetch_of_all_gives_what_was_committed_and_of_no_group_nothing(bench: Bench) -> None:
+def test_offset_fetch_of_all_topics_returns_all_commits_or_none_if_group_is_unknown(bench: Bench) -> None:
     assert bench.coordinator.commits.fetch("g", None) == {}
     assert bench.coordinator.commits.fetch("g", [T0]) == {T0: None}
     commit(bench, 5, keys=(T0, T1))
     assert {k: v.offset for k, v in bench.coordinator.commits.fetch("g", None).items() if v} == {T0: 5, T1: 5}
 
 
-def test_a_deleted_topic_takes_its_offsets_along(bench: Bench) -> None:
+def test_deleting_a_topic_deletes_its_committed_offsets(bench: Bench) -> None:
     commit(bench, 5, keys=(T0, ("kept", 0)))
-    bench.coordinator.commits.forget_topic("t")
+    bench.coordinator.commits.forget_topic("t", bench.now_ms)
     assert fetched(bench) is None and fetched(bench, ("kept", 0)) == 5
 
 
-def test_KIP211_offsets_of_a_group_without_members_expire_by_their_own_age(bench: Bench) -> None:
+def test_KIP211_offsets_of_a_group_without_members_expire_by_commit_time(bench: Bench) -> None:
     commit(bench, 5)
     bench.advance(CHECK_MS)
     commit(bench, 6, keys=(T1,))
@@ -113,7 +113,8 @@ def test_KIP211_offsets_of_a_group_without_members_expire_by_their_own_age(bench
     assert bench.coordinator.list_groups() == [] and len(bench.timers) == 0
 
 
-def test_KIP211_retention_counts_from_when_the_last_member_left(bench: Bench) -> None:
+@pytest.mark.rule("GO-24")
+def test_KIP211_offset_retention_starts_when_the_last_member_leaves(bench: Bench) -> None:
     (member,) = bench.stable(1)
     commit(bench, 5, member, 1)
     for _ in range(100):
@@ -132,7 +133,7 @@ def keep_alive(bench: Bench, member: str, for_ms: int) -> None:
         assert bench.heartbeat(member, 1) == 0
 
 
-def test_KIP211_a_stable_consumer_group_keeps_what_it_reads_and_loses_the_rest(bench: Bench) -> None:
+def test_KIP211_stable_group_keeps_offsets_of_subscribed_topics_and_expires_others(bench: Bench) -> None:
     (member,) = bench.stable(1, protocols=(("range", subscription("read", "also")),), session_ms=1_800_000)
     commit(bench, 5, member, 1, keys=(("read", 0), ("also", 1), ("unread", 0)))
     keep_alive(bench, member, RETENTION_MS + CHECK_MS)
@@ -141,7 +142,8 @@ def test_KIP211_a_stable_consumer_group_keeps_what_it_reads_and_loses_the_rest(b
 
 
 @pytest.mark.parametrize(("kind", "metadata"), [("consumer", b"\x00"), ("connect", b"m")])
-def test_KIP211_what_a_group_reads_may_not_be_known_and_then_all_is_kept(
+@pytest.mark.rule("GC-61", "GO-24")
+def test_KIP211_stable_group_with_unknown_subscription_keeps_all_offsets(
     bench: Bench, kind: str, metadata: bytes
 ) -> None:
     (member,) = bench.stable(1, protocols=(("p", metadata),), session_ms=1_800_000, kind=kind)
@@ -150,7 +152,7 @@ def test_KIP211_what_a_group_reads_may_not_be_known_and_then_all_is_kept(
     assert fetched(bench) == 5
 
 
-def test_a_commit_may_bring_a_retention_of_its_own(bench: Bench) -> None:
+def test_commit_can_set_its_own_offset_expiration_time(bench: Bench) -> None:
     bench.join(require_id=True)
     commit(bench, 5, expire_ms=bench.now_ms + CHECK_MS)
     commit(bench, 6, keys=(T1,), expire_ms=bench.now_ms + CHECK_MS + 1)
@@ -158,7 +160,7 @@ def test_a_commit_may_bring_a_retention_of_its_own(bench: Bench) -> None:
     assert fetched(bench) is None and fetched(bench, T1) == 6
 
 
-def test_subscriptions_that_cannot_be_read() -> None:
+def test_malformed_subscription_makes_the_subscribed_topics_of_a_group_unknown() -> None:
     assert subscribed_topics([subscription("a", "ü"), subscription("a")]) == {"a", "ü"}
     assert subscribed_topics([]) == frozenset()
     for bad in (
@@ -173,25 +175,25 @@ def test_subscriptions_that_cannot_be_read() -> None:
     assert subscribed_topics([b"\0\1\0\0\0\1\xff\xff"]) is None
 
 
-def test_list_and_describe(bench: Bench) -> None:
+def test_list_and_describe_groups_return_state_members_and_metadata(bench: Bench) -> None:
     (member,) = bench.stable(1, protocols=(("range", b"meta"),), instance="i")
     bench.join(group="other", require_id=True)
     c = bench.coordinator
     assert {g.group_id: g.state for g in c.list_groups()} == {"g": "Stable", "other": "Empty"}
     assert [g.group_id for g in c.list_groups(states=["STABLE", "dead"])] == ["g"]
     assert len(c.list_groups(types=["Classic"])) == 2 and c.list_groups(types=["consumer"]) == []
-    found = c.describe("g")
-    assert (found.state, found.error_code) == ("Stable", 0)
-    assert (found.protocol_type, found.protocol_name) == ("consumer", "range")
-    assert [tuple(m) for m in found.members] == [(member, "i", "client", "/1.2.3.4", b"meta", member.encode())]
+    description = c.describe("g")
+    assert (description.state, description.error_code) == ("Stable", 0)
+    assert (description.protocol_type, description.protocol_name) == ("consumer", "range")
+    assert [tuple(m) for m in description.members] == [(member, "i", "client", "/1.2.3.4", b"meta", member.encode())]
     bench.join(member, instance="i", protocols=(("range", b"meta"),))
-    found = c.describe("g")
-    assert (found.state, found.protocol_name) == ("CompletingRebalance", "")
-    assert [(m.metadata, m.assignment) for m in found.members] == [(b"", b"")]
+    description = c.describe("g")
+    assert (description.state, description.protocol_name) == ("CompletingRebalance", "")
+    assert [(m.metadata, m.assignment) for m in description.members] == [(b"", b"")]
     assert (c.describe("nobody").state, c.describe("nobody").error_code) == ("Dead", 0)
 
 
-def test_delete_groups(bench: Bench) -> None:
+def test_delete_groups_deletes_empty_groups_and_rejects_groups_with_members(bench: Bench) -> None:
     (member,) = bench.stable(1)
     commit(bench, 5, member, 1)
     delete = bench.coordinator.delete

@@ -1,4 +1,4 @@
-"""The group APIs through the whole broker, version by version, in virtual time."""
+"""The group APIs of a broker in every version, in virtual time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.group.placement import java_hash
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
@@ -26,6 +25,7 @@ from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkaproto.partitioner import java_hash
 
 UNKNOWN_TOPIC, NOT_AVAILABLE, NOT_COORDINATOR, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER = 3, 15, 16, 23, 24, 25
 UNSUPPORTED, INVALID_REQUEST, MEMBER_ID_REQUIRED = 35, 42, 79
@@ -46,7 +46,7 @@ def join(group: str = "g", member_id: str = "", instance: str | None = None, **m
 
 
 def old_join(version: int, **named: Any) -> JoinGroupRequest:
-    """Without the fields that come later."""
+    """Return a JoinGroup request without the fields of later versions."""
     request = join(**named)
     if version < 1:
         request.rebalance_timeout_ms = -1
@@ -56,9 +56,9 @@ def old_join(version: int, **named: Any) -> JoinGroupRequest:
 def joined(cluster: VirtualCluster, client: MemoryClient, version: int) -> Any:
     request = old_join(version)
     if version >= 4:
-        asked = client.ask(request, version)
-        assert (asked.error_code, asked.generation_id) == (MEMBER_ID_REQUIRED, -1)
-        request = old_join(version, member_id=asked.member_id)
+        first_response = client.ask(request, version)
+        assert (first_response.error_code, first_response.generation_id) == (MEMBER_ID_REQUIRED, -1)
+        request = old_join(version, member_id=first_response.member_id)
     client.send(request, version)
     cluster.advance(DELAY_MS)
     assert client.latest.error_code == 0
@@ -66,7 +66,7 @@ def joined(cluster: VirtualCluster, client: MemoryClient, version: int) -> Any:
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_join_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_join_group_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect(client_id="me")
     before_ms = cluster.now_ms
     answer = joined(cluster, client, version)
@@ -79,8 +79,9 @@ def test_join_in_every_version(cluster: VirtualCluster, version: int) -> None:
     assert (refused.error_code, refused.protocol_name) == (INVALID_GROUP, None if version >= 7 else "")
 
 
-def test_v0_has_no_rebalance_timeout_of_its_own(cluster: VirtualCluster) -> None:
-    """A member that goes on without joining again is left behind after its session timeout of 10 s."""
+@pytest.mark.rule("GC-22")
+def test_join_group_v0_uses_the_session_timeout_as_rebalance_timeout(cluster: VirtualCluster) -> None:
+    """A member that does not rejoin is removed after its session timeout of 10 s."""
     client, other = cluster.connect(), cluster.connect()
     answer = joined(cluster, client, 0)
     other.send(old_join(0), 0)
@@ -99,7 +100,7 @@ def sync(member_id: str, version: int, generation: int = 1, **assigned: bytes) -
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_sync_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_sync_group_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     answer = client.ask(sync(member_id, version, **{member_id: b"all"}), version)
@@ -108,13 +109,14 @@ def test_sync_in_every_version(cluster: VirtualCluster, version: int) -> None:
     assert client.ask(sync("nobody", version), version).error_code == UNKNOWN_MEMBER
 
 
-def test_sync_v5_must_name_type_and_protocol(cluster: VirtualCluster) -> None:
+@pytest.mark.rule("GC-36")
+def test_sync_group_v5_requires_protocol_type_and_name(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     assert client.ask(SyncGroupRequest("g", 1, member_id), 5).error_code == INCONSISTENT
 
 
-def test_a_follower_is_answered_when_the_leader_syncs_even_if_another_follower_is_gone(cluster: VirtualCluster) -> None:
+def test_leader_sync_completes_syncs_of_followers_even_if_one_has_disconnected(cluster: VirtualCluster) -> None:
     clients = [cluster.connect() for _ in range(3)]
     for client in clients:
         client.send(join(), 3)
@@ -130,7 +132,7 @@ def test_a_follower_is_answered_when_the_leader_syncs_even_if_another_follower_i
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_heartbeat_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_heartbeat_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     assert client.ask(HeartbeatRequest("g", 1, member_id), version).error_code == 0
@@ -139,7 +141,7 @@ def test_heartbeat_in_every_version(cluster: VirtualCluster, version: int) -> No
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_leave_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_leave_group_response_has_the_fields_of_each_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     if version < 3:
@@ -149,8 +151,8 @@ def test_leave_in_every_version(cluster: VirtualCluster, version: int) -> None:
         leaving = [MemberIdentity("nobody"), MemberIdentity(member_id)]
         answer = client.ask(LeaveGroupRequest("g", members=leaving), version)
         assert answer.error_code == 0
-        found = [(m.member_id, m.group_instance_id, m.error_code) for m in answer.members]
-        assert found == [("nobody", None, UNKNOWN_MEMBER), (member_id, None, 0)]
+        results = [(m.member_id, m.group_instance_id, m.error_code) for m in answer.members]
+        assert results == [("nobody", None, UNKNOWN_MEMBER), (member_id, None, 0)]
     assert client.ask(LeaveGroupRequest(""), version).error_code == INVALID_GROUP
     assert client.ask(DescribeGroupsRequest(["g"]), 0).groups[0].group_state == "Empty"
 
@@ -171,31 +173,33 @@ def codes(answer: Any) -> list[tuple[str, int, int]]:
 
 def fetched(client: MemoryClient, version: int, *indexes: int, group: str = "g") -> list[tuple[int, int, int, Any]]:
     if version >= 8:
-        asked = OffsetFetchRequest(
+        request = OffsetFetchRequest(
             groups=[
                 OffsetFetchRequestGroup(group, topics=[OffsetFetchRequestTopics("t", partition_indexes=list(indexes))])
             ]
         )
     else:
-        asked = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", list(indexes))])
-    answer = client.ask(asked, version)
-    told = answer.groups[0] if version >= 8 else answer
-    assert told.error_code == 0
+        request = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", list(indexes))])
+    answer = client.ask(request, version)
+    group_response = answer.groups[0] if version >= 8 else answer
+    assert group_response.error_code == 0
     return [
-        (p.partition_index, p.committed_offset, p.error_code, p.metadata) for t in told.topics for p in t.partitions
+        (p.partition_index, p.committed_offset, p.error_code, p.metadata)
+        for t in group_response.topics
+        for p in t.partitions
     ]
 
 
 @pytest.mark.parametrize("version", range(1, 10))
-def test_commit_and_fetch_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_committed_offsets_are_returned_by_offset_fetch_in_every_version(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     answer = client.ask(commit(version, ("t", 0, 42), ("t", 7, 1), ("nope", 0, 1)), version)
-    assert codes(answer) == [("t", 0, 0), ("t", 7, UNKNOWN_TOPIC), ("nope", 0, UNKNOWN_TOPIC)]
+    assert codes(answer) == [("t", 7, UNKNOWN_TOPIC), ("t", 0, 0), ("nope", 0, UNKNOWN_TOPIC)]
     assert fetched(client, version, 0, 1) == [(0, 42, 0, "note"), (1, -1, 0, "")]
     assert fetched(client, version, 1, group="other") == [(1, -1, 0, "")]
 
 
-def test_commit_of_a_member_needs_its_generation(cluster: VirtualCluster) -> None:
+def test_commit_from_a_group_member_requires_its_current_generation(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     member_id = joined(cluster, client, 3).member_id
     client.ask(sync(member_id, 3), 3)
@@ -205,7 +209,7 @@ def test_commit_of_a_member_needs_its_generation(cluster: VirtualCluster) -> Non
     assert fetched(client, 5, 1) == [(1, 5, 0, "note")]
 
 
-def test_commit_takes_its_retention_along(cluster: VirtualCluster) -> None:
+def test_offset_commit_retention_time_sets_when_the_offset_expires(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(commit(3, ("t", 0, 5), retention_time_ms=500_000), 3)
     client.ask(commit(5, ("t", 1, 6)), 5)
@@ -213,14 +217,14 @@ def test_commit_takes_its_retention_along(cluster: VirtualCluster) -> None:
     assert fetched(cluster.connect(), 5, 0, 1) == [(0, -1, 0, ""), (1, 6, 0, "note")]
 
 
-def test_version_0_of_commit_and_fetch_meant_zookeeper(cluster: VirtualCluster) -> None:
+def test_zookeeper_based_version_0_of_offset_commit_and_fetch_is_unsupported(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert codes(client.ask(commit(0, ("t", 0, 1)), 0)) == [("t", 0, UNSUPPORTED)]
     answer = client.ask(OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0, 1])]), 0)
     assert codes(answer) == [("t", 0, UNSUPPORTED), ("t", 1, UNSUPPORTED)]
 
 
-def test_fetch_of_all_and_of_many_groups(cluster: VirtualCluster) -> None:
+def test_offset_fetch_returns_all_topics_of_a_group_and_several_groups(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(commit(8, ("t", 1, 5), ("t", 0, 6), group="a"), 8)
     client.ask(commit(8, ("t", 1, 7), group="b"), 8)
@@ -236,7 +240,9 @@ def test_fetch_of_all_and_of_many_groups(cluster: VirtualCluster) -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_list_and_describe_in_every_version(cluster: VirtualCluster, version: int) -> None:
+def test_list_groups_and_describe_groups_return_the_fields_of_each_version(
+    cluster: VirtualCluster, version: int
+) -> None:
     client = cluster.connect(client_id="me", address="10.0.0.7")
     member_id = joined(cluster, client, 3).member_id
     client.ask(sync(member_id, 3, **{member_id: b"all"}), 3)
@@ -244,16 +250,16 @@ def test_list_and_describe_in_every_version(cluster: VirtualCluster, version: in
     assert (listed.group_id, listed.protocol_type) == ("g", "consumer")
     assert listed.group_state == ("Stable" if version >= 4 else "")
     assert listed.group_type == ("classic" if version >= 5 else "")
-    found, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], version >= 3), version).groups
-    assert (found.error_code, found.group_state, found.protocol_data) == (0, "Stable", "range")
-    (member,) = found.members
+    known, missing = client.ask(DescribeGroupsRequest(["g", "nobody"], version >= 3), version).groups
+    assert (known.error_code, known.group_state, known.protocol_data) == (0, "Stable", "range")
+    (member,) = known.members
     assert (member.member_id, member.client_id, member.client_host) == (member_id, "me", "/10.0.0.7")
     assert (member.member_metadata, member.member_assignment) == (b"mine", b"all")
-    assert found.authorized_operations == (328 if version >= 3 else -(2**31))
+    assert known.authorized_operations == (328 if version >= 3 else -(2**31))
     assert (missing.error_code, missing.group_state) == (0, "Dead")
 
 
-def test_list_filters(cluster: VirtualCluster) -> None:
+def test_list_groups_filters_by_state_and_type(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(commit(8, ("t", 1, 5), group="a"), 8)
     assert [g.group_id for g in client.ask(ListGroupsRequest(["empty"]), 4).groups] == ["a"]
@@ -264,31 +270,35 @@ def test_list_filters(cluster: VirtualCluster) -> None:
 
 @pytest.mark.rule("M-8")
 @pytest.mark.parametrize("version", range(7))
-def test_find_coordinator_in_every_version(version: int) -> None:
-    cluster = VirtualCluster()
+@pytest.mark.parametrize("profile", ["test", "kafka"])
+def test_find_coordinator_response_has_the_fields_of_each_version(version: int, profile: str) -> None:
+    """Under profile `kafka` the first request creates the offsets topic and gets an error, as in Kafka; under `test` it succeeds."""
+    cluster = VirtualCluster(config={"offsets.topic.replication.factor": "1"}, profile=profile)
     client = cluster.connect()
     many = version >= 4
     request = FindCoordinatorRequest(coordinator_keys=["g", "h"]) if many else FindCoordinatorRequest("g")
 
     def ask() -> list[tuple[int, int, str, int]]:
         answer = client.ask(request, version)
-        found = answer.coordinators if many else [answer]
-        return [(c.error_code, c.node_id, c.host, c.port) for c in found]
+        coordinators = answer.coordinators if many else [answer]
+        return [(c.error_code, c.node_id, c.host, c.port) for c in coordinators]
 
-    # The internal topic is not there yet; it is made for the next one who asks.
-    assert ask() == [(NOT_AVAILABLE, -1, "", -1)] * (2 if many else 1)
-    assert ask() == [(0, 0, "broker0", 9092)] * (2 if many else 1)
+    assert "__consumer_offsets" not in cluster.state.controller.image.topics
+    known = [(0, 0, "broker0", 9092)] * (2 if many else 1)
+    assert ask() == ([(NOT_AVAILABLE, -1, "", -1)] * (2 if many else 1) if profile == "kafka" else known)
+    assert "__consumer_offsets" in cluster.state.controller.image.topics
+    assert ask() == known
 
 
 @pytest.mark.rule("M-8")
-def test_of_other_key_types(cluster: VirtualCluster) -> None:
+def test_find_coordinator_rejects_unknown_and_unsupported_key_types(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert client.ask(FindCoordinatorRequest("g", 9), 3).error_code == INVALID_REQUEST
     assert client.ask(FindCoordinatorRequest("x", 1), 3).error_code == 53
 
 
 @pytest.mark.rule("M-8")
-def test_the_coordinator_is_the_leader_of_the_groups_partition_and_nobody_else_answers() -> None:
+def test_only_the_leader_of_the_offsets_partition_coordinates_a_group() -> None:
     cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
     cluster.topic("t")
     topic = cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -296,8 +306,8 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition_and_nobody_else_a
     clients = [cluster.connect(n) for n in range(3)]
     for group in ("g", "group", "Ω"):
         leader = topic.partitions[java_hash(group) % 50].leader
-        found = clients[(leader + 1) % 3].ask(FindCoordinatorRequest(group), 3)
-        assert found.node_id == leader
+        coordinator = clients[(leader + 1) % 3].ask(FindCoordinatorRequest(group), 3)
+        assert coordinator.node_id == leader
         others = [client for n, client in enumerate(clients) if n != leader]
         assert codes(clients[leader].ask(commit(8, ("t", 0, 5), group=group), 8)) == [("t", 0, 0)]
         for client in others:
@@ -307,15 +317,15 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition_and_nobody_else_a
             assert client.ask(LeaveGroupRequest(group, "m"), 1).error_code == NOT_COORDINATOR
             assert codes(client.ask(commit(8, ("t", 0, 5), group=group), 8)) == [("t", 0, NOT_COORDINATOR)]
             assert client.ask(OffsetFetchRequest(group, None), 7).error_code == NOT_COORDINATOR
-            asked = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", [0])])
-            assert codes(client.ask(asked, 1)) == [("t", 0, NOT_COORDINATOR)]
+            request = OffsetFetchRequest(group, [OffsetFetchRequestTopic("t", [0])])
+            assert codes(client.ask(request, 1)) == [("t", 0, NOT_COORDINATOR)]
             assert client.ask(DescribeGroupsRequest([group]), 3).groups[0].error_code == NOT_COORDINATOR
         assert [group in {g.group_id for g in c.ask(ListGroupsRequest(), 3).groups} for c in clients] == [
             n == leader for n in range(3)
         ]
 
 
-def test_a_parked_join_waits_in_the_journal(cluster: VirtualCluster) -> None:
+def test_parked_join_group_is_recorded_in_the_journal(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(join(), 3)
     assert client.answers == []

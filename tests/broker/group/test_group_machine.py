@@ -28,7 +28,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.parked.append((kind, answers))
 
     def _collect(self) -> None:
-        """Read what has come: each answer once, one leader a generation, and the generation only grows."""
+        """Read the new responses and check them: one per request, one leader per generation, and increasing generations."""
         waiting = []
         for kind, answers in self.parked:
             assert len(answers) <= 1, "answered twice"
@@ -47,7 +47,7 @@ class GroupMachine(RuleBasedStateMachine):
             known = self.leaders.setdefault(result.generation_id, result.member_id)
             assert known == result.member_id, "two leaders"
         if result.error_code == 0:
-            assert result.generation_id >= self.generation, "the generation went back"
+            assert result.generation_id >= self.generation, "the generation decreased"
             self.generation = result.generation_id
 
     @rule(protocols=st.sampled_from(PROTOCOLS), require_id=st.booleans(), session_ms=st.sampled_from([6_000, 30_000]))
@@ -56,7 +56,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule(protocols=st.sampled_from(PROTOCOLS), instance=st.sampled_from(["i", "j"]))
     def join_static(self, protocols: tuple[tuple[str, bytes], ...], instance: str) -> None:
-        """A static member, or a new process of one that is there."""
+        """Join as a static member, or as a new process of an existing one."""
         self._watch("join", self.bench.join("", protocols, instance=instance))
 
     @precondition(lambda self: self.ids)
@@ -87,13 +87,13 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule()
     def all_members_come_back_and_sync(self) -> None:
-        """A group is never stuck: when everybody does what it should, it becomes stable with all of them."""
+        """Let all members rejoin and sync, after which the group must be stable with all of them."""
         members = [member.member_id for member in self._members()]
         joins: dict[str, Answers] = {}
-        for member_id in members * 2:  # the first time some have other protocols than before, and all must come again
+        for member_id in members * 2:  # at first some members have other protocols than before, and all must rejoin
             joins[member_id] = self.bench.join(member_id, PROTOCOLS[0])
             self._watch("join", joins[member_id])
-        for _ in range(70):  # whoever was given an id and does not come is no longer waited for
+        for _ in range(70):  # members that got an id but do not join time out
             if all(joins.values()):
                 break
             self.bench.advance(1_000)
@@ -106,18 +106,19 @@ class GroupMachine(RuleBasedStateMachine):
 
     @rule()
     def all_fall_silent(self) -> None:
-        """Everybody is missed in the end: nobody is a member any more, no request waits, and nothing is left to be done."""
+        """Let all sessions expire, after which the group has no members, no parked requests and no timers."""
         self.bench.advance(200_000)
         self._collect()
         assert not self.parked and not self._members()
         assert self.bench.state in ("Empty", "Dead")
-        assert len(self.bench.timers) == len(self.bench.coordinator.list_groups())  # one that looks for old offsets
+        # While the group exists, the timer that expires offsets remains.
+        assert len(self.bench.timers) == len(self.bench.coordinator.list_groups())
 
     def _members(self) -> Sequence[DescribedMember]:
         return self.bench.coordinator.describe("g").members
 
     @invariant()
-    def answers_are_right(self) -> None:
+    def responses_are_valid(self) -> None:
         self._collect()
 
     @invariant()
@@ -129,14 +130,14 @@ class GroupMachine(RuleBasedStateMachine):
         assert bool(members) or state in ("Empty", "Dead", "PreparingRebalance")
         assert not members or state not in ("Empty", "Dead")
         joins, syncs = ([kind for kind, _ in self.parked].count(kind) for kind in ("join", "sync"))
-        # Members that have not joined again yet may be too many: whoever comes last stays out.
+        # Members that have not rejoined yet may exceed the limit: the last ones are rejected.
         assert joins <= 4 and (state == "PreparingRebalance" or len(members) <= 4)
         assert joins == 0 or state == "PreparingRebalance"
         assert syncs == 0 or state == "CompletingRebalance"
         assert joins + syncs <= len(members)
 
     def teardown(self) -> None:
-        self.bench.coordinator.close(self.bench.now_ms)
+        self.bench.coordinator.stop(self.bench.now_ms)
         self._collect()
         assert not self.parked and len(self.bench.timers) == 0
 

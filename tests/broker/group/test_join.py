@@ -1,4 +1,4 @@
-"""Joining a classic group: the first rebalance, member ids, protocols, limits. Numbers of Kafka's GroupCoordinatorTest."""
+"""Joining a classic group: the first rebalance, member ids, protocols and limits; the numbers are those of Kafka's GroupCoordinatorTest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCING = 23, 
 MEMBER_ID_REQUIRED, GROUP_MAX_SIZE = 79, 81
 
 
-def test_first_rebalance_waits_its_delay_to_the_millisecond(bench: Bench) -> None:
+def test_first_rebalance_completes_exactly_after_the_initial_delay(bench: Bench) -> None:
     join = bench.join()
     bench.advance(DELAY_MS - 1)
     assert join == [] and bench.state == "PreparingRebalance"
@@ -27,7 +27,7 @@ def test_first_rebalance_waits_its_delay_to_the_millisecond(bench: Bench) -> Non
     assert bench.state == "CompletingRebalance"
 
 
-def test_a_new_member_during_the_delay_delays_further_up_to_the_rebalance_timeout() -> None:
+def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=100)
     first = bench.join(rebalance_ms=250)
     for _ in range(4):
@@ -40,31 +40,31 @@ def test_a_new_member_during_the_delay_delays_further_up_to_the_rebalance_timeou
     assert len(first.answer.members) == 5
 
 
-def test_without_a_delay_the_first_member_is_answered_at_once() -> None:
+def test_first_join_completes_at_once_if_the_initial_rebalance_delay_is_zero() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     first = bench.join()
     assert first.answer.generation_id == 1
     second = bench.join()
-    # Nobody has synced yet; the second member starts a new rebalance, which waits for the first.
+    # No member has synced yet; the second member starts a new rebalance, which waits for the first.
     assert second == [] and bench.state == "PreparingRebalance"
     bench.join(first.answer.member_id)
     assert second.answer.generation_id == 2
 
 
-def test_only_the_leader_hears_of_the_members_and_their_metadata(bench: Bench) -> None:
-    one = bench.join(protocols=(("range", b"1"), ("rr", b"1r")))
+def test_only_the_group_leader_receives_the_members_and_their_metadata(bench: Bench) -> None:
+    first = bench.join(protocols=(("range", b"1"), ("rr", b"1r")))
     two = bench.join(protocols=(("rr", b"2r"),), instance="i")
     bench.advance(DELAY_MS * 2)
-    assert one.answer.leader_id == two.answer.leader_id == one.answer.member_id
-    assert one.answer.protocol_name == "rr"
-    assert [tuple(m) for m in one.answer.members] == [
-        (one.answer.member_id, None, b"1r"),
+    assert first.answer.leader_id == two.answer.leader_id == first.answer.member_id
+    assert first.answer.protocol_name == "rr"
+    assert [tuple(m) for m in first.answer.members] == [
+        (first.answer.member_id, None, b"1r"),
         (two.answer.member_id, "i", b"2r"),
     ]
     assert two.answer.members == ()
 
 
-def test_member_ids_come_from_the_seed_and_name_the_client_or_the_instance() -> None:
+def test_member_ids_are_derived_from_seed_and_client_id_or_instance_id() -> None:
     ids = []
     for _ in range(2):
         bench = Bench(group_initial_rebalance_delay_ms=0)
@@ -74,7 +74,7 @@ def test_member_ids_come_from_the_seed_and_name_the_client_or_the_instance() -> 
     assert len(ids[0][0]) == len("client-") + 36
 
 
-def test_KIP394_a_dynamic_member_is_sent_back_for_its_id(bench: Bench) -> None:
+def test_KIP394_join_without_member_id_gets_an_id_and_must_join_again(bench: Bench) -> None:
     first = bench.join(require_id=True).answer
     assert (first.error_code, first.generation_id) == (MEMBER_ID_REQUIRED, -1) and first.member_id
     assert bench.state == "Empty"
@@ -83,7 +83,8 @@ def test_KIP394_a_dynamic_member_is_sent_back_for_its_id(bench: Bench) -> None:
     assert join.answer.error_code == 0 and join.answer.member_id == first.member_id
 
 
-def test_KIP394_an_id_that_was_given_out_expires_with_its_session_timeout(bench: Bench) -> None:
+@pytest.mark.rule("GC-19")
+def test_KIP394_assigned_member_id_expires_after_its_session_timeout_without_a_join(bench: Bench) -> None:
     given = bench.join(require_id=True, session_ms=6000).answer.member_id
     bench.advance(5999)
     in_time = bench.join(require_id=True, session_ms=6000).answer.member_id
@@ -93,7 +94,7 @@ def test_KIP394_an_id_that_was_given_out_expires_with_its_session_timeout(bench:
     assert bench.join(in_time) == []
 
 
-def test_KIP394_a_rebalance_waits_for_an_id_that_was_given_out(bench: Bench) -> None:
+def test_KIP394_rebalance_waits_for_a_member_that_has_an_id_but_has_not_joined(bench: Bench) -> None:
     (leader,) = bench.stable(1)
     pending = bench.join(require_id=True).answer.member_id
     rejoin = bench.join(leader)
@@ -103,7 +104,7 @@ def test_KIP394_a_rebalance_waits_for_an_id_that_was_given_out(bench: Bench) -> 
 
 
 @pytest.mark.parametrize("how", ["timeout", "leave"])
-def test_KIP394_a_rebalance_goes_on_when_the_id_is_given_up(bench: Bench, how: str) -> None:
+def test_KIP394_rebalance_completes_when_the_pending_member_leaves_or_times_out(bench: Bench, how: str) -> None:
     (leader,) = bench.stable(1)
     pending = bench.join(require_id=True, session_ms=7000).answer.member_id
     rejoin = bench.join(leader)
@@ -116,12 +117,12 @@ def test_KIP394_a_rebalance_goes_on_when_the_id_is_given_up(bench: Bench, how: s
     assert len(rejoin.answer.members) == 1
 
 
-def test_KIP394_an_instance_id_with_a_given_out_id_cannot_be(bench: Bench) -> None:
+def test_KIP394_static_member_cannot_join_with_the_id_of_a_pending_member(bench: Bench) -> None:
     pending = bench.join(require_id=True).answer.member_id
     assert bench.join(pending, instance="i").answer.error_code == -1
 
 
-def test_refused_before_anything_is_created(bench: Bench) -> None:
+def test_invalid_join_group_requests_are_rejected_and_create_no_group(bench: Bench) -> None:
     assert bench.join(group="").answer.error_code == INVALID_GROUP
     assert bench.join(session_ms=5999).answer.error_code == INVALID_SESSION
     assert bench.join(session_ms=1_800_001).answer.error_code == INVALID_SESSION
@@ -129,12 +130,12 @@ def test_refused_before_anything_is_created(bench: Bench) -> None:
     assert bench.coordinator.list_groups() == []
 
 
-def test_a_group_needs_a_protocol_type_and_a_protocol(bench: Bench) -> None:
+def test_join_without_protocol_type_or_protocols_is_rejected(bench: Bench) -> None:
     assert bench.join(kind="").answer.error_code == INCONSISTENT
     assert bench.join(protocols=()).answer.error_code == INCONSISTENT
 
 
-def test_members_must_share_protocol_type_and_one_protocol(bench: Bench) -> None:
+def test_join_without_a_protocol_shared_with_the_group_is_rejected(bench: Bench) -> None:
     (member,) = bench.stable(1)
     assert bench.join(kind="connect").answer.error_code == INCONSISTENT
     assert bench.join(protocols=(("rr", b""),)).answer.error_code == INCONSISTENT
@@ -142,7 +143,8 @@ def test_members_must_share_protocol_type_and_one_protocol(bench: Bench) -> None
     assert bench.state == "Stable"
 
 
-def test_the_protocol_is_voted_for() -> None:
+@pytest.mark.rule("GC-27")
+def test_group_protocol_is_chosen_by_the_votes_of_all_members() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=1)
 
     def protocols(*names: str) -> tuple[tuple[str, bytes], ...]:
@@ -154,14 +156,14 @@ def test_the_protocol_is_voted_for() -> None:
     assert {j.answer.protocol_name for j in joins} == {"c"}
 
 
-def test_of_equal_votes_the_first_members_counts() -> None:
+def test_tie_in_the_protocol_vote_is_decided_by_the_first_member() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=1)
     joins = [bench.join(protocols=tuple((name, b"") for name in names)) for names in ("ab", "ba")]
     bench.advance(10)
     assert {j.answer.protocol_name for j in joins} == {"a"}
 
 
-def test_group_max_size_while_members_are_collected() -> None:
+def test_group_max_size_limits_the_members_of_the_first_rebalance() -> None:
     bench = Bench(group_max_size=2)
     joins = [bench.join() for _ in range(3)]
     assert joins[2].answer.error_code == GROUP_MAX_SIZE and joins[2].answer.member_id == ""
@@ -169,7 +171,7 @@ def test_group_max_size_while_members_are_collected() -> None:
     assert [j.answer.error_code for j in joins[:2]] == [0, 0]
 
 
-def test_group_max_size_of_a_stable_group_keeps_its_members() -> None:
+def test_full_stable_group_rejects_new_members_but_lets_its_members_rejoin() -> None:
     bench = Bench(group_max_size=2)
     leader, _ = bench.stable(2)
     assert bench.join().answer.error_code == GROUP_MAX_SIZE
@@ -177,7 +179,8 @@ def test_group_max_size_of_a_stable_group_keeps_its_members() -> None:
     assert bench.join(leader) == []
 
 
-def test_group_max_size_counts_who_joined_again_first() -> None:
+@pytest.mark.rule("GC-30")
+def test_group_max_size_is_filled_by_the_members_that_rejoin_first() -> None:
     bench = Bench(group_max_size=2)
     leader, other = bench.stable(2)
     bench.coordinator.settings = type(bench.coordinator.settings)(group_max_size=1)
@@ -187,7 +190,7 @@ def test_group_max_size_counts_who_joined_again_first() -> None:
     assert bench.heartbeat(other, 2) == UNKNOWN_MEMBER
 
 
-def test_a_leader_that_joins_a_stable_group_forces_a_rebalance(bench: Bench) -> None:
+def test_rejoin_of_the_leader_starts_a_rebalance_of_a_stable_group(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     join = bench.join(leader)
     assert join == [] and bench.heartbeat(follower, 1) == REBALANCING
@@ -195,31 +198,31 @@ def test_a_leader_that_joins_a_stable_group_forces_a_rebalance(bench: Bench) -> 
     assert join.answer.generation_id == 2
 
 
-def test_a_follower_that_joins_unchanged_gets_the_generation_and_nobody_else_notices(bench: Bench) -> None:
+def test_rejoin_of_an_unchanged_follower_returns_the_generation_without_rebalance(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     result = bench.join(follower).answer
     assert (result.error_code, result.generation_id, result.leader_id, result.members) == (0, 1, leader, ())
     assert bench.state == "Stable" and bench.heartbeat(leader, 1) == 0
 
 
-def test_a_follower_with_other_metadata_forces_a_rebalance(bench: Bench) -> None:
+def test_rejoin_of_a_follower_with_changed_metadata_starts_a_rebalance(bench: Bench) -> None:
     _, follower = bench.stable(2)
     assert bench.join(follower, (("range", b"new"),)) == []
     assert bench.state == "PreparingRebalance"
 
 
-def test_while_the_leader_assigns_an_unchanged_join_is_a_repetition(bench: Bench) -> None:
-    one, two = bench.join(), bench.join()
+def test_unchanged_rejoin_before_the_leader_syncs_repeats_the_join_response(bench: Bench) -> None:
+    first, second = bench.join(), bench.join()
     bench.advance(DELAY_MS * 2)
-    leader, follower = one.answer.member_id, two.answer.member_id
+    leader, follower = first.answer.member_id, second.answer.member_id
     again = bench.join(leader).answer
-    assert again == one.answer and len(again.members) == 2
-    assert bench.join(follower).answer == two.answer
+    assert again == first.answer and len(again.members) == 2
+    assert bench.join(follower).answer == second.answer
     assert bench.join(follower, (("range", b"new"),)) == []
     assert bench.state == "PreparingRebalance"
 
 
-def test_dynamic_members_that_do_not_come_back_are_dropped_at_the_rebalance_timeout(bench: Bench) -> None:
+def test_dynamic_members_that_do_not_rejoin_are_removed_at_the_rebalance_timeout(bench: Bench) -> None:
     leader, follower = bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
     join = bench.join(leader, session_ms=600_000, rebalance_ms=20_000)
     bench.advance(19_999)
@@ -229,25 +232,28 @@ def test_dynamic_members_that_do_not_come_back_are_dropped_at_the_rebalance_time
     assert bench.heartbeat(follower, 2) == UNKNOWN_MEMBER
 
 
-def test_if_the_leader_does_not_come_back_another_leads(bench: Bench) -> None:
+@pytest.mark.rule("GC-25", "GC-28")
+def test_new_leader_is_chosen_if_the_group_leader_does_not_rejoin(bench: Bench) -> None:
     leader, follower = bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
     join = bench.join(follower, (("range", b"new"),), session_ms=600_000, rebalance_ms=20_000)
     bench.advance(20_000)
     assert join.answer.leader_id == follower and leader not in {m.member_id for m in join.answer.members}
 
 
-def test_the_longest_rebalance_timeout_of_the_members_counts(bench: Bench) -> None:
-    one = bench.join(session_ms=600_000, rebalance_ms=20_000)
+@pytest.mark.rule("GC-22")
+def test_rebalance_waits_for_the_longest_rebalance_timeout_of_all_members(bench: Bench) -> None:
+    first = bench.join(session_ms=600_000, rebalance_ms=20_000)
     bench.join(session_ms=600_000, rebalance_ms=30_000)
     bench.advance(DELAY_MS * 2)
-    # Neither syncs; both are dropped when the longer timeout is over.
+    # Neither member syncs; both are removed after the longer timeout.
     bench.advance(29_999)
     assert bench.state == "CompletingRebalance"
     bench.advance(1)
-    assert bench.state == "Empty" and bench.heartbeat(one.answer.member_id, 1) == UNKNOWN_MEMBER
+    assert bench.state == "Empty" and bench.heartbeat(first.answer.member_id, 1) == UNKNOWN_MEMBER
 
 
-def test_a_new_member_that_is_never_answered_is_given_up_after_five_minutes(bench: Bench) -> None:
+@pytest.mark.rule("GC-29")
+def test_new_member_is_removed_if_its_join_is_not_completed_within_five_minutes(bench: Bench) -> None:
     (leader,) = bench.stable(1, session_ms=1_800_000, rebalance_ms=600_000)
     lost = bench.join(session_ms=1_800_000, rebalance_ms=600_000)
     bench.advance(299_999)
@@ -257,7 +263,7 @@ def test_a_new_member_that_is_never_answered_is_given_up_after_five_minutes(benc
     assert len(bench.join(leader, session_ms=1_800_000).answer.members) == 1
 
 
-def test_a_second_join_of_a_parked_member_frees_the_first(bench: Bench) -> None:
+def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     first = bench.join(leader)
     second = bench.join(leader)
@@ -266,22 +272,22 @@ def test_a_second_join_of_a_parked_member_frees_the_first(bench: Bench) -> None:
     assert second.answer.error_code == 0 and len(first) == 1
 
 
-def test_an_answer_may_come_back_with_a_request_at_once(bench: Bench) -> None:
-    """A member that syncs from within its join answer: the other's answer is not lost, and nobody is answered twice."""
+def test_member_may_sync_from_within_the_callback_of_its_join_response(bench: Bench) -> None:
+    """The other member's response is not lost, and no request gets two responses."""
     synced: list[object] = []
 
     def joined(result: JoinResult, at_ms: int) -> None:
         own = {result.member_id: b"x"}
         bench.sync(result.member_id, result.generation_id, own, reply=lambda r, _: synced.append(r))
 
-    one = bench.join(reply=joined)
+    first = bench.join(reply=joined)
     two = bench.join()
     bench.advance(DELAY_MS * 2)
-    assert one == [] and len(synced) == 1 and two.answer.error_code == 0
+    assert first == [] and len(synced) == 1 and two.answer.error_code == 0
     assert bench.state == "Stable"
 
 
-def test_a_group_whose_members_all_left_starts_with_the_delay_and_keeps_counting(bench: Bench) -> None:
+def test_group_whose_members_all_left_uses_the_initial_delay_and_next_generation(bench: Bench) -> None:
     ids = bench.stable(2)
     assert bench.leave(*(LeavingMember(i) for i in ids)) == [0, 0]
     assert bench.state == "Empty" and bench.heartbeat(ids[0], 1) == UNKNOWN_MEMBER

@@ -1,4 +1,4 @@
-"""Static members (KIP-345): a process that comes back under its instance id, and fencing of the old one."""
+"""Static group members (KIP-345): rejoining with the same group.instance.id, and fencing of the old process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BOTH = (("range", b"m"), ("rr", b"m"))
 
 
 def stable(bench: Bench, protocols: tuple[tuple[str, bytes], ...] = BOTH) -> tuple[str, str]:
-    """A stable group of the static members "leader" and "follower"; their member ids."""
+    """Return the member ids of a stable group with the static members "leader" and "follower"."""
     joins = [bench.join(instance=name, protocols=protocols) for name in ("leader", "follower")]
     bench.advance(DELAY_MS * 3)
     leader, follower = (j.answer.member_id for j in joins)
@@ -20,7 +20,7 @@ def stable(bench: Bench, protocols: tuple[tuple[str, bytes], ...] = BOTH) -> tup
     return leader, follower
 
 
-def test_a_follower_that_comes_back_keeps_its_assignment_without_a_rebalance(bench: Bench) -> None:
+def test_static_follower_that_rejoins_keeps_its_assignment_without_a_rebalance(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="follower", protocols=BOTH).answer
     assert (result.error_code, result.generation_id, result.leader_id) == (0, 1, leader)
@@ -29,39 +29,39 @@ def test_a_follower_that_comes_back_keeps_its_assignment_without_a_rebalance(ben
     assert bench.sync(result.member_id, 1, instance="follower").answer.assignment == follower.encode()
 
 
-def test_the_old_process_is_fenced(bench: Bench) -> None:
+def test_requests_with_the_old_member_id_of_a_static_member_are_fenced(bench: Bench) -> None:
     _, old = stable(bench)
     new = bench.join(instance="follower", protocols=BOTH).answer.member_id
     assert bench.heartbeat(old, 1, "follower") == FENCED
     assert bench.sync(old, 1, instance="follower").answer.error_code == FENCED
     assert bench.join(old, BOTH, instance="follower").answer.error_code == FENCED
-    commit = bench.coordinator.commits.commit("g", 1, old, "follower", {("t", 0): None}, bench.now_ms)  # type: ignore
+    commit = bench.commit("g", 1, old, "follower", {("t", 0): None})  # type: ignore
     assert commit == {("t", 0): FENCED}
     assert bench.leave(LeavingMember(old, "follower")) == [FENCED]
-    # Without its instance id it is just somebody unknown.
+    # Without its instance id it is an unknown member.
     assert bench.heartbeat(old, 1) == UNKNOWN_MEMBER
     assert bench.heartbeat(new, 1, "follower") == 0
 
 
-def test_an_instance_id_that_nobody_has_is_unknown(bench: Bench) -> None:
+def test_request_with_an_unknown_group_instance_id_gets_unknown_member_id(bench: Bench) -> None:
     leader, _ = stable(bench)
     assert bench.heartbeat(leader, 1, "nobody") == UNKNOWN_MEMBER
     assert bench.join(leader, BOTH, instance="nobody").answer.error_code == UNKNOWN_MEMBER
 
 
-def test_a_leader_that_comes_back_is_told_the_old_leader_id_so_that_it_does_not_assign(bench: Bench) -> None:
+def test_static_leader_that_rejoins_gets_the_old_leader_id_and_does_not_assign(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH).answer
     assert result.leader_id == leader != result.member_id
     assert (list(result.members), result.skip_assignment) == ([], False)
     assert bench.sync(result.member_id, 1).answer.assignment == leader.encode()
-    # It leads all the same: the next generation says so.
+    # It still leads, as the next generation shows.
     join = bench.join(result.member_id, BOTH, instance="leader")
     bench.join(follower, BOTH, instance="follower")
     assert join.answer.leader_id == result.member_id and len(join.answer.members) == 2
 
 
-def test_KIP814_from_v9_a_leader_that_comes_back_is_told_to_skip_the_assignment(bench: Bench) -> None:
+def test_KIP814_static_leader_that_rejoins_from_v9_gets_skip_assignment(bench: Bench) -> None:
     leader, _ = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH, skip=True).answer
     assert result.leader_id == result.member_id != leader
@@ -70,7 +70,7 @@ def test_KIP814_from_v9_a_leader_that_comes_back_is_told_to_skip_the_assignment(
     assert not other.skip_assignment and list(other.members) == [] and other.leader_id == result.member_id
 
 
-def test_a_change_of_the_chosen_protocol_needs_a_rebalance(bench: Bench) -> None:
+def test_static_rejoin_that_changes_the_group_protocol_starts_a_rebalance(bench: Bench) -> None:
     leader, _ = stable(bench)
     join = bench.join(instance="follower", protocols=(("rr", b"m"),))
     assert join == [] and bench.heartbeat(leader, 1, "leader") == REBALANCING
@@ -78,7 +78,8 @@ def test_a_change_of_the_chosen_protocol_needs_a_rebalance(bench: Bench) -> None
     assert join.answer.generation_id == 2 and join.answer.protocol_name == "rr"
 
 
-def test_other_metadata_alone_needs_none_but_counts_in_the_next_generation(bench: Bench) -> None:
+@pytest.mark.rule("GC-31")
+def test_changed_metadata_of_a_static_rejoin_is_used_in_the_next_generation(bench: Bench) -> None:
     leader, _ = stable(bench)
     changed = (("range", b"changed"), ("rr", b"m"))
     follower = bench.join(instance="follower", protocols=changed).answer.member_id
@@ -88,7 +89,7 @@ def test_other_metadata_alone_needs_none_but_counts_in_the_next_generation(bench
     assert [m.metadata for m in join.answer.members] == [b"m", b"changed"]
 
 
-def test_while_the_leader_assigns_a_member_that_comes_back_starts_a_rebalance(bench: Bench) -> None:
+def test_static_rejoin_before_the_leader_syncs_starts_a_new_rebalance(bench: Bench) -> None:
     joins = [bench.join(instance=name) for name in ("leader", "follower")]
     bench.advance(DELAY_MS * 3)
     old = joins[1].answer.member_id
@@ -101,7 +102,7 @@ def test_while_the_leader_assigns_a_member_that_comes_back_starts_a_rebalance(be
     assert new.answer.generation_id == 2
 
 
-def test_while_members_are_collected_the_old_join_is_fenced_and_the_new_one_collected(bench: Bench) -> None:
+def test_static_rejoin_fences_the_parked_join_of_the_old_process(bench: Bench) -> None:
     first = bench.join(instance="leader")
     second = bench.join(instance="leader")
     assert first.answer.error_code == FENCED and second == []
@@ -109,13 +110,13 @@ def test_while_members_are_collected_the_old_join_is_fenced_and_the_new_one_coll
     assert [m.group_instance_id for m in second.answer.members] == ["leader"]
 
 
-def test_a_static_member_is_never_sent_back_for_its_id(bench: Bench) -> None:
+def test_static_member_may_join_without_first_getting_a_member_id(bench: Bench) -> None:
     join = bench.join(instance="leader", require_id=True)
     bench.advance(DELAY_MS)
     assert join.answer.error_code == 0
 
 
-def test_a_static_member_that_does_not_join_again_keeps_its_place_until_its_session_ends(bench: Bench) -> None:
+def test_static_member_that_does_not_rejoin_stays_until_its_session_expires(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 10_000}
     joins = [bench.join(instance=name, **long) for name in ("leader", "follower")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 3)
@@ -128,7 +129,8 @@ def test_a_static_member_that_does_not_join_again_keeps_its_place_until_its_sess
     assert bench.heartbeat(follower, 2, "follower") == 0
 
 
-def test_a_rebalance_to_which_nobody_comes_waits_until_somebody_does(bench: Bench) -> None:
+@pytest.mark.rule("GC-25")
+def test_rebalance_of_static_members_waits_until_at_least_one_member_rejoins(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 10_000}
     joins = [bench.join(instance=name, **long) for name in ("a", "b", "c")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 4)
@@ -139,17 +141,17 @@ def test_a_rebalance_to_which_nobody_comes_waits_until_somebody_does(bench: Benc
     assert bench.state == "PreparingRebalance"
     join = bench.join(b, instance="b", **long)  # type: ignore[arg-type]
     bench.advance(5_000)
-    # The leader has not come, so another leads; it keeps its place.
+    # The leader has not rejoined, so another member leads; the old leader remains a member.
     assert join.answer.leader_id == b and len(join.answer.members) == 2
 
 
-def test_a_static_member_leaves_only_when_told_to_and_may_be_named_by_its_instance(bench: Bench) -> None:
+def test_static_member_is_removed_by_a_leave_group_that_names_its_instance_id(bench: Bench) -> None:
     leader, _ = stable(bench)
     assert bench.leave(LeavingMember("", "follower"), LeavingMember("", "nobody")) == [0, UNKNOWN_MEMBER]
     assert len(bench.join(leader, BOTH, instance="leader").answer.members) == 1
 
 
-def test_a_static_members_session_ends_like_any_other(bench: Bench) -> None:
+def test_session_of_a_static_member_expires_like_that_of_a_dynamic_member(bench: Bench) -> None:
     leader, _ = stable(bench)
     bench.heartbeat(leader, 1, "leader")
     bench.advance(SESSION_MS - 1)
@@ -158,7 +160,7 @@ def test_a_static_members_session_ends_like_any_other(bench: Bench) -> None:
     assert bench.heartbeat(leader, 1, "leader") == REBALANCING
 
 
-def test_a_member_that_never_synced_and_comes_back_still_has_to_sync_in_time(bench: Bench) -> None:
+def test_static_member_that_rejoins_before_syncing_is_removed_if_its_sync_is_late(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 20_000}
     joins = [bench.join(instance=name, **long) for name in ("leader", "follower")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 2)
@@ -172,6 +174,8 @@ def test_a_member_that_never_synced_and_comes_back_still_has_to_sync_in_time(ben
 
 
 @pytest.mark.parametrize("protocols", [(("other", b""),), ()])
-def test_a_member_that_comes_back_must_still_fit(bench: Bench, protocols: tuple[tuple[str, bytes], ...]) -> None:
+def test_static_member_that_rejoins_with_incompatible_protocols_is_rejected(
+    bench: Bench, protocols: tuple[tuple[str, bytes], ...]
+) -> None:
     stable(bench)
     assert bench.join(instance="follower", protocols=protocols).answer.error_code == INCONSISTENT

@@ -1,4 +1,4 @@
-"""Syncing, heartbeats, sessions, leaving."""
+"""SyncGroup, Heartbeat, member sessions and LeaveGroup."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ def completing(bench: Bench, count: int = 2, **join: object) -> list[str]:
     return [j.answer.member_id for j in joins]
 
 
-def test_a_follower_waits_for_the_leader_and_who_is_given_nothing_gets_empty_bytes(bench: Bench) -> None:
-    one, two, three = completing(bench, 3, session_ms=60_000)
+def test_follower_sync_waits_for_the_leader_and_gets_empty_bytes_if_unassigned(bench: Bench) -> None:
+    leader, two, three = completing(bench, 3, session_ms=60_000)
     second = bench.sync(two, 1)
     assert second == []
-    first = bench.sync(one, 1, {one: b"1", two: b"2", "stranger": b"3"})
+    first = bench.sync(leader, 1, {leader: b"1", two: b"2", "stranger": b"3"})
     assert (first.answer.assignment, second.answer.assignment) == (b"1", b"2")
     assert (first.answer.protocol_type, first.answer.protocol_name) == ("consumer", "range")
     assert bench.state == "Stable"
     assert bench.sync(three, 1).answer.assignment == b""
 
 
-def test_sync_of_a_stable_group_gives_the_assignment_again(bench: Bench) -> None:
+def test_sync_of_a_stable_group_returns_the_current_assignment(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     assert bench.sync(follower, 1).answer.assignment == follower.encode()
-    # The leader's second opinion is not asked for.
+    # A second assignment by the leader is ignored.
     assert bench.sync(leader, 1, {follower: b"other"}).answer.assignment == leader.encode()
     assert bench.sync(follower, 1).answer.assignment == follower.encode()
 
 
-def test_what_sync_refuses(bench: Bench) -> None:
+def test_sync_group_rejects_invalid_group_member_generation_and_protocol(bench: Bench) -> None:
     assert bench.sync("m", 1, group="").answer.error_code == INVALID_GROUP
     assert bench.sync("m", 1).answer.error_code == UNKNOWN_MEMBER
     leader, follower = bench.stable(2)
@@ -49,51 +49,51 @@ def test_what_sync_refuses(bench: Bench) -> None:
     assert bench.sync(follower, 1).answer.error_code == REBALANCING
 
 
-def test_a_rebalance_answers_who_waits_for_the_leader(bench: Bench) -> None:
-    one, two = completing(bench)
-    waiting = bench.sync(two, 1)
+def test_new_rebalance_completes_parked_syncs_with_rebalance_in_progress(bench: Bench) -> None:
+    first, second = completing(bench)
+    waiting = bench.sync(second, 1)
     bench.join()
     assert waiting.answer.error_code == REBALANCING and waiting.answer.assignment == b""
-    assert bench.heartbeat(one, 1) == REBALANCING
+    assert bench.heartbeat(first, 1) == REBALANCING
 
 
-def test_a_second_sync_of_a_parked_member_frees_the_first(bench: Bench) -> None:
-    one, two = completing(bench)
+def test_second_sync_of_a_member_completes_its_first_parked_sync_with_an_error(bench: Bench) -> None:
+    leader, two = completing(bench)
     first, second = bench.sync(two, 1), bench.sync(two, 1)
     assert first.answer.error_code == REBALANCING
-    bench.sync(one, 1, {two: b"2"})
+    bench.sync(leader, 1, {two: b"2"})
     assert second.answer.assignment == b"2" and len(first) == 1
 
 
-def test_KIP447_members_that_do_not_sync_in_time_are_dropped_and_the_others_join_again(bench: Bench) -> None:
-    one, two = completing(bench, session_ms=600_000, rebalance_ms=20_000)
+def test_KIP447_members_that_do_not_sync_in_time_are_removed_and_others_rejoin(bench: Bench) -> None:
+    first, second = completing(bench, session_ms=600_000, rebalance_ms=20_000)
     at_ms = bench.now_ms
-    waiting = bench.sync(two, 1)
+    waiting = bench.sync(second, 1)
     bench.advance(20_000 - DELAY_MS - 1)
     assert bench.state == "CompletingRebalance" and waiting == []
     bench.advance(1)
     assert bench.now_ms - at_ms == 20_000 - DELAY_MS
     assert waiting.answer.error_code == REBALANCING and bench.state == "PreparingRebalance"
-    assert bench.heartbeat(one, 1) == UNKNOWN_MEMBER
-    assert bench.join(two, session_ms=600_000).answer.leader_id == two
+    assert bench.heartbeat(first, 1) == UNKNOWN_MEMBER
+    assert bench.join(second, session_ms=600_000).answer.leader_id == second
 
 
-def test_members_that_do_not_sync_are_dropped_though_the_group_is_stable(bench: Bench) -> None:
-    one, two = completing(bench, session_ms=600_000, rebalance_ms=20_000)
-    bench.sync(one, 1, {one: b"1", two: b"2"})
+def test_members_that_do_not_sync_in_time_are_removed_even_from_a_stable_group(bench: Bench) -> None:
+    first, second = completing(bench, session_ms=600_000, rebalance_ms=20_000)
+    bench.sync(first, 1, {first: b"1", second: b"2"})
     assert bench.state == "Stable"
     bench.advance(20_000)
     assert bench.state == "PreparingRebalance"
-    assert (bench.heartbeat(one, 1), bench.heartbeat(two, 1)) == (REBALANCING, UNKNOWN_MEMBER)
+    assert (bench.heartbeat(first, 1), bench.heartbeat(second, 1)) == (REBALANCING, UNKNOWN_MEMBER)
 
 
-def test_nobody_is_dropped_once_all_have_synced(bench: Bench) -> None:
+def test_no_member_is_removed_after_all_members_have_synced(bench: Bench) -> None:
     bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
     bench.advance(100_000)
     assert bench.state == "Stable"
 
 
-def test_what_heartbeat_answers(bench: Bench) -> None:
+def test_heartbeat_returns_the_error_for_each_state_of_group_and_member(bench: Bench) -> None:
     assert bench.heartbeat("m", 1, group="") == INVALID_GROUP
     assert bench.heartbeat("m", 1) == UNKNOWN_MEMBER
     bench.join(require_id=True)
@@ -107,7 +107,7 @@ def test_what_heartbeat_answers(bench: Bench) -> None:
     assert bench.heartbeat(member, 1) == REBALANCING
 
 
-def test_a_session_ends_to_the_millisecond(bench: Bench) -> None:
+def test_member_session_expires_exactly_after_the_session_timeout(bench: Bench) -> None:
     (member,) = bench.stable(1)
     assert bench.heartbeat(member, 1) == 0
     bench.advance(SESSION_MS - 1)
@@ -118,31 +118,33 @@ def test_a_session_ends_to_the_millisecond(bench: Bench) -> None:
     assert bench.state == "Empty" and bench.heartbeat(member, 1) == UNKNOWN_MEMBER
 
 
-def test_every_member_has_its_own_session(bench: Bench) -> None:
-    one = bench.join(session_ms=6_000)
+def test_each_member_has_its_own_session_timeout(bench: Bench) -> None:
+    first = bench.join(session_ms=6_000)
     two = bench.join(session_ms=20_000)
     bench.advance(DELAY_MS * 2)
-    ids = [one.answer.member_id, two.answer.member_id]
+    ids = [first.answer.member_id, two.answer.member_id]
     bench.settle(ids, 1)
     bench.advance(6_000)
     assert (bench.heartbeat(ids[0], 1), bench.heartbeat(ids[1], 1)) == (UNKNOWN_MEMBER, REBALANCING)
 
 
 @pytest.mark.parametrize("sign", ["sync", "commit", "heartbeat"])
-def test_signs_of_life(bench: Bench, sign: str) -> None:
+@pytest.mark.rule("GC-45")
+def test_sync_commit_and_heartbeat_each_renew_the_session_of_a_member(bench: Bench, sign: str) -> None:
     (member,) = bench.stable(1)
     for _ in range(3):
         bench.advance(SESSION_MS - 1)
         if sign == "sync":
             assert bench.sync(member, 1).answer.error_code == 0
         elif sign == "commit":
-            assert bench.coordinator.commits.commit("g", 1, member, None, {}, bench.now_ms) == {}
+            assert bench.commit("g", 1, member, None, {}) == {}
         else:
             assert bench.heartbeat(member, 1) == 0
     assert bench.state == "Stable"
 
 
-def test_a_parked_join_keeps_the_session_alive(bench: Bench) -> None:
+@pytest.mark.rule("GC-29")
+def test_session_of_a_member_with_a_parked_join_does_not_expire(bench: Bench) -> None:
     leader, follower = bench.stable(2, session_ms=6_000)
     join = bench.join(leader, session_ms=6_000)
     for _ in range(5):
@@ -155,41 +157,41 @@ def test_a_parked_join_keeps_the_session_alive(bench: Bench) -> None:
     assert bench.state == "Stable"
 
 
-def test_a_parked_sync_keeps_the_session_alive_and_it_starts_with_the_answer(bench: Bench) -> None:
-    one, two = completing(bench, session_ms=10_000)
-    waiting = bench.sync(two, 1)
+def test_session_of_a_member_with_a_parked_sync_restarts_when_the_sync_completes(bench: Bench) -> None:
+    first, second = completing(bench, session_ms=10_000)
+    waiting = bench.sync(second, 1)
     for _ in range(6):
         bench.advance(6_000)
-        assert bench.heartbeat(one, 1) == 0
-    bench.sync(one, 1)
+        assert bench.heartbeat(first, 1) == 0
+    bench.sync(first, 1)
     assert waiting.answer.error_code == 0
     bench.advance(9_999)
-    assert bench.heartbeat(one, 1) == 0 and bench.heartbeat(two, 1) == 0
+    assert bench.heartbeat(first, 1) == 0 and bench.heartbeat(second, 1) == 0
 
 
-def test_a_silent_leader_of_a_completing_group_is_dropped_with_its_session(bench: Bench) -> None:
-    one, two = completing(bench)
-    waiting = bench.sync(two, 1)
+def test_group_leader_that_does_not_sync_is_removed_when_its_session_expires(bench: Bench) -> None:
+    first, second = completing(bench)
+    waiting = bench.sync(second, 1)
     bench.advance(SESSION_MS)
     assert waiting.answer.error_code == REBALANCING
-    assert bench.heartbeat(one, 1) == UNKNOWN_MEMBER
+    assert bench.heartbeat(first, 1) == UNKNOWN_MEMBER
 
 
-def test_leaving_makes_the_others_join_again_at_once(bench: Bench) -> None:
+def test_leave_of_a_member_starts_a_rebalance_of_the_other_members(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     assert bench.leave(LeavingMember(leader)) == [0]
     assert bench.heartbeat(follower, 1) == REBALANCING
     assert bench.join(follower).answer.leader_id == follower
 
 
-def test_leaving_during_a_rebalance_ends_the_wait_for_the_leaver(bench: Bench) -> None:
+def test_leave_during_a_rebalance_stops_waiting_for_that_member(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     join = bench.join(leader)
     assert bench.leave(LeavingMember(follower)) == [0]
     assert len(join.answer.members) == 1
 
 
-def test_leaving_answers_the_leavers_own_parked_requests(bench: Bench) -> None:
+def test_leave_of_a_member_completes_its_parked_join_and_sync_with_an_error(bench: Bench) -> None:
     leader, _ = bench.stable(2)
     join = bench.join(leader)
     assert bench.leave(LeavingMember(leader)) == [0]
@@ -201,7 +203,7 @@ def test_leaving_answers_the_leavers_own_parked_requests(bench: Bench) -> None:
     assert sync.answer.error_code == UNKNOWN_MEMBER
 
 
-def test_what_leave_refuses(bench: Bench) -> None:
+def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench) -> None:
     assert bench.coordinator.leave("", [LeavingMember("m")], 0).error_code == INVALID_GROUP
     assert bench.leave(LeavingMember("m"), LeavingMember("", "i")) == [UNKNOWN_MEMBER] * 2
     (member,) = bench.stable(1)
@@ -210,12 +212,12 @@ def test_what_leave_refuses(bench: Bench) -> None:
     assert bench.state == "Stable"
 
 
-def test_closing_answers_everybody_and_leaves_no_timer(bench: Bench) -> None:
-    one, two = completing(bench)
-    sync = bench.sync(two, 1)
+def test_closing_the_coordinator_completes_parked_requests_and_cancels_all_timers(bench: Bench) -> None:
+    first, second = completing(bench)
+    sync = bench.sync(second, 1)
     join = bench.join(group="other")
     bench.join(group="third", require_id=True)
-    bench.coordinator.close(bench.now_ms)
+    bench.coordinator.stop(bench.now_ms)
     assert sync.answer.error_code == join.answer.error_code == NOT_COORDINATOR
     assert len(bench.timers) == 0 and bench.coordinator.list_groups() == []
-    assert bench.heartbeat(one, 1) == UNKNOWN_MEMBER
+    assert bench.heartbeat(first, 1) == UNKNOWN_MEMBER

@@ -1,4 +1,4 @@
-"""ListOffsets from a follower. The conformance suite asks for everything else (L-1 to L-11)."""
+"""ListOffsets sent to a follower. The conformance suite tests all other cases (L-1 to L-11)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def log_start(client: MemoryClient, replica_id: int) -> int:
 
 
 @pytest.mark.rule("N-15")
-def test_a_follower_tells_its_own_log_start_to_a_debugging_consumer() -> None:
+def test_list_offsets_of_a_debugging_consumer_returns_the_log_start_of_a_follower() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     fill(cluster, "t", *[batch(b"v")] * 3)

@@ -1,4 +1,4 @@
-"""Produce on the wire: who may append what, in which order it is judged, when it is answered, and producers' sequences."""
+"""Produce requests: accepted batches, the order of checks, the time of the response, and producer sequences."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def client(cluster: VirtualCluster) -> MemoryClient:
 
 
 def ask(client: MemoryClient, data: bytes | None, version: int = LATEST, topic: str = "t", **more: Any) -> Any:
-    """The answer for one partition."""
+    """Produce to one partition and return the partition response."""
     return produced(client.ask(produce(topic, data, **more), version))  # type: ignore[arg-type]
 
 
-def told(answer: Any) -> tuple[int, int, int, int]:
-    """(error, base offset, log append time, log start offset)."""
+def result_of(answer: Any) -> tuple[int, int, int, int]:
+    """Return (error code, base offset, log append time, log start offset) of a partition response."""
     return answer.error_code, answer.base_offset, answer.log_append_time_ms, answer.log_start_offset
 
 
 def corrupt(data: bytes) -> bytes:
-    """The same with the last byte flipped: the checksum is wrong."""
+    """Return the batch with its last byte flipped, so that the checksum is wrong."""
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
@@ -50,42 +50,42 @@ def end(cluster: VirtualCluster) -> int:
 
 
 def numbered(first: int, count: int = 1, *, producer: int = 7, epoch: int = 0) -> bytes:
-    """A batch of an idempotent producer with sequences from `first` on."""
+    """Return a batch of an idempotent producer with sequences from `first` on."""
     made = [NewRecord(b"x", None, 1_700_000_000_000)] * count
     return build_batch(made, producer_id=producer, producer_epoch=epoch, base_sequence=first)
 
 
-# ---- the answer ------------------------------------------------------------------------------------------------------------------
+# ---- the response ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("P-2")
-def test_an_append_tells_the_log_start_and_the_time_that_the_log_set(cluster: VirtualCluster) -> None:
+def test_produce_response_returns_log_start_offset_and_log_append_time(cluster: VirtualCluster) -> None:
     cluster.topic("timed", message_timestamp_type="LogAppendTime")
     client = cluster.connect()
-    assert told(ask(client, batch(b"a"), topic="timed")) == (0, 0, cluster.now_ms, 0)
+    assert result_of(ask(client, batch(b"a"), topic="timed")) == (0, 0, cluster.now_ms, 0)
     replica(cluster, 0, "timed").log.raise_log_start(1)
-    assert told(ask(client, batch(b"a"), topic="timed")) == (0, 1, cluster.now_ms, 1)
-    assert ask(client, batch(b"a"), 1, topic="timed").log_append_time_ms == -1  # the field came with version 2
+    assert result_of(ask(client, batch(b"a"), topic="timed")) == (0, 1, cluster.now_ms, 1)
+    assert ask(client, batch(b"a"), 1, topic="timed").log_append_time_ms == -1  # the field exists from version 2
 
 
 @pytest.mark.rule("P-2")
-def test_which_errors_tell_the_log_start_offset() -> None:
+def test_produce_errors_after_the_log_is_found_return_its_log_start_offset() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", max_message_bytes="200", message_timestamp_before_max_ms="1000")
     fill(cluster, "t", *(batch(b"x", timestamp=cluster.now_ms) for _ in range(2)))
     replica(cluster, 0).log.raise_log_start(1)
     client = cluster.connect()
     fresh = cluster.now_ms
-    assert told(ask(client, corrupt(batch(b"a", timestamp=fresh)))) == (2, -1, -1, -1)
-    assert told(ask(client, batch_of_bytes(201))) == (10, -1, -1, -1)
-    assert told(ask(client, batch(b"a") * 2)) == (87, -1, -1, -1)
-    assert told(ask(client, batch(b"a", timestamp=fresh - HOUR_MS))) == (32, -1, -1, 1)
-    assert told(ask(client, batch(b"a", timestamp=fresh, base_offset=4))) == (87, -1, -1, 1)
-    assert told(ask(client, batch(b"a"), topic="missing")) == (3, -1, -1, -1)
-    assert told(ask(cluster.connect(1), batch(b"a"))) == (6, -1, -1, -1)
+    assert result_of(ask(client, corrupt(batch(b"a", timestamp=fresh)))) == (2, -1, -1, -1)
+    assert result_of(ask(client, batch_of_bytes(201))) == (10, -1, -1, -1)
+    assert result_of(ask(client, batch(b"a") * 2)) == (87, -1, -1, -1)
+    assert result_of(ask(client, batch(b"a", timestamp=fresh - HOUR_MS))) == (32, -1, -1, 1)
+    assert result_of(ask(client, batch(b"a", timestamp=fresh, base_offset=4))) == (87, -1, -1, 1)
+    assert result_of(ask(client, batch(b"a"), topic="missing")) == (3, -1, -1, -1)
+    assert result_of(ask(cluster.connect(1), batch(b"a"))) == (6, -1, -1, -1)
 
 
-# ---- what a request may carry ----------------------------------------------------------------------------------------------------
+# ---- contents of a request -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("P-4")
@@ -94,17 +94,17 @@ def test_which_errors_tell_the_log_start_offset() -> None:
     [(None, 87), (b"", 87), (batch(b"a")[:-1], 87), (batch(b"a") * 2, 87), (b"\x00" * 11, 87)],
     ids=["null", "nothing", "incomplete", "two", "no prefix"],
 )
-def test_a_partition_carries_exactly_one_whole_batch(
+def test_produce_rejects_a_partition_without_exactly_one_complete_batch(
     cluster: VirtualCluster, client: MemoryClient, data: bytes | None, error: int
 ) -> None:
-    """Scenario 24."""
+    """Scenario 24 of the reference."""
     for version in range(FIRST_WITH_ONE_BATCH, LATEST + 1):
-        assert told(ask(client, data, version)) == (error, -1, -1, -1)
+        assert result_of(ask(client, data, version)) == (error, -1, -1, -1)
     assert end(cluster) == 0
 
 
 @pytest.mark.rule("P-4", "P-6", "P-7")
-def test_the_request_is_judged_before_topic_leader_and_isr() -> None:
+def test_produce_validates_the_request_before_topic_leader_and_in_sync_replicas() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -116,24 +116,24 @@ def test_the_request_is_judged_before_topic_leader_and_isr() -> None:
     assert ask(client, two, topic="__consumer_offsets").error_code == 87
     assert ask(client, two, acks=-1).error_code == 87
     assert ask(client, batch(b"a"), acks=-1).error_code == 19
-    assert ask(client, corrupt(batch(b"a")), acks=-1).error_code == 19  # the batch itself is judged last
+    assert ask(client, corrupt(batch(b"a")), acks=-1).error_code == 19  # the batch itself is checked last
     assert ask(client, corrupt(batch(b"a"))).error_code == 2
 
 
 @pytest.mark.rule("P-6")
 @pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS))
-def test_internal_topics_are_for_the_admin_client_only(topic: str) -> None:
+def test_only_the_admin_client_may_produce_to_internal_topics(topic: str) -> None:
     cluster = VirtualCluster(2)
     cluster.state.controller.ensure_internal(topic)
     cluster.run()
     keyed = build_batch([NewRecord(b"v", b"k", 1)])
-    assert told(ask(cluster.connect(), keyed, topic=topic)) == (17, -1, -1, -1)
-    assert ask(cluster.connect(1), keyed, topic=topic).error_code == 17  # before leadership is looked at
+    assert result_of(ask(cluster.connect(), keyed, topic=topic)) == (17, -1, -1, -1)
+    assert ask(cluster.connect(1), keyed, topic=topic).error_code == 17  # checked before leadership
     assert ask(cluster.connect(client_id="__admin_client"), keyed, topic=topic).error_code == 0
 
 
 @pytest.mark.rule("P-2", "P-7")
-def test_too_few_in_sync_replicas_refuse_acks_all_only_and_tell_the_log_start() -> None:
+def test_too_few_in_sync_replicas_reject_a_produce_only_with_acks_all() -> None:
     cluster = three()
     cluster.topic("safe", 1, 3, min_insync_replicas="3")
     fill(cluster, "safe", batch(b"x"))
@@ -141,16 +141,16 @@ def test_too_few_in_sync_replicas_refuse_acks_all_only_and_tell_the_log_start() 
     cluster.state.stop_broker(2)
     cluster.run()
     client = cluster.connect()
-    assert told(ask(client, batch(b"a"), topic="safe", acks=-1)) == (19, -1, -1, 1)
+    assert result_of(ask(client, batch(b"a"), topic="safe", acks=-1)) == (19, -1, -1, 1)
     assert replica(cluster, 0, "safe").log.log_end_offset == 1
     assert ask(client, batch(b"a"), topic="safe", acks=1).error_code == 0
 
 
-# ---- what a batch may say --------------------------------------------------------------------------------------------------------
+# ---- contents of a batch ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("P-12")
-def test_a_topic_with_a_codec_and_one_with_its_own_time_rebuild_what_comes() -> None:
+def test_produce_rebuilds_batches_for_topic_codec_and_log_append_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="lz4", message_timestamp_type="LogAppendTime")
     fill(cluster, "t", batch(b"a" * 100, b"b" * 100, timestamp=5, compression=Compression.GZIP))
@@ -167,7 +167,7 @@ def test_a_topic_with_a_codec_and_one_with_its_own_time_rebuild_what_comes() -> 
 
 
 @pytest.mark.rule("P-13")
-def test_one_slow_partition_holds_the_answer_and_only_its_error_is_told() -> None:
+def test_produce_response_waits_for_the_slowest_partition_and_reports_its_error() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("quick", 1, 1)
     cluster.topic("slow", 1, 2)
@@ -185,7 +185,7 @@ def test_one_slow_partition_holds_the_answer_and_only_its_error_is_told() -> Non
 
 
 @pytest.mark.rule("P-13")
-def test_an_isr_below_the_minimum_when_the_records_are_replicated_is_error_20() -> None:
+def test_produce_gets_not_enough_replicas_after_append_if_the_isr_shrinks() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()
@@ -193,16 +193,16 @@ def test_an_isr_below_the_minimum_when_the_records_are_replicated_is_error_20() 
     cluster.state.stop_broker(1)
     for fetcher in fetchers(cluster, 2):
         fetcher.release("t", 0)
-    # In the same turn: broker 2 fetches, and before anybody looks three in-sync replicas are needed.
+    # In the same turn: broker 2 fetches, and before the next check three in-sync replicas are required.
     needed = {"min.insync.replicas": "3"}
     cluster.state.actions.soon(lambda _: cluster.state.controller.set_topic_configs("t", needed))
     cluster.run()
-    assert told(produced(client.latest)) == (20, 0, -1, 0)
+    assert result_of(produced(client.latest)) == (20, 0, -1, 0)
     assert replica(cluster, 0).log.high_watermark == 1
 
 
 @pytest.mark.rule("P-13", "P-18")
-def test_a_duplicate_waits_for_the_high_watermark_like_its_original() -> None:
+def test_duplicate_produce_waits_for_the_high_watermark_like_the_original() -> None:
     cluster = three()
     hold(cluster, 2)
     first, again = cluster.connect(), cluster.connect()
@@ -211,12 +211,12 @@ def test_a_duplicate_waits_for_the_high_watermark_like_its_original() -> None:
         assert client.answers == []
     cluster.advance(100)
     release(cluster, 2)
-    assert [told(produced(c.latest))[:2] for c in (first, again)] == [(0, 0), (0, 0)]
+    assert [result_of(produced(c.latest))[:2] for c in (first, again)] == [(0, 0), (0, 0)]
     assert end(cluster) == 1
 
 
 @pytest.mark.rule("P-13")
-def test_a_deleted_topic_answers_3_to_who_waits_for_it() -> None:
+def test_parked_produce_gets_unknown_topic_or_partition_when_its_topic_is_deleted() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()
@@ -227,8 +227,8 @@ def test_a_deleted_topic_answers_3_to_who_waits_for_it() -> None:
 
 
 @pytest.mark.rule("P-14")
-def test_acks_0_goes_on_with_what_is_pipelined_and_an_error_closes(cluster: VirtualCluster) -> None:
-    """SocketServerTest.testNoOpAction, testGracefulClose: ten in a row are all appended."""
+def test_acks_0_requests_can_be_pipelined_and_an_error_closes_the_connection(cluster: VirtualCluster) -> None:
+    """Kafka's SocketServerTest.testNoOpAction and testGracefulClose: ten requests in a row are all appended."""
     client = cluster.connect()
     client.send_bytes(b"".join(client.frame(produce("t", batch(b"a"), acks=0), LATEST) for _ in range(10)))
     assert (end(cluster), client.answers, client.closed_ms) == (10, [], None)
@@ -242,7 +242,7 @@ def test_acks_0_goes_on_with_what_is_pipelined_and_an_error_closes(cluster: Virt
 
 
 @pytest.mark.rule("P-15")
-def test_one_replica_is_its_own_isr() -> None:
+def test_single_replica_partition_accepts_acks_all_from_its_one_in_sync_replica() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()
@@ -252,20 +252,20 @@ def test_one_replica_is_its_own_isr() -> None:
 
 @pytest.mark.rule("P-16", "W-7")
 @pytest.mark.parametrize("version", [0, 3, LATEST])
-def test_a_broken_handler_answers_for_every_partition_and_the_connection_stays(
+def test_exception_in_produce_returns_an_error_for_every_partition(
     cluster: VirtualCluster, client: MemoryClient, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: Any, **__: Any) -> None:
         raise RuntimeError("as bugs do")
 
     monkeypatch.setattr(cluster.state.nodes[0].replicas, "append", breaks)
-    assert told(ask(client, batch(b"a"), version)) == (-1, -1, -1, -1)
+    assert result_of(ask(client, batch(b"a"), version)) == (-1, -1, -1, -1)
     monkeypatch.undo()
     assert ask(client, batch(b"b"), version).error_code == 0
 
 
 @pytest.mark.rule("P-16")
-def test_a_broken_handler_of_acks_0_closes(
+def test_exception_in_a_produce_with_acks_0_closes_the_connection(
     cluster: VirtualCluster, client: MemoryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster.state.nodes[0].replicas, "append", None)
@@ -278,7 +278,7 @@ def test_a_broken_handler_of_acks_0_closes(
 
 
 @pytest.mark.rule("P-17")
-def test_each_partition_remembers_for_itself(client: MemoryClient) -> None:
+def test_producer_sequence_numbers_are_tracked_per_partition(client: MemoryClient) -> None:
     assert ask(client, numbered(5), partition=0).error_code == 0
     assert ask(client, numbered(9), partition=1).error_code == 0
     assert ask(client, numbered(6), partition=0).error_code == 0
@@ -286,12 +286,12 @@ def test_each_partition_remembers_for_itself(client: MemoryClient) -> None:
 
 
 @pytest.mark.rule("P-17", "P-18")
-def test_a_new_leader_knows_the_sequences_that_it_replicated() -> None:
+def test_new_leader_knows_the_producer_sequences_that_it_replicated() -> None:
     cluster = three()
     client = cluster.connect()
     assert ask(client, numbered(0, 3), acks=-1).error_code == 0
     elect(cluster, 1)
     other = cluster.connect(1)
-    assert told(ask(other, numbered(0, 3), acks=-1))[:2] == (0, 0)
-    assert told(ask(other, numbered(5), acks=-1))[:2] == (45, -1)
-    assert told(ask(other, numbered(3), acks=-1))[:2] == (0, 3)
+    assert result_of(ask(other, numbered(0, 3), acks=-1))[:2] == (0, 0)
+    assert result_of(ask(other, numbered(5), acks=-1))[:2] == (45, -1)
+    assert result_of(ask(other, numbered(3), acks=-1))[:2] == (0, 3)

@@ -1,4 +1,4 @@
-"""A broker plays a release: it offers that release's versions, as far as it has them (M-9)."""
+"""A broker that plays a Kafka release offers the API versions of that release (M-9)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kafkaproto.broker.requests.registry import REGISTRY
 
 @pytest.mark.rule("M-9")
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_broker_offers_what_its_release_and_it_both_have(release: str) -> None:
-    offered = {key: (one.min_version, one.max_version) for key, one in Cluster(1, release_name=release).apis.items()}
+def test_broker_offers_the_api_versions_that_its_release_and_the_codec_both_have(release: str) -> None:
+    offered = {key: (api.min_version, api.max_version) for key, api in Cluster(1, release_name=release).apis.items()}
     theirs = ranges_of(release)
     assert offered.keys() == REGISTRY.keys() & theirs.keys()
     for key, (low, high) in offered.items():
@@ -26,17 +26,19 @@ def test_a_broker_offers_what_its_release_and_it_both_have(release: str) -> None
 @pytest.mark.parametrize(
     ("release", "produce", "fetch"), [("0.9", (0, 1), (0, 1)), ("0.10.2", (0, 2), (0, 3)), ("3.9", (0, 11), (0, 17))]
 )
-def test_releases_before_4_take_old_messages(release: str, produce: tuple[int, int], fetch: tuple[int, int]) -> None:
+def test_releases_before_4_offer_old_produce_and_fetch_versions(
+    release: str, produce: tuple[int, int], fetch: tuple[int, int]
+) -> None:
     apis = Cluster(1, release_name=release).apis
     assert [(apis[key].min_version, apis[key].max_version) for key in (0, 1)] == [produce, fetch]
 
 
 @pytest.mark.rule("F-36")
-def test_release_4_tells_no_old_messages() -> None:
+def test_release_4_offers_no_fetch_version_below_4() -> None:
     assert Cluster(1, release_name="4.0").apis[1].min_version == 4
 
 
-def test_a_release_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_unknown_release_name_is_rejected_with_the_list_of_known_releases() -> None:
     assert "0.9" in RELEASES
-    with pytest.raises(ValueError, match=r"'0\.8' is not known; allowed: 0\.9, 0\.10\.0"):
+    with pytest.raises(ValueError, match=r'unknown release "0\.8"; known are 0\.9, 0\.10\.0'):
         Cluster(1, release_name="0.8")

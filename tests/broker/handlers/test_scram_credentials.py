@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials where nobody has a password: the codes that the real 3.9.1 gives to the same."""
+"""DescribeUserScramCredentials without any credentials; the expected error codes are those of Kafka 3.9.1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def described(*names: str) -> Any:
     return VirtualCluster().connect().ask(DescribeUserScramCredentialsRequest([UserName(n) for n in names]), 0)
 
 
-def test_who_is_named_is_unknown_and_who_is_named_twice_is_told_once() -> None:
+def test_describe_scram_credentials_reports_unknown_users_and_repeated_users_once() -> None:
     answer = described("alice", "bob", "alice")
     assert answer.error_code == 0
     assert {(r.user, r.error_code, len(r.credential_infos)) for r in answer.results} == {
@@ -25,6 +25,6 @@ def test_who_is_named_is_unknown_and_who_is_named_twice_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("users", [None, []])
-def test_all_users_with_a_password_are_none(users: list[UserName] | None) -> None:
+def test_describe_scram_credentials_of_all_users_returns_an_empty_list(users: list[UserName] | None) -> None:
     answer = VirtualCluster().connect().ask(DescribeUserScramCredentialsRequest(users), 0)
     assert (answer.error_code, answer.error_message, answer.results) == (0, "", [])

@@ -36,7 +36,7 @@ pairs = st.lists(
 
 @dataclass
 class Written:
-    """A batch: the offsets that it spans, what is left in it, and until when its tombstones stay."""
+    """A batch of the model: its offsets, its remaining records, and the time until which its tombstones stay."""
 
     base: int
     last: int
@@ -53,32 +53,35 @@ class Model:
     batches: list[Written] = field(default_factory=list)
 
     def from_offset(self, offset: int) -> list[Written]:
-        return [one for one in self.batches if one.last >= offset]
+        return [batch for batch in self.batches if batch.last >= offset]
 
     def compact(self, upto: int, last_of_producer: dict[int, int], now_ms: int) -> None:
         newest = {
-            r.key: r.offset for one in self.batches if one.base < upto and one.last >= self.clean for r in one.left
+            r.key: r.offset
+            for batch in self.batches
+            if batch.base < upto and batch.last >= self.clean
+            for r in batch.left
         }
         kept = []
-        for one in self.batches:
-            if one.base < upto:
-                expired = one.horizon_ms is not None and now_ms >= one.horizon_ms
-                one = Written(
-                    one.base,
-                    one.last,
+        for batch in self.batches:
+            if batch.base < upto:
+                expired = batch.horizon_ms is not None and now_ms >= batch.horizon_ms
+                batch = Written(
+                    batch.base,
+                    batch.last,
                     [
                         r
-                        for r in one.left
+                        for r in batch.left
                         if r.key is not None and r.offset >= newest.get(r.key, -1) and not (expired and r.value is None)
                     ],
-                    one.horizon_ms,
-                    one.producer,
+                    batch.horizon_ms,
+                    batch.producer,
                 )
-                if one.horizon_ms is None and any(r.value is None for r in one.left):
-                    one.horizon_ms = now_ms + DELETE_RETENTION_MS
-                if not one.left and last_of_producer.get(one.producer) != one.last:
+                if batch.horizon_ms is None and any(r.value is None for r in batch.left):
+                    batch.horizon_ms = now_ms + DELETE_RETENTION_MS
+                if not batch.left and last_of_producer.get(batch.producer) != batch.last:
                     continue
-            kept.append(one)
+            kept.append(batch)
         self.batches, self.clean = kept, upto
 
 
@@ -107,7 +110,7 @@ class Cleanup(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "store"):
             self.patch.undo()
-            # Nobody wrote over what a response still sends.
+            # Bytes that a response still sends are not overwritten.
             assert all(content(lease[0]) == lease[1] for lease in self.leases)
             self.leases.clear()
             self.store.close()
@@ -154,14 +157,14 @@ class Cleanup(RuleBasedStateMachine):
 
     @rule(chosen=replica, where=fraction)
     def truncate(self, chosen: int, where: float) -> None:
-        """Above the high watermark, as elections do it."""
+        """Truncate above the high watermark, as an election does."""
         log, model = self.logs[chosen], self.models[chosen]
         offset = log.high_watermark + int((model.end - log.high_watermark) * where)
-        cut = next((one for one in model.batches if one.last >= offset), None)
+        cut = next((batch for batch in model.batches if batch.last >= offset), None)
         log.truncate_to(offset)
         if offset < model.end:
             model.end = offset if cut is None else min(offset, cut.base)
-            model.batches = [one for one in model.batches if one.last < offset]
+            model.batches = [batch for batch in model.batches if batch.last < offset]
             model.start, model.clean = min(model.start, model.end), min(model.clean, model.end)
         self.forget_nothing_else(chosen)
 
@@ -188,8 +191,8 @@ class Cleanup(RuleBasedStateMachine):
         gone, by_size = 0, size >= 0
         for number, segment in enumerate(segments):
             end = segments[number + 1].first_offset if number + 1 < len(segments) else model.end
-            inside = [one for one in model.batches if segment.first_offset <= one.last < end]
-            segment_bytes = sum(sizes[one.base] for one in inside)
+            inside = [batch for batch in model.batches if segment.first_offset <= batch.last < end]
+            segment_bytes = sum(sizes[batch.base] for batch in inside)
             timestamps = [
                 header.max_timestamp
                 for _, header in log.batches(model.start)
@@ -231,11 +234,11 @@ class Cleanup(RuleBasedStateMachine):
     def logs_hold_what_the_models_hold(self) -> None:
         for log, model in zip(getattr(self, "logs", ()), getattr(self, "models", ()), strict=True):
             assert (log.log_start_offset, log.log_end_offset) == (model.start, model.end)
-            found = [(h, list(records(self.store.read(p, h.size)))) for p, h in log.batches(model.start)]
-            assert [(h.base_offset, h.last_offset, h.delete_horizon_ms) for h, _ in found] == [
-                (one.base, one.last, one.horizon_ms if one.left else None) for one in model.batches
+            held_batches = [(h, list(records(self.store.read(p, h.size)))) for p, h in log.batches(model.start)]
+            assert [(h.base_offset, h.last_offset, h.delete_horizon_ms) for h, _ in held_batches] == [
+                (batch.base, batch.last, batch.horizon_ms if batch.left else None) for batch in model.batches
             ]
-            assert [left for _, left in found] == [one.left for one in model.batches]
+            assert [left for _, left in held_batches] == [batch.left for batch in model.batches]
             edges = [(s.first_offset, s.end_offset) for s in log.runs.segments()]
             assert [end for _, end in edges[:-1]] == [first for first, _ in edges[1:]]
 
@@ -245,8 +248,8 @@ class Cleanup(RuleBasedStateMachine):
             for offset in range(model.start, model.end + 1):
                 ahead = model.from_offset(offset)
                 data = content(log.read(offset, 1 << 40, 1 << 60, True).records)
-                whole = [one.header.base_offset for one in batches(data[: complete_bytes(data)])]
-                assert whole == [one.base for one in ahead][: len(whole)] and bool(whole) == bool(ahead)
+                whole = [batch.header.base_offset for batch in batches(data[: complete_bytes(data)])]
+                assert whole == [batch.base for batch in ahead][: len(whole)] and bool(whole) == bool(ahead)
                 assert log.bytes_between(offset, 1 << 60) == sum(
                     h.size for _, h in log.batches(model.start) if h.last_offset >= offset
                 )

@@ -1,4 +1,4 @@
-"""The leader epoch cache, with the numbers of Kafka's LeaderEpochFileCacheTest and PartitionTest (rules E-3, E-4)."""
+"""The leader epoch cache, with the numbers of Kafka's LeaderEpochFileCacheTest and PartitionTest (E-3, E-4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def cache(entries: dict[int, int]) -> EpochCache:
 
 @pytest.mark.rule("E-3")
 @pytest.mark.parametrize(
-    ("entries", "log_end_offset", "asked", "answer"),
+    ("entries", "log_end_offset", "requested_epoch", "answer"),
     [
         ({2: 10}, 11, 2, (2, 11)),
         ({5: 11, 6: 12, 7: 13}, 14, 4, (4, 11)),
@@ -33,26 +33,26 @@ def cache(entries: dict[int, int]) -> EpochCache:
         ({0: 0, 5: 1, 8: 4}, 4, 7, (5, 4)),
     ],
 )
-def test_where_an_epoch_ended(
-    entries: dict[int, int], log_end_offset: int, asked: int, answer: tuple[int, int]
+def test_epoch_cache_returns_the_end_offset_of_an_epoch(
+    entries: dict[int, int], log_end_offset: int, requested_epoch: int, answer: tuple[int, int]
 ) -> None:
-    assert cache(entries).end_offset_for(asked, log_end_offset) == answer
+    assert cache(entries).end_offset_for(requested_epoch, log_end_offset) == answer
 
 
 @pytest.mark.rule("E-3")
-def test_the_latest_epoch_again_changes_nothing() -> None:
+def test_assigning_the_latest_epoch_again_leaves_the_epoch_cache_unchanged() -> None:
     epochs = cache({2: 6})
     epochs.assign(2, 7)
     assert epochs.entries() == [(2, 6)] and epochs.latest == 2
 
 
 @pytest.mark.rule("E-4")
-def test_an_epoch_that_begins_where_another_did_replaces_it() -> None:
+def test_epoch_that_starts_at_the_offset_of_another_epoch_replaces_that_epoch() -> None:
     assert cache({0: 0, 1: 0}).entries() == [(1, 0)]
 
 
 @pytest.mark.rule("E-4")
-def test_entries_stay_monotonic() -> None:
+def test_epoch_cache_entries_stay_in_increasing_order() -> None:
     assert cache({1: 5, 2: 6, 3: 7}).entries() == [(1, 5), (2, 6), (3, 7)]
     assert cache({1: 5, 3: 7, 2: 6}).entries() == [(1, 5), (2, 6)]
     assert cache({1: 5, 2: 6, 4: 5}).entries() == [(4, 5)]
@@ -66,7 +66,9 @@ def test_entries_stay_monotonic() -> None:
     ("end", "left"),
     [(12, [(2, 6), (3, 8), (4, 11)]), (11, [(2, 6), (3, 8)]), (9, [(2, 6), (3, 8)]), (8, [(2, 6)]), (6, []), (1, [])],
 )
-def test_truncation_removes_epochs_that_begin_at_the_new_end_or_later(end: int, left: list[tuple[int, int]]) -> None:
+def test_truncation_removes_epochs_that_start_at_or_after_the_new_end_offset(
+    end: int, left: list[tuple[int, int]]
+) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
     epochs.truncate_from_end(end)
     assert epochs.entries() == left and epochs.latest == (left[-1][0] if left else -1)
@@ -85,25 +87,27 @@ def test_truncation_removes_epochs_that_begin_at_the_new_end_or_later(end: int, 
         (15, [(4, 15)]),
     ],
 )
-def test_a_raised_log_start_rebases_the_epoch_that_covers_it(start: int, left: list[tuple[int, int]]) -> None:
+def test_raising_the_log_start_moves_the_start_of_the_epoch_that_covers_it(
+    start: int, left: list[tuple[int, int]]
+) -> None:
     epochs = cache({2: 6, 3: 8, 4: 11})
     epochs.truncate_from_start(start)
     assert epochs.entries() == left and epochs.latest == 4
 
 
-def test_the_epoch_of_an_offset() -> None:
+def test_epoch_cache_returns_the_epoch_of_an_offset() -> None:
     epochs = cache({2: 6, 3: 8})
     assert [epochs.epoch_at(offset) for offset in (5, 6, 7, 8, 100)] == [-1, 2, 2, 3, 3]
 
 
-def test_negative_epochs_and_offsets_are_refused() -> None:
-    with pytest.raises(ValueError, match="must be >= 0"):
+def test_epoch_cache_rejects_negative_epochs_and_offsets() -> None:
+    with pytest.raises(ValueError, match="must be at least 0"):
         EpochCache().assign(-1, 0)
-    with pytest.raises(ValueError, match="must be >= 0"):
+    with pytest.raises(ValueError, match="must be at least 0"):
         EpochCache().assign(0, -1)
 
 
-def test_clear_forgets_everything() -> None:
+def test_clearing_the_epoch_cache_removes_all_entries() -> None:
     epochs = cache({2: 6})
     epochs.clear()
     assert epochs.entries() == [] and epochs.latest == -1 and epochs.earliest() is None

@@ -28,7 +28,7 @@ fraction = st.floats(0, 1)
 
 @dataclass(frozen=True)
 class Written:
-    """A batch as the model knows it. Two logs agree where they hold the same object."""
+    """A batch of the model. Two logs agree where they hold the identical object."""
 
     base: int
     last: int
@@ -105,7 +105,7 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
 
     @rule(chosen=replica, limit=st.sampled_from([0, 50, 500, 5000, 1 << 40]), at_least_one=st.booleans())
     def replicate(self, chosen: int, limit: int, at_least_one: bool) -> None:
-        """As a follower does it: find the divergence by epochs, truncate, fetch."""
+        """Replicate like a follower: find the divergence by epochs, truncate, and fetch."""
         follower, model = self.logs[chosen], self.models[chosen]
         leader, leader_model = self.logs[self.leader], self.models[self.leader]
         if chosen == self.leader:
@@ -123,11 +123,11 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
             self.follow_from_the_start(chosen)
             return
         expected: list[Written] = []
-        for one in ahead:
+        for model_batch in ahead:
             taken = sum(len(b.data) for b in expected)
-            if taken + len(one.data) > limit and not (at_least_one and not expected):
+            if taken + len(model_batch.data) > limit and not (at_least_one and not expected):
                 break
-            expected.append(one)
+            expected.append(model_batch)
         before = self.store.end_position
         assert follower.replicate_from(leader, limit, at_least_one) == sum(len(b.data) for b in expected)
         assert self.store.end_position == before  # no byte was copied
@@ -139,13 +139,13 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
         self.models[chosen] = Model(start=start, empty_end=start)
 
     @staticmethod
-    def agreed_end(one: Model, other: Model) -> int:
-        """Up to which offset the first log holds nothing that the other has not."""
+    def agreed_end(model: Model, other: Model) -> int:
+        """Return the offset up to which the first log holds no batch that the other log lacks."""
         known = {id(b) for b in other.batches}
-        for written in one.batches:
+        for written in model.batches:
             if id(written) not in known and written.last >= other.start:
                 return written.base
-        return one.end
+        return model.end
 
     @rule(chosen=replica, where=fraction)
     def truncate(self, chosen: int, where: float) -> None:
@@ -219,7 +219,7 @@ class ReplicasOfAPartition(RuleBasedStateMachine):
             assert 0 <= self.budget.used_bytes <= self.budget.limit_bytes
 
     @invariant()
-    def what_is_being_sent_never_changes(self) -> None:
+    def sent_bytes_never_change(self) -> None:
         for part, data in getattr(self, "leases", []):
             assert content(part) == data
 

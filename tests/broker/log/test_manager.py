@@ -1,10 +1,10 @@
-"""Retention, compaction, segments and idle producers on a cluster in virtual time: when, on which replica, at what cost."""
+"""Retention, compaction, segment rolling and producer expiration of a cluster in virtual time."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.config.values import ClusterConfig
+from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.broker.log.rolling import SegmentTime
@@ -31,7 +31,7 @@ def starts(cluster: VirtualCluster, brokers: int = 3) -> list[int]:
 
 
 @pytest.mark.rule("N-15")
-def test_what_has_expired_goes_at_the_first_look_after_that() -> None:
+def test_expired_segments_are_deleted_at_the_next_retention_check() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, retention_ms=str(HOUR_MS), segment_bytes=ONE_EACH)
     fill(cluster, "t", timed(cluster), acks=-1)
@@ -43,12 +43,12 @@ def test_what_has_expired_goes_at_the_first_look_after_that() -> None:
     assert starts(cluster) == [1, 1, 1]
     cluster.advance(HOUR_MS)
     assert starts(cluster) == [2, 2, 2]
-    assert cluster.state.budget.used_bytes == 0  # space came back
-    assert len(cluster.state.timers) == 0  # an empty cluster costs no event
+    assert cluster.state.budget.used_bytes == 0  # the space was freed
+    assert len(cluster.state.timers) == 0  # an empty cluster causes no timer events
 
 
 @pytest.mark.rule("N-15")
-def test_each_replica_deletes_what_it_has_committed() -> None:
+def test_retention_deletes_only_committed_records_on_each_replica() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, retention_ms="1000", segment_bytes=ONE_EACH)
     fill(cluster, "t", timed(cluster), acks=-1)
@@ -63,7 +63,7 @@ def test_each_replica_deletes_what_it_has_committed() -> None:
     assert starts(cluster) == [2, 2, 2]
 
 
-def test_retention_that_is_changed_counts_at_the_next_look() -> None:
+def test_changed_retention_applies_at_the_next_retention_check() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     fill(cluster, "t", timed(cluster))
@@ -74,7 +74,7 @@ def test_retention_that_is_changed_counts_at_the_next_look() -> None:
     assert starts(cluster, 1) == [1]
 
 
-def test_an_idle_cluster_costs_few_events() -> None:
+def test_idle_cluster_runs_at_most_three_retention_checks() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 10, 3)
     for index in range(10):
@@ -90,7 +90,7 @@ def test_an_idle_cluster_costs_few_events() -> None:
     assert [replica(cluster, 0, index=i).log.log_start_offset for i in range(10)] == [1] * 10
 
 
-def test_records_without_a_time_are_as_old_as_their_append() -> None:
+def test_retention_uses_the_append_time_of_records_without_a_timestamp() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", retention_ms="1000")
     fill(cluster, "t", batch(b"v", timestamp=-1))
@@ -104,7 +104,7 @@ def test_records_without_a_time_are_as_old_as_their_append() -> None:
     assert starts(cluster, 1) == [2]
 
 
-def test_three_replicas_are_compacted_into_one_copy_and_old_bytes_live_while_they_are_read() -> None:
+def test_compaction_of_three_replicas_writes_one_copy_and_keeps_old_bytes_for_reads() -> None:
     cluster = VirtualCluster(3, memory_bytes=0)
     cluster.topic("t", 1, 3, cleanup_policy="compact", segment_bytes="100000")
     for i in range(6):
@@ -122,7 +122,7 @@ def test_three_replicas_are_compacted_into_one_copy_and_old_bytes_live_while_the
     assert read.read() == before
 
 
-def test_compaction_begins_when_enough_is_dirty_and_not_before() -> None:
+def test_compaction_starts_only_when_the_minimum_dirty_ratio_is_reached() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", cleanup_policy="compact", segment_bytes=ONE_EACH, min_cleanable_dirty_ratio="0.5")
     log = replica(cluster, 0).log
@@ -136,10 +136,10 @@ def test_compaction_begins_when_enough_is_dirty_and_not_before() -> None:
     cluster.advance(15_000)
     assert log.first_dirty_offset == 21
     cluster.advance(HOUR_MS)
-    assert len(cluster.state.timers) == 0  # nothing more can come due
+    assert len(cluster.state.timers) == 0  # nothing can become due
 
 
-def test_what_cannot_be_compacted_says_so() -> None:
+def test_compaction_of_an_uncompacted_or_unknown_topic_raises_an_error() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     for topic, code in (("t", 44), ("u", 3)):
@@ -149,7 +149,7 @@ def test_what_cannot_be_compacted_says_so() -> None:
 
 
 @pytest.mark.rule("P-17")
-def test_idle_producers_are_forgotten_by_a_timer() -> None:
+def test_idle_producer_ids_expire_after_producer_id_expiration_ms() -> None:
     cluster = VirtualCluster(config={"producer.id.expiration.ms": str(HOUR_MS)})
     cluster.topic("t")
     made = batch(b"v", timestamp=cluster.now_ms, producer_id=5, producer_epoch=0, base_sequence=3)
@@ -161,17 +161,17 @@ def test_idle_producers_are_forgotten_by_a_timer() -> None:
     assert 5 not in known
 
 
-def test_a_segments_jitter_makes_it_end_earlier() -> None:
+def test_segment_jitter_makes_a_segment_roll_earlier() -> None:
     time = SegmentTime()
     time.segment_ms, time.jitter_ms, time.draw = 1000, 400, lambda: 0.5
     time.appended(0, 5000, 0)
     assert [time.is_over(0, 5000 + later, 0) for later in (800, 801)] == [False, True]
-    assert not time.is_over(1, 90_000, 0)  # nothing is in the next one yet
+    assert not time.is_over(1, 90_000, 0)  # the next segment is still empty
     time.appended(0, 9000, 0)  # only the first batch counts
     assert time.is_over(0, 5801, 0)
 
 
-def test_a_segment_whose_first_batch_has_no_time_ends_by_the_brokers() -> None:
+def test_segment_whose_first_batch_has_no_timestamp_rolls_by_broker_time() -> None:
     time = SegmentTime()
     time.segment_ms = 1000
     time.appended(0, -1, 70)
@@ -188,7 +188,7 @@ def test_a_segment_whose_first_batch_has_no_time_ends_by_the_brokers() -> None:
         ({"log.retention.hours": -1}, -1),
     ],
 )
-def test_the_finest_unit_that_is_given_counts(given: dict[str, object], retention_ms: int) -> None:
+def test_retention_setting_in_the_smallest_time_unit_wins(given: dict[str, object], retention_ms: int) -> None:
     config = ClusterConfig(given)
     assert config.topic_value(0, {}, "retention.ms") == retention_ms
     assert config.topic_value(0, {"retention.ms": "9"}, "retention.ms") == 9

@@ -1,4 +1,4 @@
-"""Idempotent producers: duplicates, sequences, epochs, expiry (rules P-17 to P-21), with numbers of Kafka's tests."""
+"""Idempotent producer state: duplicates, sequences, epochs and expiration (P-17 to P-21), with the numbers of Kafka's tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def header(sequence: int, count: int = 1, epoch: int = 0, timestamp: int = 0, pr
 
 
 class Log:
-    """Appends what is accepted, as a leader does."""
+    """A log that appends accepted batches, as a leader does."""
 
     def __init__(self) -> None:
         self.states = ProducerStates()
@@ -40,12 +40,13 @@ class Log:
 
 
 @pytest.mark.rule("P-18", "P-20")
-def test_UnifiedLogTest_testDuplicateAppends() -> None:
+def test_recent_duplicate_batches_get_their_original_offsets_and_older_ones_an_error() -> None:
+    """Kafka's UnifiedLogTest.testDuplicateAppends."""
     log = Log()
     for sequence in range(6):
         assert log.produce(header(sequence)) == sequence
     assert log.produce(header(6, 3)) == 6
-    assert log.produce(header(6, 3)) == 6  # the newest again
+    assert log.produce(header(6, 3)) == 6  # the newest batch again
     assert log.end == 9
     assert log.refused(header(7, 2)) == 45  # a part of a batch
     assert log.produce(header(2)) == 2  # the fifth newest
@@ -56,7 +57,7 @@ def test_UnifiedLogTest_testDuplicateAppends() -> None:
 
 
 @pytest.mark.rule("P-17")
-def test_five_batches_are_remembered() -> None:
+def test_producer_state_keeps_the_last_five_batches_of_each_producer() -> None:
     log = Log()
     for sequence in range(20):
         log.produce(header(sequence))
@@ -66,14 +67,14 @@ def test_five_batches_are_remembered() -> None:
 
 
 @pytest.mark.rule("P-18")
-def test_a_duplicate_tells_the_original_max_timestamp() -> None:
+def test_duplicate_batch_returns_the_max_timestamp_of_the_original() -> None:
     states = ProducerStates()
     states.update(header(0, 3, timestamp=77), 100)
     assert states.check(header(0, 3, timestamp=88)) == (0, 2, 100, 102, 77)
 
 
 @pytest.mark.rule("P-19")
-def test_older_epochs_are_fenced_and_newer_ones_begin_at_0() -> None:
+def test_old_producer_epochs_are_fenced_and_new_epochs_start_at_sequence_zero() -> None:
     log = Log()
     log.produce(header(0, epoch=5))
     assert log.refused(header(1, epoch=4)) == 47
@@ -84,7 +85,7 @@ def test_older_epochs_are_fenced_and_newer_ones_begin_at_0() -> None:
 
 
 @pytest.mark.rule("P-19")
-def test_an_unknown_producer_may_begin_with_any_sequence() -> None:
+def test_unknown_producer_id_may_start_with_any_sequence() -> None:
     log = Log()
     assert log.produce(header(4711, epoch=3)) == 0
     assert log.produce(header(4712, epoch=3)) == 1
@@ -92,14 +93,15 @@ def test_an_unknown_producer_may_begin_with_any_sequence() -> None:
 
 @pytest.mark.rule("P-20")
 @pytest.mark.parametrize("sequence", [0, 1, 3, 100, MAX])
-def test_a_sequence_that_does_not_follow_is_45(sequence: int) -> None:
+def test_batch_with_a_sequence_gap_gets_out_of_order_sequence_number(sequence: int) -> None:
     log = Log()
     log.produce(header(7, 2))
     assert log.refused(header(sequence)) == 45
 
 
 @pytest.mark.rule("P-21")
-def test_ProducerStateManagerTest_testProducerSequenceWrapAround() -> None:
+def test_producer_sequence_wraps_from_the_largest_int32_to_zero() -> None:
+    """Kafka's ProducerStateManagerTest.testProducerSequenceWrapAround."""
     log = Log()
     log.produce(header(MAX))
     assert log.produce(header(0)) == 1
@@ -107,7 +109,8 @@ def test_ProducerStateManagerTest_testProducerSequenceWrapAround() -> None:
 
 
 @pytest.mark.rule("P-21")
-def test_ProducerStateManagerTest_testProducerSequenceWithWrapAroundBatchRecord() -> None:
+def test_producer_sequence_may_wrap_within_a_batch() -> None:
+    """Kafka's ProducerStateManagerTest.testProducerSequenceWithWrapAroundBatchRecord."""
     log = Log()
     log.produce(header(MAX - 10, 20))
     assert log.states.producers[PRODUCER].batches[-1][:2] == (MAX - 10, 8)
@@ -116,14 +119,15 @@ def test_ProducerStateManagerTest_testProducerSequenceWithWrapAroundBatchRecord(
 
 
 @pytest.mark.rule("P-21")
-def test_ProducerStateManagerTest_testProducerSequenceInvalidWrapAround() -> None:
+def test_producer_sequence_that_wraps_to_one_gets_out_of_order_sequence_number() -> None:
+    """Kafka's ProducerStateManagerTest.testProducerSequenceInvalidWrapAround."""
     log = Log()
     log.produce(header(MAX))
     assert log.refused(header(1)) == 45
 
 
 @pytest.mark.rule("P-17")
-def test_idle_producers_expire_by_the_time_of_their_last_batch() -> None:
+def test_idle_producers_expire_by_the_timestamp_of_their_last_batch() -> None:
     states = ProducerStates()
     states.update(header(0, timestamp=1000), 0)
     states.update(header(0, timestamp=5000, producer=2), 1)
@@ -133,7 +137,7 @@ def test_idle_producers_expire_by_the_time_of_their_last_batch() -> None:
     assert set(states.producers) == {2}
 
 
-def test_producers_with_batches_beyond_a_truncation_are_forgotten_and_named() -> None:
+def test_truncation_removes_and_returns_producers_with_batches_beyond_its_offset() -> None:
     states = ProducerStates()
     for sequence in range(3):
         states.update(header(sequence), sequence)

@@ -1,4 +1,4 @@
-"""One replica's log: what fetches get, replication without copies, truncation, log start, divergence."""
+"""The log of one replica: reads, replication without copying, truncation, log start offset and divergence."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def read(log: ReplicaLog, offset: int, limit: int = ALL, bound: int = ALL, at_le
 
 
 def three_batches(events: Events | None = None) -> tuple[ReplicaLog, list[int]]:
-    """Offsets 0-2, 3-4, 5-9; the sizes of the batches."""
+    """Return a log with three batches of offsets 0-2, 3-4 and 5-9, and the sizes of the batches."""
     log = ReplicaLog(Store(MemoryBudget(1 << 30)), None, events)
     made = [batch(3, 10), batch(2, 200), batch(5, 50)]
-    for one in made:
-        append(log, one)
-    return log, [len(one) for one in made]
+    for made_batch in made:
+        append(log, made_batch)
+    return log, [len(made_batch) for made_batch in made]
 
 
 @pytest.mark.rule("P-12")
-def test_an_append_assigns_offsets_and_the_leader_epoch_and_keeps_the_checksum() -> None:
+def test_append_assigns_offsets_and_leader_epoch_and_keeps_the_checksum() -> None:
     log = new_log()
     assert [append(log, batch(count), epoch=7) for count in (3, 1, 4)] == [0, 3, 4]
     assert log.log_end_offset == 8
@@ -57,7 +57,7 @@ def test_an_append_assigns_offsets_and_the_leader_epoch_and_keeps_the_checksum()
 
 
 @pytest.mark.rule("F-9")
-def test_a_read_begins_with_the_batch_that_holds_the_offset_and_may_end_inside_of_one() -> None:
+def test_log_read_starts_with_the_batch_that_holds_the_offset_and_may_end_mid_batch() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
@@ -67,7 +67,7 @@ def test_a_read_begins_with_the_batch_that_holds_the_offset_and_may_end_inside_o
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_the_first_batch_comes_whole_with_the_privilege_and_not_at_all_without_it() -> None:
+def test_first_batch_is_read_completely_or_not_at_all_if_larger_than_the_limit() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -76,19 +76,19 @@ def test_the_first_batch_comes_whole_with_the_privilege_and_not_at_all_without_i
 
 
 @pytest.mark.rule("F-13")
-def test_a_negative_limit_is_an_error_only_when_there_is_something_to_read() -> None:
+def test_negative_read_limit_is_an_error_only_if_there_are_records_to_read() -> None:
     log, _ = three_batches()
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="limit_bytes must be at least 0"):
         log.read(0, -1, ALL, True)
     assert read(log, 10, -1) == b""
     assert read(log, 5, -1, bound=5) == b""
 
 
 @pytest.mark.rule("F-15")
-def test_nothing_at_or_beyond_the_bound_is_returned() -> None:
+def test_log_read_returns_no_batches_at_or_beyond_the_upper_bound_offset() -> None:
     log, sizes = three_batches()
     assert read(log, 0, bound=0) == b""
-    assert read(log, 0, bound=2) == b""  # inside of the first batch: it is not visible as a whole
+    assert read(log, 0, bound=2) == b""  # inside the first batch, which is not completely visible
     assert len(read(log, 0, bound=3)) == sizes[0]
     assert len(read(log, 0, bound=4)) == sizes[0]
     assert len(read(log, 0, bound=5)) == sum(sizes[:2])
@@ -98,7 +98,7 @@ def test_nothing_at_or_beyond_the_bound_is_returned() -> None:
 
 
 @pytest.mark.rule("F-16")
-def test_offsets_outside_of_the_log_are_out_of_range() -> None:
+def test_log_read_outside_the_log_raises_offset_out_of_range() -> None:
     log, _ = three_batches()
     log.raise_log_start(3)
     for offset in (-1, 0, 2, 11):
@@ -109,19 +109,19 @@ def test_offsets_outside_of_the_log_are_out_of_range() -> None:
 
 
 @pytest.mark.rule("F-14")
-def test_a_read_ends_with_its_segment() -> None:
-    one = len(batch())
-    log = new_log(segment_bytes=3 * one)
+def test_log_read_ends_at_the_end_of_its_segment() -> None:
+    batch_bytes = len(batch())
+    log = new_log(segment_bytes=3 * batch_bytes)
     for _ in range(8):
         append(log, batch())
-    assert [len(read(log, offset)) // one for offset in range(9)] == [3, 2, 1, 3, 2, 1, 2, 1, 0]
-    assert log.bytes_between(1, 8) == 7 * one
+    assert [len(read(log, offset)) // batch_bytes for offset in range(9)] == [3, 2, 1, 3, 2, 1, 2, 1, 0]
+    assert log.bytes_between(1, 8) == 7 * batch_bytes
     assert log.is_on_older_segment(1, 8) and log.is_on_older_segment(2, 4)
     assert not log.is_on_older_segment(0, 3) and not log.is_on_older_segment(6, 8)
 
 
 @pytest.mark.rule("F-29")
-def test_available_bytes_count_whole_batches_from_the_fetch_offset_to_the_bound() -> None:
+def test_available_bytes_count_whole_batches_from_fetch_offset_to_upper_bound() -> None:
     log, sizes = three_batches()
     assert log.bytes_between(0, ALL) == sum(sizes)
     assert log.bytes_between(4, 10) == sizes[1] + sizes[2]
@@ -130,19 +130,19 @@ def test_available_bytes_count_whole_batches_from_the_fetch_offset_to_the_bound(
 
 
 @pytest.mark.rule("F-29")
-def test_available_bytes_in_a_large_log_need_no_more_than_two_small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_available_bytes_of_a_large_log_need_at_most_two_small_file_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     log = new_log()
-    one = len(batch())
+    batch_bytes = len(batch())
     for _ in range(20_000):
         append(log, batch())
     bytes_read = []
     real_pread = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, n, at: bytes_read.append(n) or real_pread(fd, n, at))
-    assert log.bytes_between(7_777, 19_001) == (19_001 - 7_777) * one
+    assert log.bytes_between(7_777, 19_001) == (19_001 - 7_777) * batch_bytes
     assert len(bytes_read) <= 2 and sum(bytes_read) <= 2 * (4096 + 61)
 
 
-def test_large_fetches_are_file_ranges_and_small_partitions_bytes() -> None:
+def test_large_log_reads_return_file_ranges_and_small_reads_return_bytes() -> None:
     log = new_log()
     append(log, batch(1, 1000))
     assert isinstance(log.read(0, ALL, ALL, True).records, bytes)
@@ -153,7 +153,7 @@ def test_large_fetches_are_file_ranges_and_small_partitions_bytes() -> None:
     assert content(part) == log.read_all()
 
 
-def test_replication_copies_nothing_and_gives_the_follower_the_same_bytes() -> None:
+def test_replication_shares_the_leader_bytes_with_the_follower_without_copying() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     for count in (1, 2, 3):
@@ -167,7 +167,7 @@ def test_replication_copies_nothing_and_gives_the_follower_the_same_bytes() -> N
 
 
 @pytest.mark.rule("F-7")
-def test_a_follower_takes_whole_batches_up_to_its_limit_and_at_least_one() -> None:
+def test_follower_replicates_whole_batches_up_to_its_limit_and_at_least_one_batch() -> None:
     leader, sizes = three_batches()
     follower = ReplicaLog(leader.store)
     assert follower.replicate_from(leader, 10, at_least_one=False) == 0
@@ -178,7 +178,7 @@ def test_a_follower_takes_whole_batches_up_to_its_limit_and_at_least_one() -> No
     assert follower.replicate_from(leader, ALL, end_offset=6) == sizes[2]
 
 
-def test_a_follower_behind_the_leaders_log_start_or_beyond_its_end_is_out_of_range() -> None:
+def test_follower_below_leader_log_start_or_beyond_its_end_is_out_of_range() -> None:
     leader, _ = three_batches()
     follower = ReplicaLog(leader.store)
     leader.raise_log_start(3)
@@ -193,7 +193,7 @@ def test_a_follower_behind_the_leaders_log_start_or_beyond_its_end_is_out_of_ran
         follower.replicate_from(leader, ALL)
 
 
-def test_a_follower_restarts_at_a_log_start_inside_of_a_batch_and_takes_that_batch() -> None:
+def test_follower_that_restarts_at_a_log_start_within_a_batch_copies_that_batch() -> None:
     leader, _ = three_batches()
     leader.raise_log_start(4)
     follower = ReplicaLog(leader.store)
@@ -203,7 +203,7 @@ def test_a_follower_restarts_at_a_log_start_inside_of_a_batch_and_takes_that_bat
     assert read(follower, 4) == read(leader, 4)
 
 
-def test_a_batch_that_overlaps_a_followers_log_is_refused() -> None:
+def test_replicating_a_batch_that_overlaps_the_follower_log_is_rejected() -> None:
     leader, _ = three_batches()
     follower = ReplicaLog(leader.store)
     append(follower, batch(4))
@@ -211,13 +211,13 @@ def test_a_batch_that_overlaps_a_followers_log_is_refused() -> None:
         follower.replicate_from(leader, ALL)
 
 
-def test_divergence_adds_a_run_and_both_histories_can_be_read() -> None:
+def test_diverged_logs_of_two_replicas_can_both_be_read() -> None:
     leader = new_log()
     other = ReplicaLog(leader.store)
     for _ in range(3):
         append(leader, batch(1, 30), epoch=0)
     other.replicate_from(leader, ALL)
-    append(leader, batch(2, 77), epoch=0)  # what nobody else got
+    append(leader, batch(2, 77), epoch=0)  # a batch that no follower has
     append(other, batch(1, 55), epoch=1)
     assert (len(leader.runs), len(other.runs)) == (1, 2)
     lost, kept = leader.read_all(), other.read_all()
@@ -231,7 +231,8 @@ def test_divergence_adds_a_run_and_both_histories_can_be_read() -> None:
 
 
 @pytest.mark.rule("F-26")
-def test_PartitionTest_testLastFetchedOffsetValidation() -> None:
+def test_divergence_returns_the_epoch_and_end_offset_where_two_logs_diverge() -> None:
+    """Kafka's PartitionTest.testLastFetchedOffsetValidation."""
     log = new_log()
     for epoch, start, end in [(0, 0, 2), (3, 2, 8), (4, 8, 13), (7, 13, 14), (9, 14, 17)]:
         for _ in range(start, end):
@@ -259,11 +260,11 @@ def test_PartitionTest_testLastFetchedOffsetValidation() -> None:
 
 
 @pytest.mark.rule("E-4")
-def test_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
+def test_truncation_removes_whole_batches_and_appends_continue_there() -> None:
     log, sizes = three_batches()
     log.high_watermark = 9
     kept = log.read_all()[: sizes[0] + sizes[1]]
-    log.truncate_to(8)  # inside of the third batch
+    log.truncate_to(8)  # inside the third batch
     assert (log.log_end_offset, log.high_watermark, log.read_all()) == (5, 5, kept)
     assert append(log, batch(2, 5), epoch=1) == 5
     assert log.read_all()[: len(kept)] == kept
@@ -277,15 +278,15 @@ def test_truncation_cuts_at_a_batch_and_the_log_goes_on_there() -> None:
 
 
 @pytest.mark.rule("D2")
-def test_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_told() -> None:
-    told: list[object] = []
+def test_truncation_lowers_a_high_watermark_above_the_log_end_and_notifies_observers() -> None:
+    truncations: list[object] = []
 
     class Moves(Observer):
         def log_truncated(self, broker_id: int, topic: str, index: int, *what: Any) -> None:
-            told.append(what[:3])
+            truncations.append(what[:3])
 
         def offsets_moved(self, broker_id: int, topic: str, index: int, log: ReplicaLog, now_ms: int) -> None:
-            told.append((log.high_watermark, log.log_start_offset))
+            truncations.append((log.high_watermark, log.log_start_offset))
 
     events = Events()
     log, _ = three_batches(events)
@@ -297,7 +298,7 @@ def test_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_t
     log.raise_log_start(3)
     log.truncate_to(5)
     log.restart_at(20)
-    assert told == [
+    assert truncations == [
         (12, 0),
         ("watermark", 12, 10),
         (10, 0),
@@ -310,7 +311,7 @@ def test_a_high_watermark_that_was_only_heard_of_falls_to_the_end_and_both_are_t
     ]
 
 
-def test_what_was_truncated_away_is_not_written_over_while_it_is_being_sent() -> None:
+def test_truncated_bytes_are_not_overwritten_while_they_are_being_sent() -> None:
     log = new_log()
     append(log, batch(1, 100_000))
     append(log, batch(1, 200_000))
@@ -322,7 +323,7 @@ def test_what_was_truncated_away_is_not_written_over_while_it_is_being_sent() ->
 
 
 @pytest.mark.rule("E-4")
-def test_a_raised_log_start_hides_records_and_keeps_the_batch_that_holds_it() -> None:
+def test_raised_log_start_hides_records_but_keeps_the_batch_that_contains_it() -> None:
     log, sizes = three_batches()
     log.high_watermark = 2
     log.raise_log_start(4)
@@ -338,7 +339,7 @@ def test_a_raised_log_start_hides_records_and_keeps_the_batch_that_holds_it() ->
 
 
 @pytest.mark.rule("N-15")
-def test_space_comes_back_when_the_last_replica_has_moved_its_log_start() -> None:
+def test_store_frees_space_when_the_last_replica_has_raised_its_log_start() -> None:
     budget = MemoryBudget(1 << 30)
     leader = ReplicaLog(Store(budget, segment_bytes=200_000))
     follower = ReplicaLog(leader.store)
@@ -356,8 +357,8 @@ def test_space_comes_back_when_the_last_replica_has_moved_its_log_start() -> Non
 
 
 @pytest.mark.rule("E-4")
-def test_cutting_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> None:
-    """`UnifiedLog.truncateTo`: this replica led, wrote nothing, and another one leads now."""
+def test_truncating_at_the_log_end_removes_an_epoch_without_records() -> None:
+    """Kafka's `UnifiedLog.truncateTo`: the replica became leader, wrote no record, and lost leadership."""
     log = new_log()
     append(log, batch(3), epoch=1)
     log.lead(5)
@@ -369,8 +370,11 @@ def test_cutting_at_the_end_forgets_an_epoch_in_which_nothing_was_written() -> N
 
 
 @pytest.mark.rule("E-4")
-def test_a_follower_with_an_epoch_that_its_leader_never_had_finds_where_they_part() -> None:
-    """Epoch 5 began here and nothing was written; the new leader went from 3 to 7. Found by seed 2071 of the simulation, which hung."""
+def test_follower_with_an_epoch_unknown_to_the_leader_finds_the_divergence_offset() -> None:
+    """Epoch 5 started on the follower without records; the new leader went from epoch 3 to 7.
+
+    Found by seed 2071 of the simulation, which did not terminate.
+    """
     store = Store(MemoryBudget(1 << 30), 1 << 30)
     follower, leader = ReplicaLog(store), ReplicaLog(store)
     append(leader, batch(3), epoch=1)
@@ -384,7 +388,7 @@ def test_a_follower_with_an_epoch_that_its_leader_never_had_finds_where_they_par
     assert follower.log_end_offset == 4
 
 
-def test_restart_at_forgets_everything() -> None:
+def test_restarting_a_replica_log_at_an_offset_clears_records_epochs_and_producers() -> None:
     log, _ = three_batches()
     append(log, batch(producer_id=4, producer_epoch=0, sequence=9))
     log.restart_at(100)
@@ -396,7 +400,7 @@ def test_restart_at_forgets_everything() -> None:
 
 
 @pytest.mark.rule("P-18")
-def test_a_duplicate_is_answered_with_the_original_offsets_and_not_appended() -> None:
+def test_duplicate_batch_returns_the_original_offsets_and_is_not_appended() -> None:
     log = new_log()
     first = batch(3, producer_id=9, producer_epoch=0, sequence=0, timestamps=[5, 7, 6])
     append(log, batch(2))
@@ -411,7 +415,7 @@ def test_a_duplicate_is_answered_with_the_original_offsets_and_not_appended() ->
 
 
 @pytest.mark.rule("P-2")
-def test_the_log_append_time_is_told_only_when_the_log_set_it() -> None:
+def test_append_returns_log_append_time_only_for_topics_with_log_append_time() -> None:
     log = new_log()
     plain, stamped = batch(), batch(attributes=0x08)
     assert log.append(memoryview(plain), read_header(plain), 0, NOW_MS).log_append_time_ms == -1
@@ -419,7 +423,7 @@ def test_the_log_append_time_is_told_only_when_the_log_set_it() -> None:
 
 
 @pytest.mark.rule("P-17")
-def test_followers_learn_producers_and_truncation_unlearns_them() -> None:
+def test_follower_replicates_producer_state_and_truncation_restores_older_state() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     for sequence in range(7):
@@ -433,7 +437,7 @@ def test_followers_learn_producers_and_truncation_unlearns_them() -> None:
         append(follower, batch(producer_id=9, producer_epoch=0, sequence=6))
 
 
-def test_a_full_disk_leaves_the_log_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_append_on_a_full_disk_leaves_the_log_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     log = new_log(memory=0)
     append(log, batch(2, producer_id=9, producer_epoch=0, sequence=0))
 
@@ -448,16 +452,16 @@ def test_a_full_disk_leaves_the_log_as_it_was(monkeypatch: pytest.MonkeyPatch) -
     assert append(log, batch(1, producer_id=9, producer_epoch=0, sequence=2)) == 2
 
 
-def test_records_come_back_as_they_were_produced() -> None:
+def test_records_read_from_the_log_equal_the_records_produced() -> None:
     log = new_log()
     append(log, batch(3, 12, key=b"k", timestamps=[100, 50, 75]))
     append(log, batch(1, 5))
-    found = [(r.offset, r.timestamp, r.key, r.value) for r in records(read(log, 1, bound=3))]
-    assert found == [(0, 100, b"k", b"x" * 12), (1, 50, b"k", b"x" * 12), (2, 75, b"k", b"x" * 12)]
+    read_records = [(r.offset, r.timestamp, r.key, r.value) for r in records(read(log, 1, bound=3))]
+    assert read_records == [(0, 100, b"k", b"x" * 12), (1, 50, b"k", b"x" * 12), (2, 75, b"k", b"x" * 12)]
 
 
 @pytest.mark.rule("L-5")
-def test_the_epoch_told_with_the_log_start() -> None:
+def test_earliest_epoch_is_the_leader_epoch_at_the_log_start() -> None:
     log = new_log()
     assert log.earliest_epoch() == -1
     log.epochs.assign(3, 0)
@@ -470,16 +474,16 @@ def test_the_epoch_told_with_the_log_start() -> None:
     assert log.earliest_epoch() == -1
 
 
-def test_a_log_whose_store_is_closed_says_so_rather_than_hang() -> None:
+def test_reading_a_log_whose_store_is_closed_raises_a_storage_error() -> None:
     log, _ = three_batches()
     log.store.close()
-    with pytest.raises(StorageError, match="no longer in the store"):
+    with pytest.raises(StorageError, match="no longer contains the bytes"):
         log.read(0, ALL, ALL, True)
 
 
-def test_a_later_run_may_lie_before_an_earlier_one_and_keeps_its_bytes() -> None:
-    one = len(batch())
-    leader = new_log(segment_bytes=3 * one)
+def test_replica_keeps_its_bytes_when_a_later_run_lies_before_an_earlier_run() -> None:
+    batch_bytes = len(batch())
+    leader = new_log(segment_bytes=3 * batch_bytes)
     follower = ReplicaLog(leader.store)
     for _ in range(2):
         append(leader, batch())

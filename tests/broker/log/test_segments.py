@@ -1,4 +1,4 @@
-"""The four kinds of segment: one behaviour, and what each of them does when it is dropped, closed or cannot be written."""
+"""The four kinds of segment: their common behaviour, and dropping, closing and failed writes of each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refuse_writes(fd: int, data: object, offset: int) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_returns_what_was_written(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+def test_every_segment_kind_returns_the_bytes_written(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
     segment = new_segment(kind, budget, tmp_path)
     fill(segment, b"abc", b"defgh")
     region = segment.region(2, 4)
@@ -62,7 +62,7 @@ def test_every_kind_returns_what_was_written(kind: str, budget: MemoryBudget, tm
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_releases_memory_and_descriptors_when_dropped(
+def test_every_segment_kind_releases_memory_and_file_descriptors_when_dropped(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
@@ -73,7 +73,7 @@ def test_every_kind_releases_memory_and_descriptors_when_dropped(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_a_named_segment_outlives_close(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+def test_only_named_segment_files_remain_on_disk_after_close(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
     segment = new_segment(kind, budget, tmp_path)
     fill(segment, b"x" * 3000)
     segment.close()
@@ -83,7 +83,9 @@ def test_only_a_named_segment_outlives_close(kind: str, budget: MemoryBudget, tm
 
 
 @pytest.mark.parametrize("kind", ["memory file", "temporary file", "piece", "named"])
-def test_a_range_outlives_its_dropped_segment(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+def test_file_range_stays_readable_after_its_segment_is_dropped(
+    kind: str, budget: MemoryBudget, tmp_path: Path
+) -> None:
     segment = new_segment(kind, budget, tmp_path)
     fill(segment, b"x" * 3000)
     region = segment.region(0, 3000)
@@ -96,13 +98,13 @@ def test_a_range_outlives_its_dropped_segment(kind: str, budget: MemoryBudget, t
 @pytest.mark.parametrize(
     ("kind", "limit_bytes"), [("memory", SMALL_SEGMENT_BYTES), ("memory file", 8192), ("piece", 4096)]
 )
-def test_a_segment_without_room_returns_0(kind: str, limit_bytes: int, tmp_path: Path) -> None:
+def test_segment_without_free_space_reports_zero_available_bytes(kind: str, limit_bytes: int, tmp_path: Path) -> None:
     segment = new_segment(kind, MemoryBudget(max(limit_bytes, 8192)), tmp_path)
     assert segment.make_room(0, limit_bytes) == limit_bytes
     assert segment.make_room(limit_bytes, 1) == 0
 
 
-def test_sealing_a_memory_file_returns_the_budget_it_does_not_use(budget: MemoryBudget, tmp_path: Path) -> None:
+def test_sealing_a_memory_file_segment_returns_its_unused_memory_budget(budget: MemoryBudget, tmp_path: Path) -> None:
     segment = new_segment("memory file", budget, tmp_path)
     fill(segment, b"x" * 100_000)
     assert budget.used_bytes > 102_400
@@ -110,7 +112,7 @@ def test_sealing_a_memory_file_returns_the_budget_it_does_not_use(budget: Memory
     assert budget.used_bytes == 102_400  # whole pages
 
 
-def test_a_failed_append_leaves_nothing_in_a_named_file(
+def test_failed_append_leaves_no_bytes_in_a_named_segment_file(
     budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment = new_segment("named", budget, tmp_path)
@@ -128,7 +130,7 @@ def test_a_failed_append_leaves_nothing_in_a_named_file(
 
 
 @pytest.mark.parametrize("by_sealing", [False, True])
-def test_a_leftover_is_removed_before_anything_follows_it(
+def test_leftover_bytes_of_a_failed_append_are_removed_before_the_next_write_or_seal(
     by_sealing: bool, budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment = new_segment("named", budget, tmp_path)
@@ -148,7 +150,7 @@ def test_a_leftover_is_removed_before_anything_follows_it(
             segment.write(b"defg", 3)
         assert segment.has_leftover
         for attempt in (lambda: segment.make_room(3, 1), lambda: segment.seal(BASE + 3)):
-            with pytest.raises(StorageError, match="cannot remove what a failed append left"):
+            with pytest.raises(StorageError, match="cannot remove the bytes that a failed append left"):
                 attempt()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcde"]
     if by_sealing:
@@ -159,7 +161,7 @@ def test_a_leftover_is_removed_before_anything_follows_it(
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"abcz"]
 
 
-def test_flush_reaches_a_file_that_the_pool_closed(
+def test_flush_syncs_a_segment_file_that_the_file_pool_has_closed(
     budget: MemoryBudget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = FilePool(budget, FEWEST_OPEN)
@@ -173,7 +175,7 @@ def test_flush_reaches_a_file_that_the_pool_closed(
     assert segment.path is not None and synced == [segment.path.stat().st_ino]
 
 
-def test_bytes_in_memory_stay_readable_if_they_cannot_move_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_memory_bytes_stay_readable_if_moving_them_to_a_file_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
     store.append(b"a" * SMALL_SEGMENT_BYTES)
@@ -187,8 +189,10 @@ def test_bytes_in_memory_stay_readable_if_they_cannot_move_to_a_file(monkeypatch
     assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
 
 
-def test_a_batch_never_goes_into_a_piece_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failed first append leaves an empty segment in a piece; a larger batch must not be written over the next piece."""
+def test_batch_is_never_written_to_a_piece_of_the_shared_file_that_is_too_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A failed first append leaves an empty segment in a piece of the file; a larger batch must not overwrite the next piece."""
     budget = MemoryBudget(0)
     store, neighbour = Store(budget), Store(budget)
     with monkeypatch.context() as full:

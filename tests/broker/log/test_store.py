@@ -1,4 +1,4 @@
-"""The store: lasting positions, segments, the budget for memory, descriptors, and bytes that outlive their segment."""
+"""The record store: positions, segments, the memory budget, file descriptors, and bytes in use after their segment is dropped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def memory_of(file: files.SegmentFile) -> int:
     return os.fstat(file.fileno()).st_blocks * 512
 
 
-def test_positions_last_while_a_partition_grows_from_memory_into_a_file() -> None:
+def test_store_positions_stay_valid_when_a_partition_moves_from_memory_to_a_file() -> None:
     store = Store(MemoryBudget(PLENTY))
     blocks = [bytes([i]) * 3000 for i in range(60)]
     positions = [store.append(block) for block in blocks]
@@ -45,9 +45,9 @@ def test_positions_last_while_a_partition_grows_from_memory_into_a_file() -> Non
     assert store.read(3000, 3000) == blocks[1]
 
 
-def test_ten_thousand_small_partitions_cost_no_descriptor() -> None:
+def test_ten_thousand_small_partitions_use_no_file_descriptors() -> None:
     budget = MemoryBudget(PLENTY)
-    gc.collect()  # what other tests have left must not be closed while we count
+    gc.collect()  # descriptors left by other tests must not be closed while we count
     before = open_descriptors()
     stores = [Store(budget) for _ in range(10_000)]
     for store in stores:
@@ -60,7 +60,7 @@ def test_ten_thousand_small_partitions_cost_no_descriptor() -> None:
     assert budget.used_bytes == 0
 
 
-def test_a_partition_becomes_a_file_beyond_64_kib_and_not_before() -> None:
+def test_partition_moves_to_a_file_only_above_64_kib() -> None:
     store = Store(MemoryBudget(PLENTY))
     store.append(b"x" * SMALL_SEGMENT_BYTES)
     assert isinstance(store.region(0, 10), bytes)
@@ -70,7 +70,7 @@ def test_a_partition_becomes_a_file_beyond_64_kib_and_not_before() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 10_000, 200_000, 1_000_000, 3_333_333])
-def test_memory_stays_within_the_budget_and_the_rest_goes_to_temporary_files(limit: int) -> None:
+def test_store_stays_within_the_memory_budget_and_spills_to_temporary_files(limit: int) -> None:
     budget = MemoryBudget(limit)
     stores = [Store(budget) for _ in range(5)]
     seen: set[files.SegmentFile] = set()
@@ -90,7 +90,7 @@ def test_memory_stays_within_the_budget_and_the_rest_goes_to_temporary_files(lim
         assert all(content(store, 5000 * i, 5000) == bytes([i & 255]) * 5000 for i in range(400))
 
 
-def test_a_temporary_file_has_no_name_that_kill_9_could_leave_behind() -> None:
+def test_temporary_segment_file_has_no_directory_entry_that_a_kill_could_leave() -> None:
     store = Store(MemoryBudget(0))
     store.append(b"x" * 100)
     region = store.region(0, 100)
@@ -98,7 +98,7 @@ def test_a_temporary_file_has_no_name_that_kill_9_could_leave_behind() -> None:
     assert os.fstat(region.file.fileno()).st_nlink == 0
 
 
-def test_temporary_files_where_the_file_system_has_no_o_tmpfile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_work_on_file_systems_without_o_tmpfile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     file = files.open_temporary_file(MemoryBudget(0))
     assert os.fstat(file.fileno()).st_nlink == 0
@@ -106,7 +106,7 @@ def test_temporary_files_where_the_file_system_has_no_o_tmpfile(monkeypatch: pyt
     assert FileRange(file, 5, 3).read() == b"abc"
 
 
-def test_temporary_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_are_used_where_memfd_create_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
@@ -117,7 +117,7 @@ def test_temporary_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.rule("F-14")
-def test_a_segment_ends_at_segment_bytes_and_reading_stops_there() -> None:
+def test_segment_rolls_at_segment_bytes_and_reads_stop_at_its_end() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     for i in range(7):
         store.append(bytes([i]) * 300)
@@ -128,7 +128,7 @@ def test_a_segment_ends_at_segment_bytes_and_reading_stops_there() -> None:
     assert store.segment_end(2000) == 2100
 
 
-def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
+def test_batch_larger_than_segment_bytes_gets_a_segment_of_its_own() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     store.append(b"a" * 10)
     store.append(b"b" * 200_000)
@@ -137,7 +137,7 @@ def test_a_batch_larger_than_a_segment_has_one_for_itself() -> None:
     assert content(store, 10, 200_000) == b"b" * 200_000
 
 
-def test_dropping_gives_whole_segments_back_and_no_part_of_one() -> None:
+def test_dropping_old_positions_frees_whole_segments_only() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget, segment_bytes=100_000)
     for _ in range(40):
@@ -155,7 +155,7 @@ def test_dropping_gives_whole_segments_back_and_no_part_of_one() -> None:
     assert store.append(b"y") == 400_000
 
 
-def test_dropped_segments_leave_no_entries_in_the_index() -> None:
+def test_dropping_segments_removes_their_index_entries() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=2 * INTERVAL_BYTES)
     for offset in range(10):
         store.index.add(store.append(b"x" * INTERVAL_BYTES), offset, offset)
@@ -166,7 +166,7 @@ def test_dropped_segments_leave_no_entries_in_the_index() -> None:
     assert len(store.index) == 0
 
 
-def test_a_range_that_is_being_sent_outlives_its_segment_and_then_returns_its_memory() -> None:
+def test_file_range_being_sent_outlives_its_segment_and_then_frees_its_memory() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget)
     data = random.Random(1).randbytes(300_000)
@@ -185,7 +185,7 @@ def test_a_range_that_is_being_sent_outlives_its_segment_and_then_returns_its_me
     assert budget.used_bytes <= held - 300_000
 
 
-def test_space_comes_back_when_no_reader_needs_it() -> None:
+def test_store_frees_segments_that_no_reader_needs() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     first, second = store.add_reader(), store.add_reader()
     store.reader_needs(first, 0)
@@ -197,7 +197,7 @@ def test_space_comes_back_when_no_reader_needs_it() -> None:
     assert store.start_position == 2000
 
 
-def test_a_full_disk_is_a_storage_error_and_nothing_was_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_raises_a_storage_error_and_appends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryBudget(0))
     store.append(b"a" * 1000)
     real_pwrite = os.pwrite
@@ -214,9 +214,9 @@ def test_a_full_disk_is_a_storage_error_and_nothing_was_appended(monkeypatch: py
     assert content(store, 990, 20) == b"a" * 10 + b"c" * 10
 
 
-def test_a_named_file_that_cannot_be_created_is_a_storage_error_and_then_can(tmp_path: Path) -> None:
+def test_segment_file_that_cannot_be_created_raises_and_a_later_append_succeeds(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
-    folder.touch()  # a file where the folder should be
+    folder.touch()  # a file blocks the path of the folder
     store = Store(MemoryBudget(0), 1000, SegmentFolder(folder, FilePool(MemoryBudget(0))))
     store.flush()
     with pytest.raises(StorageError, match="cannot append 5 bytes"):
@@ -229,7 +229,7 @@ def test_a_named_file_that_cannot_be_created_is_a_storage_error_and_then_can(tmp
     assert list(folder.iterdir()) == []
 
 
-def test_a_write_that_the_kernel_cuts_short_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_write_by_the_kernel_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryBudget(0))
     real_pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real_pwrite(fd, memoryview(data)[:7], offset))
@@ -238,20 +238,20 @@ def test_a_write_that_the_kernel_cuts_short_goes_on(monkeypatch: pytest.MonkeyPa
     assert content(store, 0, 40) == b"0123456789" * 3 + b"abcdefghij"
 
 
-def test_without_descriptors_partitions_stay_in_plain_memory() -> None:
+def test_partitions_stay_in_memory_when_no_file_descriptors_are_left() -> None:
     budget = MemoryBudget(PLENTY)
     assert budget.file_limit <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
     budget.file_limit = 1
-    one, other = Store(budget), Store(budget)
-    for store in (one, other):
+    first, other = Store(budget), Store(budget)
+    for store in (first, other):
         for i in range(50):
             store.append(bytes([i]) * 4000)
-    assert isinstance(one.region(0, 10), FileRange) and isinstance(other.region(0, 10), bytes)
+    assert isinstance(first.region(0, 10), FileRange) and isinstance(other.region(0, 10), bytes)
     assert content(other, 4000 * 49, 4000) == bytes([49]) * 4000
     assert budget.open_files == 1
 
 
-def test_a_memory_file_is_a_plain_file_for_sendfile() -> None:
+def test_memory_file_segment_is_a_regular_file_that_sendfile_accepts() -> None:
     store = Store(MemoryBudget(PLENTY))
     store.append(b"x" * 100_000)
     region = store.region(0, 100_000)
@@ -260,14 +260,14 @@ def test_a_memory_file_is_a_plain_file_for_sendfile() -> None:
 
 
 @pytest.mark.parametrize(("allowed", "file_limit"), [(1024, 512), (resource.RLIM_INFINITY, 1 << 19)])
-def test_segment_files_take_half_of_the_descriptors_that_the_process_may_open(
+def test_segment_files_use_at_most_half_of_the_file_descriptor_limit(
     allowed: int, file_limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (allowed, allowed))
     assert MemoryBudget(0).file_limit == file_limit
 
 
-def test_small_partitions_beyond_the_memory_share_one_file() -> None:
+def test_small_partitions_beyond_the_memory_budget_share_one_file() -> None:
     before = open_descriptors()
     budget = MemoryBudget(0)
     stores = [Store(budget) for _ in range(500)]
@@ -282,8 +282,8 @@ def test_small_partitions_beyond_the_memory_share_one_file() -> None:
     assert open_descriptors() == before
 
 
-def test_segment_files_leave_descriptors_to_connections() -> None:
-    """When half of all descriptors are taken, large partitions beyond the memory go into the shared file too."""
+def test_large_partitions_use_the_shared_file_when_half_of_the_descriptors_are_used() -> None:
+    """Large partitions beyond the memory budget go into the shared file as well."""
     budget = MemoryBudget(0)
     budget.file_limit = 3
     stores = [Store(budget) for _ in range(6)]
@@ -299,7 +299,7 @@ def test_segment_files_leave_descriptors_to_connections() -> None:
         )
 
 
-def test_a_piece_of_the_shared_file_is_lent_again_only_when_nobody_sends_of_it() -> None:
+def test_piece_of_the_shared_file_is_reused_only_when_no_send_uses_its_bytes() -> None:
     budget = MemoryBudget(0)
     kept, store = Store(budget), Store(budget)
     kept.append(b"k" * 100)
@@ -316,7 +316,7 @@ def test_a_piece_of_the_shared_file_is_lent_again_only_when_nobody_sends_of_it()
     assert isinstance(region, FileRange) and region.offset == offset
 
 
-def test_named_files_are_opened_again_when_there_are_more_than_may_be_open(tmp_path: Path) -> None:
+def test_file_pool_closes_and_reopens_named_files_above_the_open_file_limit(tmp_path: Path) -> None:
     budget = MemoryBudget(0)
     pool = FilePool(budget, FEWEST_OPEN)
     stores = [Store(budget, 1000, SegmentFolder(tmp_path / str(i), pool)) for i in range(3 * FEWEST_OPEN)]
@@ -333,14 +333,12 @@ def test_named_files_are_opened_again_when_there_are_more_than_may_be_open(tmp_p
     assert len(list((tmp_path / "1").iterdir())) == 3
 
 
-def test_flush_messages_forces_named_files_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flush_messages_setting_syncs_segment_files_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     store = Store(MemoryBudget(0), 1000, SegmentFolder(tmp_path / "p", FilePool(MemoryBudget(0))))
-    store.append(b"x" * 100)
-    store.appended(50)
+    store.flush_append(store.append(b"x" * 100), 50)
     assert flushed == []
     store.flush_messages = 60
-    store.append(b"x" * 100)
-    store.appended(10)
+    store.flush_append(store.append(b"x" * 100), 10)
     assert len(flushed) == 1

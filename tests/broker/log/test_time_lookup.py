@@ -1,4 +1,4 @@
-"""Offsets by timestamp (rules L-6, L-7), with the numbers of Kafka's ListOffsetsIntegrationTest and LogOffsetTest."""
+"""Offset lookup by timestamp (L-6, L-7), with the numbers of Kafka's ListOffsetsIntegrationTest and LogOffsetTest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def singles(*timestamps: int) -> list[bytearray]:
 
 
 @pytest.mark.rule("L-6")
-def test_the_first_record_in_offset_order_at_or_after_a_timestamp() -> None:
+def test_offset_lookup_by_timestamp_returns_the_first_record_at_or_after_that_time() -> None:
     log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]), batch(timestamps=[1000, 2000]))
     assert log.offset_for_timestamp(0, ALL) == (100, 0, 0)
     assert log.offset_for_timestamp(101, ALL) == (999, 1, 0)
@@ -39,7 +39,7 @@ def test_the_first_record_in_offset_order_at_or_after_a_timestamp() -> None:
 
 
 @pytest.mark.rule("L-6")
-def test_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_count() -> None:
+def test_offset_lookup_ignores_records_at_the_upper_bound_or_below_the_log_start() -> None:
     log = log_of(batch(timestamps=[100, 999, 200]), batch(timestamps=[150]))
     assert log.offset_for_timestamp(500, 1) is None
     assert log.offset_for_timestamp(500, 2) == (999, 1, 0)
@@ -60,13 +60,15 @@ def test_a_hit_at_the_bound_is_none_and_records_below_the_log_start_do_not_count
         (singles(7, 9, 9, 8), 1),
     ],
 )
-def test_the_record_with_the_largest_timestamp(batches: list[bytearray], offset: int) -> None:
-    found = log_of(*(b.copy() for b in batches)).offset_of_max_timestamp(ALL)
-    assert found is not None and found.offset == offset
+def test_max_timestamp_lookup_returns_the_record_with_the_largest_timestamp(
+    batches: list[bytearray], offset: int
+) -> None:
+    newest = log_of(*(b.copy() for b in batches)).offset_of_max_timestamp(ALL)
+    assert newest is not None and newest.offset == offset
 
 
 @pytest.mark.rule("L-7")
-def test_nothing_in_an_empty_log_or_at_the_bound() -> None:
+def test_max_timestamp_lookup_without_records_in_range_returns_none() -> None:
     assert log_of().offset_of_max_timestamp(ALL) is None
     log = log_of(*singles(1, 5, 3))
     assert log.offset_of_max_timestamp(1) is None
@@ -77,7 +79,7 @@ def test_nothing_in_an_empty_log_or_at_the_bound() -> None:
 
 @pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_look_into_compressed_batches(codec: Compression) -> None:
+def test_timestamp_lookups_decompress_batches_to_find_the_record(codec: Compression) -> None:
     built = build_batch([NewRecord(b"v", timestamp=t) for t in (10, 30, 20)], compression=codec)
     log = log_of(bytearray(built))
     assert log.offset_for_timestamp(11, ALL) == (30, 1, 0)
@@ -90,28 +92,30 @@ def test_look_into_compressed_batches(codec: Compression) -> None:
     size=st.sampled_from([10, 900, 5000]),
     segment_bytes=st.sampled_from([4000, 20_000, 1 << 30]),
     start=st.integers(0, 119),
-    wanted=st.integers(0, 51),
+    timestamp=st.integers(0, 51),
 )
 @settings(max_examples=60, deadline=None)
-def test_agree_with_a_linear_search(
-    timestamps: list[int], size: int, segment_bytes: int, start: int, wanted: int
+def test_timestamp_lookups_agree_with_a_linear_search(
+    timestamps: list[int], size: int, segment_bytes: int, start: int, timestamp: int
 ) -> None:
     log = log_of(*(batch(1, size, timestamps=[t]) for t in timestamps), segment_bytes=segment_bytes)
     log.raise_log_start(min(start, len(timestamps)))
     left = [(t, offset) for offset, t in enumerate(timestamps) if offset >= log.log_start_offset]
-    found = log.offset_for_timestamp(wanted, ALL)
-    assert (found[:2] if found else None) == next(((t, o) for t, o in left if t >= wanted), None)
+    first_record = log.offset_for_timestamp(timestamp, ALL)
+    assert (first_record[:2] if first_record else None) == next(((t, o) for t, o in left if t >= timestamp), None)
     latest = log.offset_of_max_timestamp(ALL)
-    assert (latest[:2] if latest else None) == max(left, key=lambda one: (one[0], -one[1]), default=None)
+    assert (latest[:2] if latest else None) == max(
+        left, key=lambda candidate: (candidate[0], -candidate[1]), default=None
+    )
 
 
 @pytest.mark.rule("L-6")
-def test_reads_little_of_a_large_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timestamp_lookup_reads_few_bytes_of_a_large_log(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(*(batch(1, 500, timestamps=[t]) for t in range(10_000)))
     bytes_read = []
     real_pread = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, n, at: bytes_read.append(n) or real_pread(fd, n, at))
-    for wanted in (7, 4_999, 9_990):
-        assert log.offset_for_timestamp(wanted, ALL) == (wanted, wanted, wanted)
+    for timestamp in (7, 4_999, 9_990):
+        assert log.offset_for_timestamp(timestamp, ALL) == (timestamp, timestamp, timestamp)
     assert log.offset_of_max_timestamp(ALL) == (9_999, 9_999, 9_999)
     assert sum(bytes_read) < 100_000

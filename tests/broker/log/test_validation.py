@@ -1,4 +1,4 @@
-"""What a client may append, and in which order it is judged (rules P-4, P-8 to P-12)."""
+"""Validation of produced batches, and the order of the checks (P-4, P-8 to P-12)."""
 
 from __future__ import annotations
 
@@ -37,42 +37,42 @@ def built(codec: Compression, timestamps: list[int] | None = None, key: bytes | 
 
 @pytest.mark.rule("P-12")
 @pytest.mark.parametrize("version", [0, 2, 3, 7, 11])
-def test_a_good_batch_is_taken_as_it_is(version: int) -> None:
+def test_valid_batch_is_accepted_unchanged_without_a_copy(version: int) -> None:
     data = batch(3)
     valid = judged(data, version=version)
     assert valid.batch == data and valid.header == read_header(data)
     assert valid.batch.obj is data  # no copy
 
 
-def test_bytes_that_cannot_be_written_are_copied_for_the_stamps() -> None:
+def test_validation_copies_read_only_bytes_so_that_offsets_can_be_written() -> None:
     assert not judged(bytes(batch(3))).batch.readonly
 
 
-# P-4: how many batches, of which kind
+# P-4: number and magic of batches
 
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("cut", [0, 1, 11, 12, 16, 17, 60, 80])
-def test_no_complete_batch_is_87(cut: int) -> None:
+def test_incomplete_batch_is_rejected_as_invalid_record(cut: int) -> None:
     error = refusal(batch()[:cut])
     assert error.error_code == 87 and not error.log_start_known
 
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [0, 1])
-def test_an_old_magic_is_87_from_version_3_on(magic: int) -> None:
+def test_batch_with_an_old_magic_is_rejected_from_produce_version_3_on(magic: int) -> None:
     assert code(batch(magic=magic)) == 87
     assert code(batch(magic=magic), version=3) == 87
 
 
 @pytest.mark.rule("P-4")
-def test_zstd_before_version_7_is_76() -> None:
+def test_zstd_batch_gets_unsupported_compression_type_before_produce_version_7() -> None:
     assert code(built(Compression.ZSTD), version=6) == 76
     assert judged(built(Compression.ZSTD), version=7).header.compression == Compression.ZSTD
 
 
 @pytest.mark.rule("P-4")
-def test_more_than_one_batch_is_87_and_an_incomplete_second_one_is_left_off() -> None:
+def test_more_than_one_batch_is_rejected_and_an_incomplete_second_batch_is_dropped() -> None:
     assert code(batch() + batch()) == 87
     assert judged(batch(2) + batch()[:-1]).batch == batch(2)
     assert judged(batch(2) + b"\0" * 11).batch == batch(2)
@@ -80,7 +80,7 @@ def test_more_than_one_batch_is_87_and_an_incomplete_second_one_is_left_off() ->
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("magic", [3, 127, 255])
-def test_a_magic_that_does_not_exist_is_2(magic: int) -> None:
+def test_batch_with_an_unknown_magic_is_rejected_as_corrupt(magic: int) -> None:
     data = batch()
     data[16] = magic
     assert code(data) == 2
@@ -89,7 +89,7 @@ def test_a_magic_that_does_not_exist_is_2(magic: int) -> None:
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("length", [-2147483648, -1, 0, 13])
-def test_a_batch_length_below_14_is_2(length: int) -> None:
+def test_batch_length_below_14_is_rejected_as_corrupt(length: int) -> None:
     data = batch()
     struct.pack_into(">i", data, 8, length)
     error = refusal(data)
@@ -100,23 +100,23 @@ def test_a_batch_length_below_14_is_2(length: int) -> None:
 
 
 @pytest.mark.rule("P-8")
-def test_a_base_offset_other_than_0_is_87_before_anything_else() -> None:
+def test_nonzero_base_offset_is_rejected_as_invalid_record_before_all_other_checks() -> None:
     error = refusal(batch(base_offset=5), TopicLimits(max_message_bytes=10))
     assert error.error_code == 87 and error.log_start_known
 
 
 @pytest.mark.rule("P-8")
-def test_max_message_bytes_counts_the_whole_batch_and_equal_is_accepted() -> None:
+def test_max_message_bytes_limits_the_whole_batch_and_accepts_an_equal_size() -> None:
     data = batch()
     assert judged(data, TopicLimits(max_message_bytes=len(data))).batch == data
-    data[-1] ^= 1  # the size is judged before the checksum
+    data[-1] ^= 1  # the size is checked before the checksum
     error = refusal(data, TopicLimits(max_message_bytes=len(data) - 1))
     assert error.error_code == 10 and not error.log_start_known
 
 
 @pytest.mark.rule("P-8")
 @pytest.mark.parametrize("at", [17, 20, 21, 40, 60, 61, -1])
-def test_a_wrong_checksum_is_2(at: int) -> None:
+def test_batch_with_a_wrong_checksum_is_rejected_as_corrupt(at: int) -> None:
     data = batch()
     data[at] ^= 0x40
     error = refusal(data)
@@ -125,44 +125,44 @@ def test_a_wrong_checksum_is_2(at: int) -> None:
 
 @pytest.mark.rule("P-8")
 @pytest.mark.parametrize("size", [26, 40, 60])
-def test_a_batch_smaller_than_its_header_is_2(size: int) -> None:
+def test_batch_smaller_than_its_header_is_rejected_as_corrupt(size: int) -> None:
     data = batch()[:size]
     struct.pack_into(">i", data, 8, size - 12)
     assert code(data) == 2
 
 
-# P-9: what a header may not say
+# P-9: invalid header fields
 
 
 @pytest.mark.rule("P-9")
 @pytest.mark.parametrize(("delta", "count"), [(2, 2), (0, 3), (-1, 0), (-5, -4), (-1, 3), (2147483647, 3)])
-def test_counts_that_do_not_fit_are_87(delta: int, count: int) -> None:
+def test_record_count_that_does_not_match_the_offset_delta_is_rejected(delta: int, count: int) -> None:
     error = refusal(batch(3, last_offset_delta=delta, record_count=count))
     assert error.error_code == 87 and error.log_start_known
 
 
 @pytest.mark.rule("P-9")
-def test_more_records_than_bytes_can_hold_are_87() -> None:
+def test_record_count_too_large_for_the_batch_size_is_rejected() -> None:
     assert code(batch(1, last_offset_delta=2_000_000_000 - 1, record_count=2_000_000_000)) == 87
     smallest = build_batch([NewRecord(None)] * 50)
     assert judged(smallest).batch == smallest
 
 
 @pytest.mark.rule("P-9")
-def test_control_batches_of_clients_are_87() -> None:
+def test_control_batch_from_a_client_is_rejected() -> None:
     assert code(batch(attributes=0x20)) == 87
 
 
 @pytest.mark.rule("P-9")
 @pytest.mark.parametrize("sequence", [-1, -2147483648])
-def test_a_producer_without_a_sequence_is_87(sequence: int) -> None:
+def test_batch_with_a_producer_id_but_no_sequence_is_rejected(sequence: int) -> None:
     assert code(batch(producer_id=0, producer_epoch=0, sequence=sequence)) == 87
     assert judged(batch(producer_id=0, producer_epoch=0, sequence=0)).header.producer_id == 0
 
 
 @pytest.mark.rule("P-9")
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_records_that_do_not_decompress_are_2(codec: Compression) -> None:
+def test_batch_that_cannot_be_decompressed_is_rejected_as_corrupt(codec: Compression) -> None:
     damaged = batch(attributes=codec, payload=b"this is no compressed data")
     assert code(damaged, TopicLimits(compact=True)) == 2
     assert code(damaged, TopicLimits(compression_type="uncompressed")) == 2
@@ -172,7 +172,7 @@ def test_records_that_do_not_decompress_are_2(codec: Compression) -> None:
 
 
 @pytest.mark.rule("P-9")
-def test_records_that_do_not_parse_are_87_when_somebody_must_look() -> None:
+def test_unparsable_records_are_rejected_when_the_topic_requires_checking_records() -> None:
     assert code(batch(2, payload=b"\x80\x80"), TopicLimits(compact=True)) == 87
 
 
@@ -181,50 +181,51 @@ def test_records_that_do_not_parse_are_87_when_somebody_must_look() -> None:
 
 @pytest.mark.rule("P-10")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_a_compacted_topic_takes_no_record_without_a_key(codec: Compression) -> None:
+def test_compacted_topic_rejects_records_without_a_key(codec: Compression) -> None:
     assert judged(built(codec), TopicLimits(compact=True)).header.record_count == 3
     error = refusal(built(codec, key=None), TopicLimits(compact=True))
     assert error.error_code == 87 and error.log_start_known
-    assert [one.batch_index for one in error.record_errors] == [0, 1, 2]
+    assert [record_error.batch_index for record_error in error.record_errors] == [0, 1, 2]
 
 
 @pytest.mark.rule("P-10")
 @pytest.mark.parametrize("age_ms", [5 * HOUR_MS, -5 * HOUR_MS])
-def test_ProduceRequestTest_testProduceWithInvalidTimestamp(age_ms: int) -> None:
+def test_records_with_timestamps_outside_the_limits_get_invalid_timestamp(age_ms: int) -> None:
+    """Kafka's ProduceRequestTest.testProduceWithInvalidTimestamp."""
     limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=1000)
     error = refusal(built(Compression.GZIP, [NOW_MS - age_ms] * 3), limits)
     assert error.error_code == 32 and error.log_start_known
-    assert [one.batch_index for one in error.record_errors] == [0, 1, 2]
+    assert [record_error.batch_index for record_error in error.record_errors] == [0, 1, 2]
     assert error.message == "One or more records have been rejected due to invalid timestamp"
 
 
 @pytest.mark.rule("P-10")
-def test_timestamps_at_the_bounds_are_accepted_and_minus_1_is_none() -> None:
+def test_timestamps_at_the_limits_and_minus_one_are_accepted() -> None:
     limits = TopicLimits(timestamp_before_max_ms=1000, timestamp_after_max_ms=2000)
     assert judged(batch(timestamps=[NOW_MS - 1000, NOW_MS + 2000, -1]), limits).header.record_count == 3
     error = refusal(batch(timestamps=[NOW_MS, NOW_MS - 1001, NOW_MS + 2001]), limits)
-    assert [one.batch_index for one in error.record_errors] == [1, 2]
+    assert [record_error.batch_index for record_error in error.record_errors] == [1, 2]
 
 
 @pytest.mark.rule("P-10")
-def test_a_timestamp_error_decides_the_code_when_there_are_both() -> None:
+def test_timestamp_errors_take_precedence_over_missing_keys() -> None:
     limits = TopicLimits(compact=True, timestamp_before_max_ms=1000)
     data = bytearray(
         build_batch([NewRecord(b"v", None, NOW_MS), NewRecord(b"v", b"k", 5), NewRecord(b"v", b"k", NOW_MS)])
     )
     error = refusal(data, limits)
-    assert error.error_code == 32 and [one.batch_index for one in error.record_errors] == [0, 1]
+    assert error.error_code == 32 and [record_error.batch_index for record_error in error.record_errors] == [0, 1]
 
 
 @pytest.mark.rule("P-10")
-def test_a_producer_must_not_set_the_log_append_time_itself() -> None:
+def test_batch_marked_with_log_append_time_by_the_producer_is_rejected() -> None:
     error = refusal(batch(2, attributes=0x08), TopicLimits(log_append_time=True))
-    assert error.error_code == 32 and [one.batch_index for one in error.record_errors] == [0, 1]
+    assert error.error_code == 32 and [record_error.batch_index for record_error in error.record_errors] == [0, 1]
     assert code(batch(timestamps=[-1], attributes=0x08)) == 32
 
 
 @pytest.mark.rule("P-12")
-def test_on_a_create_time_topic_that_mark_is_taken_away() -> None:
+def test_log_append_time_flag_is_cleared_on_a_create_time_topic() -> None:
     valid = judged(batch(2, attributes=0x08, timestamps=[10, 20]))
     assert not valid.header.is_log_append_time and check_crc(valid.batch)
     assert [r.timestamp for r in records(valid.batch)] == [10, 20]
@@ -234,7 +235,7 @@ def test_on_a_create_time_topic_that_mark_is_taken_away() -> None:
 
 
 @pytest.mark.rule("P-11")
-def test_a_batch_larger_than_a_segment_is_18() -> None:
+def test_batch_larger_than_segment_bytes_gets_record_list_too_large() -> None:
     data = batch()
     assert judged(data, TopicLimits(segment_bytes=len(data))).batch == data
     error = refusal(data, TopicLimits(segment_bytes=len(data) - 1))
@@ -243,7 +244,7 @@ def test_a_batch_larger_than_a_segment_is_18() -> None:
 
 @pytest.mark.rule("P-12")
 @pytest.mark.parametrize("codec", list(Compression))
-def test_log_append_time_stamps_the_batch_and_its_checksum(codec: Compression) -> None:
+def test_log_append_time_topic_sets_the_batch_timestamp_and_checksum(codec: Compression) -> None:
     valid = judged(built(codec, [1, 2, 3]), TopicLimits(log_append_time=True, timestamp_before_max_ms=1))
     assert valid.header.is_log_append_time and valid.header.max_timestamp == NOW_MS
     assert check_crc(valid.batch) and valid.header == read_header(valid.batch)
@@ -252,8 +253,10 @@ def test_log_append_time_stamps_the_batch_and_its_checksum(codec: Compression) -
 
 @pytest.mark.rule("P-12")
 @pytest.mark.parametrize("source", list(Compression))
-@pytest.mark.parametrize("wanted", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
-def test_a_batch_in_another_codec_is_rebuilt_in_the_topics(source: Compression, wanted: str) -> None:
+@pytest.mark.parametrize("codec_name", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
+def test_batch_in_another_codec_is_recompressed_with_the_codec_of_the_topic(
+    source: Compression, codec_name: str
+) -> None:
     data = bytearray(
         build_batch(
             [NewRecord(b"v" * 50, b"k", t, [("h", b"1"), ("n", None)]) for t in (7, 9, 8)],
@@ -264,8 +267,8 @@ def test_a_batch_in_another_codec_is_rebuilt_in_the_topics(source: Compression, 
             attributes=0x10,
         )
     )
-    valid = judged(data, TopicLimits(compression_type=wanted))
-    target = source if wanted == "producer" else Compression[wanted.upper().replace("UNCOMPRESSED", "NONE")]
+    valid = judged(data, TopicLimits(compression_type=codec_name))
+    target = source if codec_name == "producer" else Compression[codec_name.upper().replace("UNCOMPRESSED", "NONE")]
     assert valid.header.compression == target and check_crc(valid.batch)
     assert valid.header.is_transactional and valid.header[8:] == read_header(data)[8:]
     assert list(records(valid.batch)) == list(records(data))
@@ -273,14 +276,14 @@ def test_a_batch_in_another_codec_is_rebuilt_in_the_topics(source: Compression, 
 
 
 @pytest.mark.rule("P-12")
-def test_the_size_limit_counts_again_after_rebuilding() -> None:
+def test_max_message_bytes_is_checked_again_after_recompression() -> None:
     data = bytearray(build_batch([NewRecord(b"v" * 10_000, b"k")], compression=Compression.GZIP))
     assert code(data, TopicLimits(max_message_bytes=5000, compression_type="uncompressed")) == 10
     assert judged(data, TopicLimits(max_message_bytes=5000)).batch == data
 
 
 @pytest.mark.rule("P-12")
-def test_recompression_and_log_append_time_together() -> None:
+def test_batch_can_be_recompressed_and_get_log_append_time_in_one_step() -> None:
     valid = judged(built(Compression.NONE, [1, 2, 3]), TopicLimits(log_append_time=True, compression_type="lz4"))
     assert valid.header.compression == Compression.LZ4 and check_crc(valid.batch)
     assert [r.timestamp for r in records(valid.batch)] == [NOW_MS] * 3

@@ -1,4 +1,4 @@
-"""Where replicas go: leaders round the brokers, racks as different as they can be (`StripedReplicaPlacer`)."""
+"""Replica assignment (`StripedReplicaPlacer`): leaders rotate over brokers, and replicas are spread over racks."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from kafkaproto.broker.metadata.assignment import assign, by_turns_of_racks
 NO_RACKS: dict[int, str | None] = {0: None, 1: None, 2: None}
 
 
-def test_leaders_go_round_and_each_round_shifts_the_followers() -> None:
+def test_leaders_rotate_over_brokers_and_each_round_shifts_the_followers() -> None:
     assert assign(6, 3, NO_RACKS) == [(0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0)]
     assert assign(4, 2, NO_RACKS) == [(0, 1), (1, 2), (2, 0), (0, 2)]
 
 
-def test_one_broker_has_everything() -> None:
+def test_single_broker_gets_all_partitions() -> None:
     assert assign(3, 1, {7: "a"}) == [(7,)] * 3
 
 
-def test_added_partitions_go_on_where_the_others_ended() -> None:
+def test_added_partitions_continue_the_replica_assignment_of_existing_partitions() -> None:
     assert assign(4, 2, NO_RACKS) + assign(3, 2, NO_RACKS, first=4) == assign(7, 2, NO_RACKS)
 
 
-def test_neighbours_in_the_order_differ_in_rack() -> None:
+def test_consecutive_brokers_in_the_assignment_order_are_in_different_racks() -> None:
     assert by_turns_of_racks({0: "a", 1: "a", 2: "b", 3: "b"}) == [0, 2, 1, 3]
     assert by_turns_of_racks({3: None, 1: None, 2: None}) == [1, 2, 3]
     assert by_turns_of_racks({0: "a", 1: "a", 2: "a", 3: "b"}) == [0, 3, 1, 2]
 
 
 @pytest.mark.parametrize("rf", [2, 3])
-def test_every_partition_is_on_as_many_racks_as_it_has_replicas_in_every_round(rf: int) -> None:
+def test_replicas_of_each_partition_are_on_as_many_racks_as_replicas(rf: int) -> None:
     racks: dict[int, str | None] = {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c"}
     for replicas in assign(60, rf, racks):
         assert len({racks[r] for r in replicas}) == rf
@@ -44,7 +44,7 @@ def test_every_partition_is_on_as_many_racks_as_it_has_replicas_in_every_round(r
     partitions=st.integers(1, 60),
     data=st.data(),
 )
-def test_replicas_are_distinct_leaders_balanced_and_racks_as_even_as_they_can_be(
+def test_assigned_replicas_are_distinct_and_leaders_and_racks_are_balanced(
     racks: list[str | None], partitions: int, data: st.DataObject
 ) -> None:
     by_id = dict(enumerate(racks))
@@ -56,6 +56,6 @@ def test_replicas_are_distinct_leaders_balanced_and_racks_as_even_as_they_can_be
         assert len(set(replicas)) == len(replicas) == rf
         used = Counter(by_id[r] for r in replicas)
         for rack, size in sizes.items():
-            # A rack is left behind only when it has no broker more to give.
+            # A rack is skipped only when it has no more brokers.
             assert used[rack] == size or used[rack] >= max(used.values()) - 1
     assert max(leaders.values()) - min(leaders.get(broker_id, 0) for broker_id in by_id) <= 1

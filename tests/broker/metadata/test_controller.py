@@ -1,4 +1,4 @@
-"""The controller: one image per change, legal topics, clean elections, in-sync replicas of the living (M-3, M-4, M-6)."""
+"""The controller: metadata images, topic names, leader elections and in-sync replicas (M-3, M-4, M-6)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 import pytest
 
-from kafkaproto.broker.config.values import ClusterConfig, ConfigError
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.image import NO_LEADER, BrokerState, Image, PartitionState
@@ -36,12 +37,12 @@ class Bench:
         self.controller.create_topic(self.controller.plan_topic(name, assignment=given, configs=named))
 
     def state(self, topic: str = "t", index: int = 0) -> PartitionState:
-        found = self.controller.image.partition(topic, index)
-        assert found is not None
-        return found
+        partition_state = self.controller.image.partition(topic, index)
+        assert partition_state is not None
+        return partition_state
 
-    def told(self, topic: str = "t") -> tuple[int, int, tuple[int, ...]]:
-        """Leader, leader epoch, in-sync replicas."""
+    def leadership(self, topic: str = "t") -> tuple[int, int, tuple[int, ...]]:
+        """Return (leader, leader epoch, in-sync replicas) of partition 0."""
         state = self.state(topic)
         return state.leader, state.leader_epoch, state.isr
 
@@ -60,18 +61,18 @@ def refused(error: ErrorCode, bench: Bench, *args: object, **kwargs: object) -> 
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["a", "A.b_c-1", "x" * 249, "...", "__consumer_offsets"])
-def test_legal_names(name: str) -> None:
+def test_legal_topic_names_are_accepted(name: str) -> None:
     assert topic_name_is_legal(name)
 
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a:b"])
-def test_illegal_names(name: str) -> None:
+def test_illegal_topic_names_are_rejected(name: str) -> None:
     assert not topic_name_is_legal(name)
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_a_planned_topic_changes_nothing_until_it_is_created() -> None:
+def test_planned_topic_is_not_visible_until_created() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
@@ -84,7 +85,7 @@ def test_a_planned_topic_changes_nothing_until_it_is_created() -> None:
 
 
 @pytest.mark.rule("M-6")
-def test_leader_epochs_begin_at_0_and_leaders_go_round() -> None:
+def test_new_topic_starts_at_leader_epoch_zero_with_leaders_spread_over_brokers() -> None:
     bench = Bench()
     bench.controller.create_topic(bench.controller.plan_topic("t", 4, 2))
     partitions = bench.controller.image.topics["t"].partitions
@@ -93,7 +94,7 @@ def test_leader_epochs_begin_at_0_and_leaders_go_round() -> None:
     assert all(p.isr == p.replicas for p in partitions)
 
 
-def test_topic_ids_differ_and_a_topic_made_again_has_another() -> None:
+def test_recreated_topic_gets_a_different_topic_id() -> None:
     bench = Bench()
     bench.topic("t")
     first = bench.controller.image.topics["t"].topic_id
@@ -104,14 +105,14 @@ def test_topic_ids_differ_and_a_topic_made_again_has_another() -> None:
     assert bench.controller.image.topic_by_id(first) is None
 
 
-def test_topics_that_cannot_be_are_refused_with_the_code_of_create_topics() -> None:
+def test_invalid_topics_are_rejected_with_the_error_codes_of_create_topics() -> None:
     bench = Bench()
     bench.topic("t")
     refused(ErrorCode.TOPIC_ALREADY_EXISTS, bench, "t")
     refused(ErrorCode.INVALID_PARTITIONS, bench, "u", 0)
     refused(ErrorCode.INVALID_PARTITIONS, bench, "u", -2)
     refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 0)
-    assert "3 brokers" in refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 4)
+    assert "number of brokers, 3" in refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 4)
     refused(ErrorCode.INVALID_CONFIG, bench, "u", configs={"no.such.setting": "1"})
     refused(ErrorCode.INVALID_CONFIG, bench, "u", configs={"max.message.bytes": "-1"})
 
@@ -120,17 +121,17 @@ def test_topics_that_cannot_be_are_refused_with_the_code_of_create_topics() -> N
     "assignment",
     [{1: [0]}, {0: [0], 2: [1]}, {0: []}, {0: [0, 0]}, {0: [0, 1], 1: [2]}, {0: [0], 1: [9]}],
 )
-def test_an_assignment_that_cannot_be_is_refused(assignment: dict[int, list[int]]) -> None:
+def test_invalid_replica_assignment_is_rejected(assignment: dict[int, list[int]]) -> None:
     refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, Bench(), "t", assignment=assignment)
 
 
-def test_defaults_are_those_of_the_settings() -> None:
+def test_default_partitions_and_replication_factor_come_from_broker_settings() -> None:
     bench = Bench(num_partitions="5", default_replication_factor="2")
     planned = bench.controller.plan_topic("t")
     assert (len(planned.partitions), planned.replication_factor) == (5, 2)
 
 
-def test_dead_brokers_count_and_do_not_lead_new_topics() -> None:
+def test_stopped_brokers_get_replicas_but_do_not_lead_new_topics() -> None:
     bench = Bench()
     bench.controller.broker_stopped(0)
     assert [p.replicas for p in bench.controller.plan_topic("t", 2, 3).partitions] == [(1, 2, 0), (2, 1, 0)]
@@ -143,7 +144,7 @@ def test_dead_brokers_count_and_do_not_lead_new_topics() -> None:
     refused(ErrorCode.INVALID_REPLICATION_FACTOR, bench, "u", 1, 1)
 
 
-def test_unknown_topics_are_not_deleted_or_configured() -> None:
+def test_controller_rejects_deleting_or_configuring_unknown_topics() -> None:
     bench = Bench()
     for action in (
         lambda: bench.controller.delete_topic("t"),
@@ -155,7 +156,7 @@ def test_unknown_topics_are_not_deleted_or_configured() -> None:
         assert raised.value.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_the_settings_of_a_topic_are_replaced_as_a_whole_when_they_are_right() -> None:
+def test_valid_topic_settings_replace_all_previous_settings() -> None:
     bench = Bench()
     bench.topic("t", max_message_bytes="100")
     bench.controller.set_topic_configs("t", {"retention.ms": "5"})
@@ -165,11 +166,15 @@ def test_the_settings_of_a_topic_are_replaced_as_a_whole_when_they_are_right() -
     assert bench.controller.image.topics["t"].configs == {"retention.ms": "5"}
 
 
-def test_an_internal_topic_is_made_once_with_its_own_settings() -> None:
+def test_internal_topic_is_created_once_with_its_own_settings() -> None:
     bench = Bench(offsets_topic_num_partitions="6", offsets_topic_replication_factor="2")
     made = bench.controller.ensure_internal("__consumer_offsets")
     assert (len(made.partitions), made.replication_factor, made.internal) == (6, 2, True)
-    assert made.configs == {"cleanup.policy": "compact"}
+    assert made.configs == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
     assert bench.controller.ensure_internal("__consumer_offsets") is made
     few = Bench(1)
     with pytest.raises(KafkaError, match="needs 3 brokers"):
@@ -180,39 +185,39 @@ def test_an_internal_topic_is_made_once_with_its_own_settings() -> None:
 
 
 @pytest.mark.rule("M-6")
-def test_a_dead_leader_is_followed_by_the_next_in_sync_replica_one_epoch_on() -> None:
+def test_next_in_sync_replica_replaces_a_stopped_leader_with_the_next_epoch() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.broker_stopped(0)
-    assert bench.told() == (1, 1, (1, 2))
+    assert bench.leadership() == (1, 1, (1, 2))
     assert bench.state().partition_epoch == 1
     bench.controller.broker_started(0)
-    assert bench.told() == (1, 1, (1, 2))  # it leads no more, and joins the ISR only when it has caught up
+    assert bench.leadership() == (1, 1, (1, 2))  # it does not lead, and joins the ISR only after it has caught up
 
 
-def test_a_dead_follower_leaves_the_isr_and_the_leader_epoch_stays() -> None:
+def test_stopped_follower_leaves_the_isr_without_changing_the_leader_epoch() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.broker_stopped(2)
-    assert bench.told() == (0, 0, (0, 1))
+    assert bench.leadership() == (0, 0, (0, 1))
     assert bench.state().partition_epoch == 1
 
 
 @pytest.mark.rule("M-4")
-def test_the_last_in_sync_replica_stays_in_the_isr_and_leads_again_when_it_is_back() -> None:
+def test_last_in_sync_replica_stays_in_the_isr_and_leads_again_after_a_restart() -> None:
     bench = Bench()
     bench.topic()
     for broker_id in (1, 2, 0):
         bench.controller.broker_stopped(broker_id)
-    assert bench.told() == (NO_LEADER, 1, (0,))
+    assert bench.leadership() == (NO_LEADER, 1, (0,))
     bench.controller.broker_started(1)
-    assert bench.told() == (NO_LEADER, 1, (0,))  # it may lack records: no unclean election
+    assert bench.leadership() == (NO_LEADER, 1, (0,))  # it may lack records: no unclean election
     bench.controller.broker_started(0)
-    assert bench.told() == (0, 2, (0,))
+    assert bench.leadership() == (0, 2, (0,))
 
 
 @pytest.mark.parametrize("where", ["topic", "broker"])
-def test_an_unclean_election_where_it_is_allowed(where: str) -> None:
+def test_unclean_leader_election_happens_where_topic_or_broker_settings_allow(where: str) -> None:
     if where == "topic":
         bench = Bench()
         bench.topic(unclean_leader_election_enable="true")
@@ -222,36 +227,36 @@ def test_an_unclean_election_where_it_is_allowed(where: str) -> None:
     for broker_id in (1, 2, 0):
         bench.controller.broker_stopped(broker_id)
     bench.controller.broker_started(2)
-    assert bench.told() == (2, 2, (2,))
+    assert bench.leadership() == (2, 2, (2,))
 
 
-def test_one_image_for_all_partitions_that_lose_their_leader() -> None:
+def test_stopping_a_broker_publishes_one_image_for_all_affected_partitions() -> None:
     bench = Bench()
     for name in ("a", "b", "c"):
         bench.topic(name, [0, 1], [1, 2])
     bench.images.clear()
     bench.controller.broker_stopped(0)
-    # Its death, and then what follows from it.
+    # The death of its broker, and its consequences.
     assert [changed for _, _, changed in bench.images] == [(), ("a", "b", "c")]
 
 
-def test_elect_moves_the_leadership_to_a_live_replica_in_sync() -> None:
+def test_elect_moves_leadership_only_to_a_running_in_sync_replica() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.elect("t", 0, 2)
-    assert bench.told() == (2, 1, (0, 1, 2))
+    assert bench.leadership() == (2, 1, (0, 1, 2))
     bench.controller.broker_stopped(1)
     for broker_id in (1, 7):
         with pytest.raises(KafkaError) as raised:
             bench.controller.elect("t", 0, broker_id)
         assert raised.value.error_code == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-    assert bench.told() == (2, 1, (0, 2))
+    assert bench.leadership() == (2, 1, (0, 2))
 
 
 # ---- in-sync replicas ---------------------------------------------------------------------------------------------------------------
 
 
-def test_isr_changes_come_in_one_image_in_the_order_of_the_replicas() -> None:
+def test_isr_changes_are_published_in_one_image_in_replica_order() -> None:
     bench = Bench()
     bench.topic("t", [0, 1, 2], [1, 2, 0])
     bench.topic("u")
@@ -262,13 +267,13 @@ def test_isr_changes_come_in_one_image_in_the_order_of_the_replicas() -> None:
     assert (bench.state("t", 0).leader_epoch, bench.state("t", 0).partition_epoch) == (0, 1)
 
 
-def test_an_isr_change_takes_no_dead_broker_no_stranger_and_never_everybody() -> None:
+def test_isr_change_ignores_stopped_brokers_and_non_replicas_and_an_empty_isr() -> None:
     bench = Bench(4)
     bench.topic()
     bench.controller.broker_stopped(2)
     bench.images.clear()
     bench.controller.change_isr({("t", 0): [0, 2, 3]})
-    assert bench.told() == (0, 0, (0,))
+    assert bench.leadership() == (0, 0, (0,))
     bench.images.clear()
     bench.controller.change_isr({("t", 0): [2, 3]})
     bench.controller.change_isr({("t", 0): [0]})
@@ -279,7 +284,7 @@ def test_an_isr_change_takes_no_dead_broker_no_stranger_and_never_everybody() ->
 # ---- the image ------------------------------------------------------------------------------------------------------------------------
 
 
-def test_an_image_does_not_change() -> None:
+def test_metadata_image_is_immutable() -> None:
     bench = Bench()
     bench.topic()
     image = bench.controller.image
@@ -294,7 +299,7 @@ def test_an_image_does_not_change() -> None:
 
 
 @pytest.mark.rule("M-5")
-def test_what_clients_of_a_listener_are_told() -> None:
+def test_image_lists_only_running_brokers_that_have_the_requested_listener() -> None:
     bench = Bench(2)
     image = bench.controller.image
     assert [b.broker_id for b in image.alive_on("A")] == [0, 1]
@@ -308,14 +313,14 @@ def test_what_clients_of_a_listener_are_told() -> None:
     assert image.endpoint(1, "A") is None
 
 
-def test_what_is_not_there_has_no_leader() -> None:
+def test_image_returns_no_leader_for_unknown_topics_and_partitions() -> None:
     image = Bench().controller.image
     assert image.leader_of("t", 0) == (NO_LEADER, -1)
     assert image.partition("t", -1) is None
     assert image.topic_by_id(bytes(16)) is None
 
 
-def test_leaderships_go_back_to_the_preferred_replicas_by_themselves() -> None:
+def test_leadership_returns_to_preferred_replicas_automatically() -> None:
     cluster = VirtualCluster(3, {"leader.imbalance.check.interval.seconds": "100"})
     cluster.topic("t", 3, 3)
     before = [p.leader for p in cluster.state.controller.image.topics["t"].partitions]
@@ -331,10 +336,10 @@ def test_leaderships_go_back_to_the_preferred_replicas_by_themselves() -> None:
     cluster.advance(1)
     assert [p.leader for p in cluster.state.controller.image.topics["t"].partitions] == before
     assert cluster.now_ms == moved + 100_000
-    assert cluster.state.timers.next_deadline_ms() is None, "a balanced cluster costs no event"
+    assert cluster.state.timers.next_deadline_ms() is None, "a balanced cluster causes no event"
 
 
-def test_leaderships_stay_where_they_are_when_nobody_wants_them_moved() -> None:
+def test_leadership_does_not_move_back_if_auto_leader_rebalance_is_disabled() -> None:
     cluster = VirtualCluster(2, {"auto.leader.rebalance.enable": "false"})
     cluster.topic("t", 1, 2)
     cluster.state.controller.elect("t", 0, 1)

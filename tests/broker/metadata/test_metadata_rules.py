@@ -1,4 +1,4 @@
-"""Metadata, ApiVersions, DescribeCluster, topic creation: what the conformance suite cannot ask for (M-3 to M-6, M-9)."""
+"""Metadata, ApiVersions, DescribeCluster and topic creation: cases that the conformance suite cannot test (M-3 to M-6, M-9)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kafkaproto.messages.create_topics import (
     CreateTopicsRequest,
 )
 from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafkaproto.messages.describe_cluster import DescribeClusterRequest
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -37,7 +38,7 @@ def named(*names: str | None, auto: bool = False) -> MetadataRequest:
 
 
 @pytest.mark.rule("M-3")
-def test_a_missing_topic_answers_3_and_is_there_the_next_time(cluster: VirtualCluster) -> None:
+def test_metadata_for_a_missing_topic_returns_an_error_and_then_creates_the_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert [t.error_code for t in client.ask(named("new", auto=True), 9).topics] == [3]
     [made] = client.ask(named("new", auto=True), 9).topics
@@ -46,7 +47,9 @@ def test_a_missing_topic_answers_3_and_is_there_the_next_time(cluster: VirtualCl
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize(("config", "auto"), [({}, False), ({"auto.create.topics.enable": "false"}, True)])
-def test_nothing_is_made_unless_client_and_broker_allow(config: dict[str, str], auto: bool) -> None:
+def test_topic_is_created_automatically_only_if_client_and_broker_allow_that(
+    config: dict[str, str], auto: bool
+) -> None:
     cluster = VirtualCluster(1, config)
     for _ in range(2):
         assert [t.error_code for t in cluster.connect().ask(named("new", auto=auto), 9).topics] == [3]
@@ -54,13 +57,13 @@ def test_nothing_is_made_unless_client_and_broker_allow(config: dict[str, str], 
 
 
 @pytest.mark.rule("M-3")
-def test_too_few_brokers_for_the_default_replication_factor_stays_3() -> None:
+def test_auto_creation_fails_if_the_replication_factor_exceeds_the_brokers() -> None:
     cluster = VirtualCluster(1, {"default.replication.factor": "3"})
     assert [t.error_code for t in cluster.connect().ask(named("new", auto=True), 9).topics] == [3]
 
 
 @pytest.mark.rule("M-4")
-def test_a_partition_without_a_leader_is_5_and_keeps_its_epoch() -> None:
+def test_metadata_returns_leader_not_available_for_a_partition_without_leader() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 1)
     cluster.state.stop_broker(0)
@@ -72,7 +75,9 @@ def test_a_partition_without_a_leader_is_5_and_keeps_its_epoch() -> None:
 
 @pytest.mark.rule("M-4")
 @pytest.mark.parametrize(("version", "error"), [(5, 5), (6, 72)])
-def test_a_leader_without_the_listener_is_72_or_5(cluster: VirtualCluster, version: int, error: int) -> None:
+def test_metadata_returns_an_error_for_a_leader_that_lacks_the_listener(
+    cluster: VirtualCluster, version: int, error: int
+) -> None:
     cluster.state.set_listeners(1, {"OTHER": ("elsewhere", 1)})
     answer = cluster.connect(0).ask(named("t"), version)
     assert [b.node_id for b in answer.brokers] == [0, 2]
@@ -80,7 +85,7 @@ def test_a_leader_without_the_listener_is_72_or_5(cluster: VirtualCluster, versi
 
 
 @pytest.mark.rule("M-5")
-def test_brokers_are_told_by_the_listener_of_the_request(cluster: VirtualCluster) -> None:
+def test_metadata_returns_broker_addresses_of_the_listener_of_the_request(cluster: VirtualCluster) -> None:
     cluster.state.set_listeners(0, {LISTENER: ("inside", 1), "OUTSIDE": ("outside", 2)})
     client = cluster.connect(0)
     client.connection.listener_name = "OUTSIDE"
@@ -88,7 +93,7 @@ def test_brokers_are_told_by_the_listener_of_the_request(cluster: VirtualCluster
 
 
 @pytest.mark.rule("M-6")
-def test_the_leader_epoch_begins_at_0_and_grows_with_each_leader(cluster: VirtualCluster) -> None:
+def test_leader_epoch_starts_at_zero_and_increases_with_each_new_leader(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     epochs = []
     for leader in (1, 2, 0):
@@ -100,13 +105,15 @@ def test_the_leader_epoch_begins_at_0_and_grows_with_each_leader(cluster: Virtua
 
 @pytest.mark.rule("M-9")
 @pytest.mark.parametrize("version", range(5))
-def test_api_versions_lists_what_is_handled_and_every_version_of_it_is_answered(
+def test_api_versions_response_lists_exactly_the_apis_that_the_broker_handles(
     cluster: VirtualCluster, version: int
 ) -> None:
     client = cluster.connect()
     answer = client.ask(ApiVersionsRequest("a-client", "1.0") if version >= 3 else ApiVersionsRequest(), version)
     offered = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
-    assert offered == {key: found for key, found in versions("3.9").items() if key in cluster.state.apis}
+    assert offered == {
+        key: version_range for key, version_range in versions("3.9").items() if key in cluster.state.apis
+    }
     assert 71 not in offered
 
 
@@ -134,27 +141,29 @@ def create(name: str = "new", **more: Any) -> CreateTopicsRequest:
         (create(partitions=-1, factor=-1, assignments=[CreatableReplicaAssignment(0, [2, 1])]), 0),
     ],
 )
-def test_topics_that_cannot_be_made_say_why(cluster: VirtualCluster, request_: CreateTopicsRequest, error: int) -> None:
+def test_create_topics_returns_an_error_message_for_each_invalid_topic(
+    cluster: VirtualCluster, request_: CreateTopicsRequest, error: int
+) -> None:
     [result] = cluster.connect().ask(request_, 7).topics
     assert result.error_code == error
     assert bool(result.error_message) == bool(error)
     assert ("new" in cluster.state.controller.image.topics) == (error == 0)
 
 
-def test_a_topic_named_twice_is_42_and_others_are_made(cluster: VirtualCluster) -> None:
+def test_topic_repeated_in_create_topics_gets_invalid_request_and_others_are_created(cluster: VirtualCluster) -> None:
     request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("x", "y", "x")], 1000, False)
     answer = cluster.connect().ask(request, 7)
     assert {t.name: t.error_code for t in answer.topics} == {"y": 0, "x": 42}
 
 
-def test_validate_only_makes_nothing(cluster: VirtualCluster) -> None:
+def test_create_topics_with_validate_only_creates_no_topic(cluster: VirtualCluster) -> None:
     request = create()
     request.validate_only = True
     assert cluster.connect().ask(request, 7).topics[0].error_code == 0
     assert "new" not in cluster.state.controller.image.topics
 
 
-def test_a_topic_is_deleted_by_name_or_by_id_and_is_gone_everywhere(cluster: VirtualCluster) -> None:
+def test_topic_deleted_by_name_or_id_is_removed_from_all_brokers(cluster: VirtualCluster) -> None:
     cluster.topic("u")
     client = cluster.connect()
     topic_id = cluster.state.controller.image.topics["u"].topic_id
@@ -186,7 +195,7 @@ def alter(client: Any, kind: int, name: str, key: str, value: str | None, operat
 TOPIC, BROKER = 2, 4
 
 
-def test_settings_of_a_topic_are_set_shown_and_deleted(cluster: VirtualCluster) -> None:
+def test_topic_setting_can_be_set_described_and_deleted(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
     assert alter(client, TOPIC, "t", "max.message.bytes", "2000") == 0
@@ -196,10 +205,10 @@ def test_settings_of_a_topic_are_set_shown_and_deleted(cluster: VirtualCluster) 
     assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
 
 
-def test_a_brokers_dynamic_setting_reaches_the_topics_that_inherit_it(cluster: VirtualCluster) -> None:
+def test_dynamic_broker_setting_applies_to_topics_that_inherit_the_setting(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, BROKER, "", "message.max.bytes", "3000") == 0
-    assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 42  # a broker changes itself only
+    assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 42  # a broker changes only its own settings
     assert alter(cluster.connect(1), BROKER, "1", "message.max.bytes", "4000") == 0
     limits = [n.replicas.partitions[("t", 0)].limits.max_message_bytes for n in cluster.state.nodes]
     assert limits == [3000, 4000, 3000]
@@ -218,17 +227,26 @@ def test_a_brokers_dynamic_setting_reaches_the_topics_that_inherit_it(cluster: V
         (BROKER, "0", "socket.request.max.bytes", "100", 0, 42),
         (BROKER, "9", "message.max.bytes", "100", 0, 42),
         (BROKER, "0", "message.max.bytes", "-1", 0, 42),
-        (BROKER, "", "no.such", "1", 0, 42),
+        (BROKER, "", "no.such", "1", 2, -1),
         (99, "t", "retention.ms", "1", 0, 42),
     ],
 )
-def test_settings_that_cannot_be_changed_say_why(
+def test_invalid_setting_change_returns_an_error_code(
     cluster: VirtualCluster, kind: int, name: str, key: str, value: str | None, operation: int, error: int
 ) -> None:
     assert alter(cluster.connect(), kind, name, key, value, operation) == error
 
 
-def test_a_list_is_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
+@pytest.mark.parametrize(("endpoint_type", "error"), [(2, 114), (3, 115)])
+def test_describe_cluster_names_the_endpoint_type_of_brokers(
+    cluster: VirtualCluster, endpoint_type: int, error: int
+) -> None:
+    answer = cluster.connect().ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1)
+    message = f"The endpoint type in a request to a broker must be 1 (got {endpoint_type})."
+    assert (answer.error_code, answer.error_message) == (error, message)
+
+
+def test_list_setting_of_a_topic_can_be_appended_to_and_subtracted_from(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, TOPIC, "t", "cleanup.policy", "compact", operation=2) == 0
     assert config(client, TOPIC, "t", "cleanup.policy") == ("delete,compact", 1)
@@ -237,7 +255,7 @@ def test_a_list_is_appended_to_and_subtracted_from(cluster: VirtualCluster) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("topics", "error"),
     [
         ([CreatableTopic("big", 10_001, 1)], 44),
         ([CreatableTopic("big", 2**31 - 1, 1), CreatableTopic("small", 1, 1)], 44),
@@ -245,10 +263,10 @@ def test_a_list_is_appended_to_and_subtracted_from(cluster: VirtualCluster) -> N
         ([CreatableTopic("a", 9, 1), CreatableTopic("b", -5, 1)], None),
     ],
 )
-def test_a_request_for_very_many_partitions_is_refused_as_a_whole(
-    cluster: VirtualCluster, asked: list[CreatableTopic], error: int | None
+def test_create_topics_with_more_than_10000_partitions_is_rejected_completely(
+    cluster: VirtualCluster, topics: list[CreatableTopic], error: int | None
 ) -> None:
-    """Kafka's limit of 10000 in a request; without one a single request could take all memory."""
-    answer = cluster.connect().ask(CreateTopicsRequest(asked), 7)
-    assert [t.error_code for t in answer.topics] == ([0, 37] if error is None else [error] * len(asked))
+    """Kafka limits a request to 10000 partitions; without a limit a single request could use up all memory."""
+    answer = cluster.connect().ask(CreateTopicsRequest(topics), 7)
+    assert [t.error_code for t in answer.topics] == ([0, 37] if error is None else [error] * len(topics))
     assert ("a" in cluster.state.controller.image.topics) is (error is None)

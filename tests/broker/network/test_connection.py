@@ -1,4 +1,4 @@
-"""A connection without a socket: what it reads, when it writes, what each mute state lets through (T-6, T-7, W-9 to W-11)."""
+"""A connection without a socket: reading, writing and the mute states (T-6, T-7, W-9 to W-11)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ IDLE_MS = 60_000
 WAITING_STATES = [state for state in MuteState if state not in (MuteState.NOT_MUTED, MuteState.MUTED)]
 
 
-class Skin:
-    """What the connection does to its socket. `full`: the kernel takes nothing, so that a write is not out at once."""
+class FakeSocket:
+    """The socket side of a connection. `full`: the kernel accepts no bytes, so that a write is not finished at once."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -50,14 +50,14 @@ class Skin:
 
 
 class Bench:
-    """One connection whose requests are handled by the test: each frame is noted, and answered when the test says so."""
+    """A connection whose requests are handled by the test: each frame is recorded, and answered by a call of the test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, idle_ms: int = IDLE_MS) -> None:
         self.clock = ManualClock()
         self.cluster = Cluster(config={"connections.max.idle.ms": str(idle_ms)}, clock=self.clock)
-        self.skin = Skin()
+        self.socket = FakeSocket()
         self.connection = Connection(
-            self.cluster.nodes[0], "PLAINTEXT", "127.0.0.1", self.skin, BufferPool(), self.now_ms
+            self.cluster.nodes[0], "PLAINTEXT", "127.0.0.1", self.socket, BufferPool(), self.now_ms
         )
         self.frames: list[bytes] = []
         self.at_once: int | None = None
@@ -80,8 +80,8 @@ class Bench:
         self.give_bytes(b"".join(len(p).to_bytes(4, "big") + p for p in payloads))
 
     def give_bytes(self, data: bytes) -> None:
-        """What comes while the connection does not read stays in the kernel: a test does not give it."""
-        assert self.skin.reading
+        """Deliver received bytes. Bytes that arrive while the connection does not read stay in the kernel: a test must not deliver them."""
+        assert self.socket.reading
         buffer = self.connection.get_buffer()
         buffer[: len(data)] = data
         self.connection.received(len(data), self.now_ms)
@@ -90,7 +90,7 @@ class Bench:
         self.connection.answer(None if data is None else (data,), throttle_ms, close, self.now_ms)
 
     def out(self) -> None:
-        """The kernel has taken what was written."""
+        """Report that the kernel has accepted all written bytes."""
         self.connection.written(self.now_ms)
 
     def advance(self, delta_ms: int) -> None:
@@ -110,8 +110,8 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @pytest.mark.rule("W-9")
-def test_the_next_frame_waits_until_the_answer_is_written(bench: Bench) -> None:
-    bench.skin.full = True
+def test_connection_handles_the_next_frame_after_the_response_is_written(bench: Bench) -> None:
+    bench.socket.full = True
     bench.give(b"one", b"two")
     assert bench.frames == [b"one"]
     bench.answer()
@@ -121,61 +121,63 @@ def test_the_next_frame_waits_until_the_answer_is_written(bench: Bench) -> None:
 
 
 @pytest.mark.rule("W-9")
-def test_reading_goes_on_behind_a_request_until_one_whole_frame_waits(bench: Bench) -> None:
+def test_connection_reads_behind_a_pending_request_until_a_whole_frame_is_buffered(bench: Bench) -> None:
     bench.give(b"one")
-    assert bench.skin.reading
+    assert bench.socket.reading
     bench.give_bytes(b"\x00\x00\x00\x03tw")
-    assert bench.skin.reading
+    assert bench.socket.reading
     bench.give_bytes(b"o")
-    assert not bench.skin.reading
+    assert not bench.socket.reading
     bench.answer()
     assert bench.frames == [b"one", b"two"]
-    assert bench.skin.reading
+    assert bench.socket.reading
 
 
 @pytest.mark.rule("P-14")
-def test_a_request_without_an_answer_lets_the_next_one_through(bench: Bench) -> None:
+def test_connection_handles_the_next_request_after_one_without_a_response(bench: Bench) -> None:
     bench.give(b"one", b"two")
     bench.answer(data=None)
     assert bench.frames == [b"one", b"two"]
-    assert bench.skin.written == []
+    assert bench.socket.written == []
 
 
 @pytest.mark.rule("T-12")
-def test_an_answer_that_closes_does_so_when_it_is_out(bench: Bench) -> None:
-    bench.skin.full = True
+def test_connection_closes_after_writing_a_response_marked_as_last(bench: Bench) -> None:
+    bench.socket.full = True
     bench.give(b"one", b"two")
     bench.answer(close=True)
-    assert bench.skin.closed == 0
+    assert bench.socket.closed == 0
     bench.out()
-    assert (bench.skin.closed, bench.frames) == (1, [b"one"])
+    assert (bench.socket.closed, bench.frames) == (1, [b"one"])
 
 
 @pytest.mark.rule("W-8")
-def test_64_frames_are_one_turn(bench: Bench) -> None:
+def test_connection_handles_at_most_64_frames_per_event_loop_turn(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(2 * FRAMES_PER_TURN + 1)])
     assert len(bench.frames) == FRAMES_PER_TURN
-    assert (bench.skin.later, bench.skin.reading) == (1, False)
+    assert (bench.socket.later, bench.socket.reading) == (1, False)
     bench.connection.proceed(bench.now_ms)
     assert len(bench.frames) == 2 * FRAMES_PER_TURN
     bench.connection.proceed(bench.now_ms)
     assert bench.frames == [b"%d" % i for i in range(2 * FRAMES_PER_TURN + 1)]
-    assert (bench.skin.later, bench.skin.reading) == (2, True)
+    assert (bench.socket.later, bench.socket.reading) == (2, True)
 
 
 @pytest.mark.rule("W-8")
-def test_a_turn_that_lasts_too_long_ends_before_64_frames(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_event_loop_turn_that_takes_too_long_stops_before_64_frames(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ticks = iter(range(1000))
     monkeypatch.setattr(bench.clock, "precise_ms", lambda: next(ticks) * (TURN_MS / 2))
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(10)])
     assert len(bench.frames) == 3
-    assert bench.skin.later == 1
+    assert bench.socket.later == 1
 
 
 @pytest.mark.rule("W-8")
-def test_bytes_that_come_before_the_next_turn_change_nothing_of_the_order(bench: Bench) -> None:
+def test_frames_received_between_event_loop_turns_keep_their_order(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(FRAMES_PER_TURN + 2)])
     bench.connection.proceed(bench.now_ms)
@@ -188,8 +190,8 @@ def test_bytes_that_come_before_the_next_turn_change_nothing_of_the_order(bench:
 
 
 def enter(bench: Bench, state: MuteState) -> None:
-    """One request, brought into `state`; its throttle, if any, lasts 1000 ms."""
-    bench.skin.full = True
+    """Send one request and bring its connection into `state`; a throttle lasts 1000 ms."""
+    bench.socket.full = True
     bench.give(b"one")
     if state is not MuteState.MUTED_AND_RESPONSE_PENDING:
         bench.answer(1000)
@@ -200,23 +202,23 @@ def enter(bench: Bench, state: MuteState) -> None:
 
 @pytest.mark.rule("T-7")
 @pytest.mark.parametrize("state", WAITING_STATES)
-def test_a_throttled_connection_is_not_read_and_a_parked_one_is(bench: Bench, state: MuteState) -> None:
+def test_connection_reads_while_a_response_is_pending_but_not_while_throttled(bench: Bench, state: MuteState) -> None:
     enter(bench, state)
-    assert bench.skin.reading == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
+    assert bench.socket.reading == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
 
 
 @pytest.mark.rule("T-6", "T-8")
-def test_response_first_then_the_end_of_the_throttle(bench: Bench) -> None:
+def test_connection_unmutes_when_its_throttle_ends_after_the_response(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED)
     bench.advance(999)
     assert bench.state is MuteState.MUTED_AND_THROTTLED
     bench.advance(1)
     assert bench.state is MuteState.NOT_MUTED
-    assert bench.skin.reading
+    assert bench.socket.reading
 
 
 @pytest.mark.rule("T-6")
-def test_the_end_of_the_throttle_first_then_the_response(bench: Bench) -> None:
+def test_connection_unmutes_when_its_response_is_written_after_the_throttle_ended(bench: Bench) -> None:
     enter(bench, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
     bench.advance(1000)
     assert bench.state is MuteState.MUTED_AND_RESPONSE_PENDING
@@ -226,7 +228,7 @@ def test_the_end_of_the_throttle_first_then_the_response(bench: Bench) -> None:
 
 
 @pytest.mark.rule("T-7")
-def test_what_came_before_the_mute_is_handled_after_it_in_order_each_with_its_own(bench: Bench) -> None:
+def test_frames_received_before_a_mute_are_handled_in_order_with_separate_throttles(bench: Bench) -> None:
     bench.at_once = 100
     bench.give(b"one", b"two", b"three")
     for count in (1, 2, 3):
@@ -234,11 +236,11 @@ def test_what_came_before_the_mute_is_handled_after_it_in_order_each_with_its_ow
         assert bench.state is MuteState.MUTED_AND_THROTTLED
         bench.advance(100)
     assert bench.state is MuteState.NOT_MUTED
-    assert bench.skin.reading
+    assert bench.socket.reading
 
 
 @pytest.mark.rule("T-3")
-def test_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
+def test_throttle_of_a_request_without_response_mutes_the_connection(bench: Bench) -> None:
     bench.give(b"one")
     bench.answer(500, data=None)
     assert bench.state is MuteState.MUTED_AND_THROTTLED
@@ -252,7 +254,7 @@ def test_a_throttle_without_an_answer_mutes(bench: Bench) -> None:
 @pytest.mark.rule("T-10")
 @pytest.mark.parametrize("state", [MuteState.NOT_MUTED, *WAITING_STATES])
 @pytest.mark.parametrize("way", ["close", "lost", "refuse", "idle"])
-def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: MuteState, way: str) -> None:
+def test_connection_closed_in_any_state_leaves_no_timers(bench: Bench, state: MuteState, way: str) -> None:
     delayed = Delayed()
     if state is not MuteState.NOT_MUTED:
         enter(bench, state)
@@ -270,7 +272,7 @@ def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: Mut
         bench.advance(1000)
         bench.advance(IDLE_MS - 1000)
     assert bench.connection.closed
-    assert bench.skin.closed == (0 if way == "lost" else 1)
+    assert bench.socket.closed == (0 if way == "lost" else 1)
     assert bench.timers() == 0
     assert bench.connection.node.connections == {}
     assert delayed.done == (state is MuteState.MUTED_AND_RESPONSE_PENDING)
@@ -279,63 +281,63 @@ def test_every_end_in_every_state_leaves_nothing_behind(bench: Bench, state: Mut
     bench.connection.written(bench.now_ms)
     bench.answer(10)
     bench.connection.proceed(bench.now_ms)
-    assert bench.skin.closed == (0 if way == "lost" else 1)
+    assert bench.socket.closed == (0 if way == "lost" else 1)
     assert bench.timers() == 0
 
 
 @pytest.mark.rule("W-10")
-def test_the_end_of_the_peer_waits_for_what_it_sent_whole(bench: Bench) -> None:
+def test_connection_closes_after_all_complete_requests_of_a_half_closed_client(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x00\x00\x00\x03two\x00\x00\x00\x09inc")
     bench.connection.ended(bench.now_ms)
-    assert bench.skin.closed == 0
+    assert bench.socket.closed == 0
     bench.answer()
-    assert (bench.frames, bench.skin.closed) == ([b"one", b"two"], 0)
+    assert (bench.frames, bench.socket.closed) == ([b"one", b"two"], 0)
     bench.answer(100)
-    assert bench.skin.closed == 0
+    assert bench.socket.closed == 0
     bench.advance(100)
-    assert bench.skin.closed == 1
+    assert bench.socket.closed == 1
 
 
 @pytest.mark.rule("W-10")
-def test_the_end_of_a_peer_that_sent_nothing(bench: Bench) -> None:
+def test_client_that_disconnects_without_sending_is_closed_at_once(bench: Bench) -> None:
     bench.connection.ended(bench.now_ms)
-    assert bench.skin.closed == 1
+    assert bench.socket.closed == 1
 
 
 @pytest.mark.rule("W-10")
-def test_the_end_of_the_peer_and_more_frames_than_a_turn(bench: Bench) -> None:
+def test_half_closed_connection_handles_more_frames_than_fit_in_one_turn(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"x"] * (FRAMES_PER_TURN + 1))
     bench.connection.ended(bench.now_ms)
-    assert (len(bench.frames), bench.skin.closed) == (FRAMES_PER_TURN + 1, 1)
+    assert (len(bench.frames), bench.socket.closed) == (FRAMES_PER_TURN + 1, 1)
     bench.connection.proceed(bench.now_ms)
-    assert bench.skin.closed == 1
+    assert bench.socket.closed == 1
 
 
 @pytest.mark.rule("W-11")
-def test_any_byte_counts_as_life_and_so_does_an_answer(bench: Bench) -> None:
+def test_any_received_byte_and_any_response_reset_the_idle_timeout(bench: Bench) -> None:
     bench.give_bytes(b"\x00")
     bench.advance(IDLE_MS - 1)
     bench.give_bytes(b"\x00\x00\x01x")
     bench.advance(IDLE_MS - 1)
     bench.answer()
     bench.advance(IDLE_MS - 1)
-    assert bench.skin.closed == 0
+    assert bench.socket.closed == 0
     bench.advance(1)
-    assert bench.skin.closed == 1
+    assert bench.socket.closed == 1
 
 
 @pytest.mark.rule("W-11")
 @pytest.mark.parametrize("limit", [0, -1])
-def test_no_limit_is_no_timer(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_connections_without_an_idle_limit_have_no_timer(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     bench = Bench(monkeypatch, limit)
     assert bench.timers() == 0
     bench.advance(10**9)
-    assert bench.skin.closed == 0
+    assert bench.socket.closed == 0
 
 
 @pytest.mark.rule("W-8")
-def test_a_request_that_raises_closes_and_is_told_in_the_log(
+def test_exception_in_a_request_closes_the_connection_and_is_logged(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(*_: object) -> None:
@@ -343,23 +345,23 @@ def test_a_request_that_raises_closes_and_is_told_in_the_log(
 
     monkeypatch.setattr(pipeline, "begin", failing)
     bench.give(b"one", b"two")
-    assert (bench.connection.closed, bench.skin.closed) == (True, 1)
+    assert (bench.connection.closed, bench.socket.closed) == (True, 1)
     [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
     assert record.exc_info is not None and "a bug" in str(record.exc_info[1])
 
 
 @pytest.mark.rule("W-1")
-def test_frames_before_a_bad_length_are_answered(bench: Bench) -> None:
+def test_frames_before_an_invalid_frame_length_are_answered(bench: Bench) -> None:
     bench.at_once = 0
     bench.give_bytes(b"\x00\x00\x00\x03one\xff\xff\xff\xff")
-    assert bench.skin.written == [b"one"]
-    assert bench.skin.closed == 1
+    assert bench.socket.written == [b"one"]
+    assert bench.socket.closed == 1
 
 
 @pytest.mark.rule("W-1")
-def test_a_bad_length_behind_a_parked_request_stops_reading_and_closes_when_its_turn_comes(bench: Bench) -> None:
+def test_invalid_frame_length_behind_a_parked_request_closes_after_its_response(bench: Bench) -> None:
     bench.give_bytes(b"\x00\x00\x00\x03one\x7f\xff\xff\xff")
-    assert (bench.skin.reading, bench.skin.closed) == (False, 0)
+    assert (bench.socket.reading, bench.socket.closed) == (False, 0)
     bench.answer()
-    assert bench.skin.written == [b"answer"]
-    assert bench.skin.closed == 1
+    assert bench.socket.written == [b"answer"]
+    assert bench.socket.closed == 1

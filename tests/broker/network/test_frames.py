@@ -1,4 +1,4 @@
-"""Cutting frames out of a stream: the same frames however it is split, and memory that grows with what has come (W-1)."""
+"""Splitting a byte stream into frames: any split gives equal frames, and memory grows only with received bytes (W-1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def length(value: int) -> bytes:
 
 
 class Reader(FrameReader):
-    """A reader that a test feeds; it poisons what a frame lay in as soon as the frame is taken."""
+    """A frame reader fed by the test, which overwrites the buffer of each frame after the frame was returned."""
 
     def __init__(self, pool: BufferPool, max_frame_bytes: int) -> None:
         super().__init__(pool, max_frame_bytes)
@@ -58,7 +58,7 @@ def reader(pool: BufferPool | None = None, limit: int = MAX_FRAME_BYTES) -> Read
 
 
 def bound(arrived_bytes: int) -> int:
-    """What a connection may own that has sent so much of a frame."""
+    """Return the most buffer bytes that a connection may own after receiving so many bytes of a frame."""
     return 2 * arrived_bytes + FIRST_BUFFER_BYTES + SURPLUS_BYTES + 64
 
 
@@ -68,7 +68,7 @@ def bound(arrived_bytes: int) -> int:
     payloads=st.lists(st.binary(max_size=3000) | st.integers(0, 40_000).map(bytes), max_size=12),
     cuts=st.lists(st.integers(1, 20_000), min_size=1, max_size=30),
 )
-def test_any_split_of_a_stream_gives_the_same_frames(payloads: list[bytes], cuts: list[int]) -> None:
+def test_frame_reader_returns_the_frames_however_the_stream_is_split(payloads: list[bytes], cuts: list[int]) -> None:
     stream = framed(*payloads)
     made = reader()
     frames: list[bytes] = []
@@ -90,7 +90,7 @@ def test_any_split_of_a_stream_gives_the_same_frames(payloads: list[bytes], cuts
     order=st.lists(st.integers(0, 4), min_size=10, max_size=60),
     step=st.integers(1, 90),
 )
-def test_readers_that_share_a_pool_do_not_mix_their_bytes(
+def test_frame_readers_that_share_a_buffer_pool_do_not_mix_their_bytes(
     streams: list[list[bytes]], order: list[int], step: int
 ) -> None:
     pool = BufferPool(64)
@@ -98,20 +98,20 @@ def test_readers_that_share_a_pool_do_not_mix_their_bytes(
     left = [framed(*payloads) for payloads in streams]
     got: list[list[bytes]] = [[] for _ in streams]
     turns = [*order, *(i for i in range(len(streams)) for _ in range(2000 // step))]
-    for wanted in turns:
-        i = wanted % len(streams)
+    for turn in turns:
+        i = turn % len(streams)
         got[i] += readers[i].give(left[i][:step])
         left[i] = left[i][step:]
     assert got == streams
 
 
-def test_a_frame_of_no_bytes_is_a_frame() -> None:
+def test_empty_frame_is_returned_as_a_frame() -> None:
     assert reader().give(framed(b"", b"x", b"")) == [b"", b"x", b""]
 
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [-1, -(2**31), 1001, 2**31 - 1])
-def test_a_length_that_is_not_allowed_raises_as_soon_as_it_is_there(announced: int) -> None:
+def test_invalid_frame_length_raises_as_soon_as_the_length_is_received(announced: int) -> None:
     made = reader(limit=1000)
     assert made.give(length(announced)[:3]) == []
     assert not made.has_frame()
@@ -120,12 +120,12 @@ def test_a_length_that_is_not_allowed_raises_as_soon_as_it_is_there(announced: i
 
 
 @pytest.mark.rule("W-1")
-def test_the_limit_itself_is_allowed() -> None:
+def test_frame_of_exactly_the_maximum_length_is_accepted() -> None:
     assert reader(limit=1000).give(framed(bytes(1000))) == [bytes(1000)]
 
 
 @pytest.mark.rule("W-9")
-def test_a_whole_frame_that_waits_is_seen_without_being_taken() -> None:
+def test_frame_reader_reports_a_complete_frame_without_consuming_it() -> None:
     made = reader()
     data = framed(b"first", b"second")
     buffer = made.get_buffer()
@@ -143,7 +143,7 @@ def test_a_whole_frame_that_waits_is_seen_without_being_taken() -> None:
 
 
 @pytest.mark.rule("W-1")
-def test_a_length_that_is_too_large_counts_as_waiting_so_that_reading_stops() -> None:
+def test_frame_length_above_the_limit_counts_as_a_frame_so_that_reading_stops() -> None:
     made = reader(limit=10)
     buffer = made.get_buffer()
     buffer[:4] = length(11)
@@ -155,28 +155,28 @@ def test_a_length_that_is_too_large_counts_as_waiting_so_that_reading_stops() ->
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [1 << 30, 100 << 20, 5_000_000])
-def test_memory_grows_with_what_has_come_and_never_to_what_was_announced(announced: int) -> None:
+def test_frame_buffer_grows_with_received_bytes_not_with_the_announced_length(announced: int) -> None:
     made = reader(BufferPool(), limit=1 << 30)
     made.give(length(announced))
-    came = LENGTH_BYTES
-    while came < min(announced, 4_000_000):
-        assert made.owned_bytes <= bound(came)
+    received_bytes = LENGTH_BYTES
+    while received_bytes < min(announced, 4_000_000):
+        assert made.owned_bytes <= bound(received_bytes)
         made.give(bytes(100_000))
-        came += 100_000
-    assert made.waiting_bytes == came
+        received_bytes += 100_000
+    assert made.waiting_bytes == received_bytes
     made.release()
     assert made.owned_bytes == 0
 
 
 @pytest.mark.rule("W-1")
-def test_a_frame_whose_end_is_near_gets_what_it_needs_and_no_more() -> None:
+def test_frame_buffer_of_a_nearly_complete_frame_grows_to_the_frame_size_only() -> None:
     made = reader(BufferPool(1024))
     made.give(framed(bytes(3000))[:1500])
     assert 3004 <= made.owned_bytes <= 3004 + 64
 
 
-def test_a_large_buffer_is_given_up_when_only_a_little_waits_in_it() -> None:
-    """A frame of 8 MB and the first byte of the next: 8 MB are not kept for that byte."""
+def test_large_frame_buffer_is_released_when_only_a_few_bytes_remain() -> None:
+    """After a frame of 8 MB and the first byte of the next frame, 8 MB are not kept for that byte."""
     made = reader(BufferPool())
     data = framed(bytes(8_000_000)) + b"\x00"
     assert len(made.give(data)) == 1
@@ -185,8 +185,8 @@ def test_a_large_buffer_is_given_up_when_only_a_little_waits_in_it() -> None:
     assert made.give(framed(b"next")[1:]) == [b"next"]
 
 
-def test_a_stream_of_frames_keeps_one_buffer() -> None:
-    """The beginning of the next frame waits in the buffer of the last: no growth from nothing for each."""
+def test_frame_reader_reuses_one_buffer_for_a_stream_of_frames() -> None:
+    """The start of the next frame stays in the current buffer, which does not grow again for each frame."""
     made = reader(BufferPool())
     stream = framed(*[bytes(500_000)] * 5)
     sizes = set()
@@ -198,7 +198,7 @@ def test_a_stream_of_frames_keeps_one_buffer() -> None:
     assert max(sizes) <= 2 * 500_000 + FIRST_BUFFER_BYTES + SURPLUS_BYTES
 
 
-def test_release_in_the_middle_forgets_what_waits() -> None:
+def test_released_frame_reader_drops_the_partial_frame_and_its_memory() -> None:
     made = reader()
     made.give(framed(b"abc", b"def")[:-1])
     made.release()
@@ -209,7 +209,7 @@ def test_release_in_the_middle_forgets_what_waits() -> None:
 # ---- the pool -------------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_spare_buffer_is_used_again_when_it_fits() -> None:
+def test_buffer_pool_reuses_a_spare_buffer_of_matching_size() -> None:
     pool = BufferPool()
     buffer = pool.take(100_000)
     assert len(buffer) == 100_000
@@ -219,7 +219,7 @@ def test_a_spare_buffer_is_used_again_when_it_fits() -> None:
     assert pool.spare_bytes == 0
 
 
-def test_a_spare_buffer_much_larger_than_asked_for_stays_where_it_is() -> None:
+def test_buffer_pool_does_not_hand_out_a_spare_buffer_much_larger_than_requested() -> None:
     pool = BufferPool()
     buffer = pool.take(1 << 20)
     pool.give_back(buffer)
@@ -228,7 +228,7 @@ def test_a_spare_buffer_much_larger_than_asked_for_stays_where_it_is() -> None:
     assert pool.take((1 << 20) - SURPLUS_BYTES) is buffer
 
 
-def test_what_the_pool_keeps_is_bounded_and_the_oldest_goes_first() -> None:
+def test_buffer_pool_limits_its_spare_bytes_and_drops_the_oldest_buffer_first() -> None:
     pool = BufferPool()
     buffers = [bytearray(KEPT_BUFFER_BYTES - i) for i in range(4)]
     for buffer in buffers:

@@ -1,4 +1,4 @@
-"""The mute states of a connection: which event leads where, and which cannot happen (T-6)."""
+"""The mute states of a connection: all transitions, and events that cannot happen in a state (T-6)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def walk(*events: MuteEvent) -> MuteState:
 
 
 @pytest.mark.rule("T-6")
-def test_a_request_without_a_throttle() -> None:
+def test_request_without_throttle_mutes_until_its_response_is_sent() -> None:
     assert walk(E.REQUEST_RECEIVED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(E.REQUEST_RECEIVED, E.RESPONSE_SENT) is S.NOT_MUTED
 
 
 @pytest.mark.rule("T-6")
-def test_a_throttle_that_outlives_its_response() -> None:
+def test_connection_stays_muted_until_a_throttle_longer_than_the_response_ends() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started) is S.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING
     assert walk(*started, E.RESPONSE_SENT) is S.MUTED_AND_THROTTLED
@@ -33,7 +33,7 @@ def test_a_throttle_that_outlives_its_response() -> None:
 
 
 @pytest.mark.rule("T-6")
-def test_a_throttle_that_ends_before_its_response_is_written() -> None:
+def test_connection_stays_muted_until_a_response_later_than_the_throttle_is_sent() -> None:
     started = (E.REQUEST_RECEIVED, E.THROTTLE_STARTED)
     assert walk(*started, E.THROTTLE_ENDED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(*started, E.THROTTLE_ENDED, E.RESPONSE_SENT) is S.NOT_MUTED
@@ -41,20 +41,20 @@ def test_a_throttle_that_ends_before_its_response_is_written() -> None:
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
-def test_what_cannot_happen_raises(state: MuteState, event: MuteEvent) -> None:
-    with pytest.raises(ValueError, match=f"{event.name} cannot happen while {state.name}"):
+def test_impossible_mute_event_raises_an_error(state: MuteState, event: MuteEvent) -> None:
+    with pytest.raises(ValueError, match=f"{event.name} cannot happen to a connection in the state {state.name}"):
         after(state, event)
 
 
 @pytest.mark.rule("T-6")
-def test_every_state_is_reached_and_every_way_ends_unmuted() -> None:
+def test_every_mute_state_is_reachable_and_every_path_ends_unmuted() -> None:
     reached = {S.NOT_MUTED}
     ends = set()
     while True:
-        found = {after(s, e) for s, e in TRANSITIONS if s in reached} | reached
-        if found == reached:
+        reachable = {after(s, e) for s, e in TRANSITIONS if s in reached} | reached
+        if reachable == reached:
             break
-        reached = found
+        reached = reachable
     for state in reached - {S.NOT_MUTED}:
         for order in ((E.RESPONSE_SENT, E.THROTTLE_ENDED), (E.THROTTLE_ENDED, E.RESPONSE_SENT)):
             now = state
@@ -62,5 +62,5 @@ def test_every_state_is_reached_and_every_way_ends_unmuted() -> None:
                 if (now, event) in TRANSITIONS:
                     now = after(now, event)
             ends.add(now)
-    assert reached == set(S) - {S.MUTED}  # MUTED gives way at once
+    assert reached == set(S) - {S.MUTED}  # MUTED is left at once
     assert ends == {S.NOT_MUTED}

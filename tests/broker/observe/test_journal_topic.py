@@ -1,4 +1,4 @@
-"""The journal as a topic, in virtual time: what it tells and when, that its readers do not make it grow, and its bounds."""
+"""The journal topic in virtual time: its records, their times and limits; reading the topic adds no records to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkaproto.broker.testing import records as direct
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkaproto.testing import cluster as served
-from tests.support.broker.lives import Lives
+from tests.support.broker.processes import Processes
 from tests.support.wire import batch, fetch, limit, metadata, produce, produce_of_bytes
 
 
@@ -34,8 +34,8 @@ def virtual(brokers: int = 1, **options: Any) -> VirtualCluster:
     return made
 
 
-def told(cluster: VirtualCluster, kind: str | None = None) -> list[dict[str, Any]]:
-    values = [json.loads(one.value or b"") for one in direct.stored(cluster.state, DEFAULT_TOPIC, None)]
+def published(cluster: VirtualCluster, kind: str | None = None) -> list[dict[str, Any]]:
+    values = [json.loads(record.value or b"") for record in direct.stored(cluster.state, DEFAULT_TOPIC, None)]
     return [value for value in values if kind in (None, value["kind"])]
 
 
@@ -52,16 +52,16 @@ def read_all(client: MemoryClient, cluster: VirtualCluster) -> None:
     client.ask(fetch((DEFAULT_TOPIC, 0, end(cluster) - 1)), 11)
 
 
-def test_a_throttle_is_told_as_the_journal_has_it() -> None:
+def test_journal_topic_reports_a_throttle_as_the_journal_recorded_it() -> None:
     cluster = virtual()
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     at_ms = cluster.now_ms
     client.ask(produce_of_bytes(client, "t", 105_000), 9)
-    assert told(cluster, "throttle") == []
+    assert published(cluster, "throttle") == []
     cluster.advance(EVERY_MS)
     [seen] = cluster.state.journal.throttles()
-    assert told(cluster, "throttle") == [
+    assert published(cluster, "throttle") == [
         {
             "v": 1,
             "kind": "throttle",
@@ -83,54 +83,57 @@ def test_a_throttle_is_told_as_the_journal_has_it() -> None:
     assert (record.key, record.timestamp_ms) == (b"test", at_ms)
 
 
-def test_a_forced_throttle_has_no_quota_to_tell_of() -> None:
+def test_journal_topic_reports_a_forced_throttle_without_a_quota() -> None:
     cluster = virtual()
     cluster.state.forced_throttles.add(ForcedThrottle(7))
     cluster.connect(client_id=None).ask(metadata(), 9)
     cluster.advance(EVERY_MS)
-    [one] = told(cluster, "throttle")
-    assert (one["client_id"], one["throttle_ms"], one["bound"], one["entity"]) == (None, 7, None, None)
+    [entry] = published(cluster, "throttle")
+    assert (entry["client_id"], entry["throttle_ms"], entry["bound"], entry["entity"]) == (None, 7, None, None)
 
 
-def test_positions_tell_where_a_client_reads_on_and_where_it_ends() -> None:
+def test_journal_topic_reports_fetch_positions_and_log_end_offsets_of_clients() -> None:
     cluster = virtual()
     writer, reader = cluster.connect(client_id="writer"), cluster.connect(client_id="reader")
-    one = batch(b"x" * 100)
+    entry = batch(b"x" * 100)
     for _ in range(5):
-        writer.ask(produce("t", one), 9)
-    reader.ask(fetch(("t", 0, 1), partition_max=2 * len(one) + 10), 11)
+        writer.ask(produce("t", entry), 9)
+    reader.ask(fetch(("t", 0, 1), partition_max=2 * len(entry) + 10), 11)
     cluster.advance(EVERY_MS)
-    [wrote], [read] = told(cluster, "produced"), told(cluster, "fetched")
+    [wrote], [read] = published(cluster, "produced"), published(cluster, "fetched")
     assert (wrote["client_id"], wrote["topic"], wrote["partition"], wrote["end_offset"]) == ("writer", "t", 0, 5)
     assert (read["client_id"], read["next_offset"], read["high_watermark"]) == ("reader", 3, 5)
     reader.ask(fetch(("t", 0, 5)), 11)
     cluster.advance(EVERY_MS)
-    assert [(one["next_offset"], one["high_watermark"]) for one in told(cluster, "fetched")] == [(3, 5), (5, 5)]
+    assert [(entry["next_offset"], entry["high_watermark"]) for entry in published(cluster, "fetched")] == [
+        (3, 5),
+        (5, 5),
+    ]
 
 
-def test_a_throttled_fetch_has_not_moved_its_client() -> None:
+def test_throttled_fetch_does_not_advance_the_reported_position_of_the_client() -> None:
     cluster = virtual()
     cluster.connect().ask(produce("t", batch(b"x" * 100)), 9)
     cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
     cluster.connect(client_id="reader").ask(fetch(("t", 0, 0)), 11)
     cluster.advance(EVERY_MS)
-    [read] = told(cluster, "fetched")
+    [read] = published(cluster, "fetched")
     assert (read["next_offset"], read["high_watermark"]) == (0, 1)
 
 
-def test_a_parked_fetch_that_is_woken_tells_where_it_got() -> None:
+def test_parked_fetch_reports_its_position_in_the_journal_topic_when_it_completes() -> None:
     cluster = virtual()
     reader = cluster.connect(client_id="reader")
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 11)
     cluster.advance(1000)
-    assert told(cluster, "fetched") == []
+    assert published(cluster, "fetched") == []
     cluster.connect().ask(produce("t", batch(b"a", b"b")), 9)
     cluster.advance(EVERY_MS)
-    [read] = told(cluster, "fetched")
+    [read] = published(cluster, "fetched")
     assert (read["next_offset"], read["high_watermark"], read["at_ms"]) == (2, 2, cluster.now_ms - EVERY_MS)
 
 
-def test_who_is_connected_and_does_not_ask_falls_behind() -> None:
+def test_journal_topic_reports_connected_clients_that_fall_behind() -> None:
     cluster = virtual()
     writer, reader, gone = (cluster.connect(client_id=name) for name in ("writer", "reader", "gone"))
     writer.ask(produce("t", batch(b"a")), 9)
@@ -141,18 +144,20 @@ def test_who_is_connected_and_does_not_ask_falls_behind() -> None:
     for _ in range(2):
         writer.ask(produce("t", batch(b"a", b"b")), 9)
         cluster.advance(1000)
-    found = [(one["client_id"], one["next_offset"], one["high_watermark"]) for one in told(cluster, "behind")]
-    assert found == [("reader", 1, 3), ("reader", 1, 5)]
+    lagging = [
+        (entry["client_id"], entry["next_offset"], entry["high_watermark"]) for entry in published(cluster, "behind")
+    ]
+    assert lagging == [("reader", 1, 3), ("reader", 1, 5)]
     before = end(cluster)
     cluster.advance(60_000)
     assert end(cluster) == before
     writer.ask(produce("t", batch(b"a")), 9)
     reader.ask(fetch(("t", 0, 1)), 11)
     cluster.advance(EVERY_MS)
-    assert len(told(cluster, "behind")) == 2 and told(cluster, "fetched")[-1]["next_offset"] == 6
+    assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_how_far_clients_have_read_is_kept_of_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_positions_are_kept_for_a_bounded_number_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)
     cluster = virtual()
     reached = Reached(cluster.state)
@@ -164,16 +169,16 @@ def test_how_far_clients_have_read_is_kept_of_a_bounded_number(monkeypatch: pyte
     assert reached.connected("t", 0) == [] and reached.connected("t", 1) == [("d", 0, 9)]
 
 
-def test_followers_have_no_positions() -> None:
+def test_journal_topic_reports_no_positions_of_follower_replicas() -> None:
     cluster = virtual(3)
     leader, _ = cluster.state.controller.image.leader_of("t", 0)
     cluster.connect(leader, client_id="writer").ask(produce("t", batch(b"a")), 9)
     cluster.connect(leader, client_id="f").ask(fetch(("t", 0, 0), replica_id=(leader + 1) % 3), 11)
     cluster.advance(EVERY_MS)
-    assert told(cluster, "fetched") == [] and len(told(cluster, "produced")) == 1
+    assert published(cluster, "fetched") == [] and len(published(cluster, "produced")) == 1
 
 
-def test_what_happens_within_a_tenth_of_a_second_is_one_batch_and_of_positions_the_latest() -> None:
+def test_journal_topic_groups_100_ms_of_events_and_keeps_only_the_latest_positions() -> None:
     cluster = virtual()
     log = direct.leader_of(cluster.state, DEFAULT_TOPIC, 0).log
     before = log.log_end_offset
@@ -186,11 +191,11 @@ def test_what_happens_within_a_tenth_of_a_second_is_one_batch_and_of_positions_t
     assert log.log_end_offset == before
     cluster.advance(1)
     assert [header.next_offset - header.base_offset for _, header in log.batches(before)] == [8]
-    assert [one["end_offset"] for one in told(cluster, "produced")] == [7]
+    assert [entry["end_offset"] for entry in published(cluster, "produced")] == [7]
 
 
 @pytest.mark.parametrize("version", [4, 11, 13])
-def test_a_reader_of_the_journal_adds_nothing_to_it(version: int) -> None:
+def test_reading_the_journal_topic_adds_no_records_to_the_journal_topic(version: int) -> None:
     cluster = virtual()
     topic_ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
     cluster.connect().ask(produce("t", batch(b"a")), 9)
@@ -201,14 +206,14 @@ def test_a_reader_of_the_journal_adds_nothing_to_it(version: int) -> None:
     for offset in range(before):
         reader.send(fetch((DEFAULT_TOPIC, 0, offset), topic_ids=topic_ids, version=version), version)
         cluster.advance(1000)
-        # On the same connection, so on behalf of the same reader, whatever it asks for.
+        # All requests of the same connection count as those of the reader.
         reader.send(fetch(("t", 0, 0), topic_ids=topic_ids, version=version), version)
         cluster.advance(1000)
     assert len(reader.answers) == 2 * before and len(cluster.state.journal.throttles()) == 2 * before
     assert end(cluster) == before
 
 
-def test_asking_for_its_offsets_or_its_leader_is_reading_it() -> None:
+def test_list_offsets_and_metadata_of_the_journal_topic_add_no_journal_records() -> None:
     cluster = virtual()
     cluster.state.forced_throttles.add(ForcedThrottle(1, client_id="job"))
     before = end(cluster)
@@ -217,25 +222,25 @@ def test_asking_for_its_offsets_or_its_leader_is_reading_it() -> None:
     cluster.connect(client_id="job").ask(produce(DEFAULT_TOPIC, batch(b"{}")), 9)
     cluster.advance(1000)
     assert len(cluster.state.journal.throttles()) == 3
-    assert end(cluster) == before + 1  # what the client wrote itself
+    assert end(cluster) == before + 1  # the client's own record
     cluster.connect(client_id="job").ask(list_offsets("t"), 6)
     cluster.advance(EVERY_MS)
     assert end(cluster) == before + 2
 
 
-def test_its_own_leader_and_replicas_are_not_told() -> None:
+def test_journal_topic_does_not_report_its_own_leader_and_replica_changes() -> None:
     cluster = virtual(3)
     leader, _ = cluster.state.controller.image.leader_of(DEFAULT_TOPIC, 0)
     cluster.state.stop_broker(leader)
     cluster.advance(1000)
-    assert {one.get("topic") for one in told(cluster)} == {None, "t"}
-    assert [(one["broker"], one["state"]) for one in told(cluster, "broker")] == [(leader, "stopped")]
+    assert {entry.get("topic") for entry in published(cluster)} == {None, "t"}
+    assert [(entry["broker"], entry["state"]) for entry in published(cluster, "broker")] == [(leader, "stopped")]
     before = end(cluster)
     cluster.advance(60_000)
     assert end(cluster) == before
 
 
-def test_stop_and_start_of_its_leader_lose_nothing() -> None:
+def test_journal_topic_loses_no_records_when_its_leader_stops_and_starts() -> None:
     cluster = virtual(3)
     cluster.state.forced_throttles.add(ForcedThrottle(1, api="Metadata"))
     for round_ in range(6):
@@ -245,25 +250,25 @@ def test_stop_and_start_of_its_leader_lose_nothing() -> None:
         cluster.advance(1000)
         cluster.state.start_broker(leader)
         cluster.advance(30_000)
-    assert [one["client_id"] for one in told(cluster, "throttle")] == [f"c{i}" for i in range(6)]
-    assert len(told(cluster, "broker")) == 12
+    assert [entry["client_id"] for entry in published(cluster, "throttle")] == [f"c{i}" for i in range(6)]
+    assert len(published(cluster, "broker")) == 12
 
 
-def test_what_nobody_can_take_waits_for_a_leader() -> None:
+def test_journal_records_wait_while_the_journal_topic_has_no_leader() -> None:
     cluster = virtual(2)
     for broker_id in (0, 1):
         cluster.state.stop_broker(broker_id)
     cluster.advance(1000)
     cluster.state.start_broker(1)
     cluster.advance(1000)
-    assert [(one["broker"], one["state"]) for one in told(cluster, "broker")] == [
+    assert [(entry["broker"], entry["state"]) for entry in published(cluster, "broker")] == [
         (0, "stopped"),
         (1, "stopped"),
         (1, "started"),
     ]
 
 
-def test_what_there_is_no_room_for_is_counted() -> None:
+def test_journal_topic_counts_records_dropped_from_its_full_queue() -> None:
     cluster = virtual()
     publisher = cluster.state.journal_topic
     assert publisher is not None
@@ -271,67 +276,67 @@ def test_what_there_is_no_room_for_is_counted() -> None:
         cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "x" * 100, "number": number})
     cluster.advance(EVERY_MS)
     assert publisher.dropped == 25
-    assert [one["number"] for one in told(cluster, "broker")] == list(range(MOST_WAITING))
-    assert [one["count"] for one in told(cluster, "dropped")] == [25]
+    assert [entry["number"] for entry in published(cluster, "broker")] == list(range(MOST_WAITING))
+    assert [entry["count"] for entry in published(cluster, "dropped")] == [25]
     log = direct.leader_of(cluster.state, DEFAULT_TOPIC, 0).log
     assert max(header.size for _, header in log.batches(0)) < 2 * BATCH_BYTES
 
 
-def test_it_is_kept_for_ten_minutes() -> None:
+def test_journal_topic_keeps_its_records_for_ten_minutes() -> None:
     cluster = virtual()
     for _ in range(30):
         cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "started"})
         cluster.advance(60_000)
-    kept_ms = cluster.now_ms - min(one["at_ms"] for one in told(cluster))
+    kept_ms = cluster.now_ms - min(entry["at_ms"] for entry in published(cluster))
     check_ms = cluster.state.config.get(-1, "log.retention.check.interval.ms")
     assert 10 * 60_000 <= kept_ms <= 11 * 60_000 + check_ms + int(SETTINGS["segment.ms"])
 
 
-def test_nothing_goes_on_while_nothing_happens() -> None:
+def test_idle_cluster_writes_no_journal_records_and_adds_no_timers() -> None:
     cluster = virtual()
     before, deadlines = end(cluster), len(cluster.state.timers)
     cluster.advance(3_600_000)
     assert end(cluster) == before and len(cluster.state.timers) <= deadlines
 
 
-def test_a_restart_goes_on_with_it(tmp_path: Path) -> None:
-    lives = Lives(tmp_path / "data", journal_topic=DEFAULT_TOPIC)
-    lives.cluster.state.events.noted(lives.cluster.now_ms, 0, "broker", {"state": "first"})
-    lives.cluster.advance(EVERY_MS)
-    lives.crash_and_restart()
-    lives.cluster.state.events.noted(lives.cluster.now_ms, 0, "broker", {"state": "second"})
-    lives.end()  # with what waits
-    cluster = lives.restart()
+def test_restarted_cluster_continues_its_journal_topic(tmp_path: Path) -> None:
+    processes = Processes(tmp_path / "data", journal_topic=DEFAULT_TOPIC)
+    processes.cluster.state.events.noted(processes.cluster.now_ms, 0, "broker", {"state": "first"})
+    processes.cluster.advance(EVERY_MS)
+    processes.crash_and_restart()
+    processes.cluster.state.events.noted(processes.cluster.now_ms, 0, "broker", {"state": "second"})
+    processes.end()  # with pending entries
+    cluster = processes.restart()
     cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "third"})
     cluster.advance(EVERY_MS)
-    assert [one["state"] for one in told(cluster, "broker")] == ["first", "second", "third"]
-    lives.end()
+    assert [entry["state"] for entry in published(cluster, "broker")] == ["first", "second", "third"]
+    processes.end()
 
 
-def test_a_reset_begins_it_afresh() -> None:
+def test_cluster_reset_clears_the_journal_topic() -> None:
     cluster = virtual()
     cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "before"})
     cluster.advance(EVERY_MS)
     cluster.state.reset()
     cluster.run()
     cluster.advance(1000)
-    assert "before" not in [one["state"] for one in told(cluster, "broker")]
+    assert "before" not in [entry["state"] for entry in published(cluster, "broker")]
     cluster.state.events.noted(cluster.now_ms, 0, "broker", {"state": "after"})
     cluster.advance(EVERY_MS)
-    assert told(cluster)[-1]["state"] == "after"
+    assert published(cluster)[-1]["state"] == "after"
 
 
-def test_unasked_there_is_no_such_topic() -> None:
+def test_journal_topic_does_not_exist_unless_enabled() -> None:
     cluster = VirtualCluster()
     assert cluster.state.journal_topic is None and DEFAULT_TOPIC not in cluster.state.controller.image.topics
 
 
-def test_a_name_that_no_topic_can_have_is_refused() -> None:
-    with pytest.raises(ConfigError, match="the journal cannot be topic 'a b'"):
+def test_illegal_journal_topic_name_is_rejected() -> None:
+    with pytest.raises(ConfigError, match="topic 'a b' cannot hold the journal"):
         VirtualCluster(journal_topic="a b")
 
 
-def test_a_served_cluster_under_the_manual_clock_tells_at_exact_times() -> None:
+def test_journal_topic_of_a_cluster_with_manual_clock_has_exact_timestamps() -> None:
     with served(1, {"t": 1}, clock="manual", journal_topic="told") as c:
         c.run_in_loop(lambda: c.state.events.noted(c.clock.now_ms(), 0, "broker", {"state": "x"}))
         at_ms = c.clock.now_ms()

@@ -1,11 +1,16 @@
-"""Metrics under Kafka's names (Q-17, R-10, R-12, S-15): a snapshot that says what the broker's own arithmetic says."""
+"""Metrics under Kafka's names (Q-17, R-10, R-12, S-15), compared with the broker's own quota arithmetic."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
-from kafkaproto.broker.observe.metrics import CONTROLLER, MetricName, snapshot
+from kafkaproto.broker.observe.metrics import CONTROLLER, MetricName, ThrottleQueues, snapshot
 from kafkaproto.broker.quota.entities import QuotaEntity
+from kafkaproto.broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.testing import cluster as running_cluster
 from tests.support.scene import fill, hold, three
@@ -18,7 +23,7 @@ def value(cluster: VirtualCluster, name: str, group: str, broker_id: int = 0, **
 
 
 @pytest.mark.rule("Q-17")
-def test_a_clients_rate_its_throttle_and_who_waits() -> None:
+def test_metrics_report_byte_rate_throttle_time_and_queue_size_of_a_client() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t")
     assert value(cluster, "byte-rate", "Produce", user="", client_id="test") is None
@@ -40,9 +45,25 @@ def test_a_clients_rate_its_throttle_and_who_waits() -> None:
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
+def test_throttle_queues_drop_ended_entries_behind_a_long_throttle() -> None:
+    queues = ThrottleQueues()
+    reason = ThrottleReason("Produce", "", "c", QuotaEntity(client_id="c"), 1.0, 1.0, 1.0, 1000, 1)
+
+    def throttle(now_ms: int, throttle_ms: int) -> None:
+        exchange = cast("Exchange", SimpleNamespace(now_ms=now_ms, node=SimpleNamespace(broker_id=0)))
+        queues.throttled(exchange, throttle_ms, reason, held=False)
+
+    throttle(0, 0)
+    throttle(0, 1_000_000)
+    for now_ms in range(0, 10_000, 10):
+        throttle(now_ms, 10)
+        assert len(queues._ends) == 2
+    assert queues.sizes(9_990) == {(0, "Produce"): 2}
+
+
 @pytest.mark.rule("Q-17")
-def test_the_mean_throttle_time_is_of_the_last_minute() -> None:
-    """An Avg of two samples of thirty seconds; Kafka's is not a number again when they are gone."""
+def test_throttle_time_metric_is_the_mean_of_the_last_minute() -> None:
+    """The metric is an Avg of two samples of thirty seconds; Kafka's metric is NaN again when they have expired."""
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -54,8 +75,8 @@ def test_the_mean_throttle_time_is_of_the_last_minute() -> None:
 
 
 @pytest.mark.rule("Q-17", "T-10")
-def test_who_is_gone_waits_on_until_its_time_is_over() -> None:
-    """The queue is one of delays, not of connections."""
+def test_throttled_client_that_disconnects_stays_in_queue_size_until_its_delay_ends() -> None:
+    """The queue contains delays, not connections."""
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -69,7 +90,7 @@ def test_who_is_gone_waits_on_until_its_time_is_over() -> None:
 
 
 @pytest.mark.rule("Q-17")
-def test_request_time_and_what_is_exempt_from_it() -> None:
+def test_metrics_report_request_time_and_exempt_request_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     assert value(cluster, "exempt-request-time", "Request") is None
@@ -82,7 +103,7 @@ def test_request_time_and_what_is_exempt_from_it() -> None:
 
 
 @pytest.mark.rule("R-10")
-def test_the_rate_of_what_is_listed_on_both_sides() -> None:
+def test_metrics_report_replication_rates_of_throttled_replicas_on_both_sides() -> None:
     cluster = three()
     assert value(cluster, "byte-rate", "LeaderReplication") == 0.0
     for side in ("leader", "follower"):
@@ -98,7 +119,7 @@ def test_the_rate_of_what_is_listed_on_both_sides() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_the_lag_of_a_broker_and_what_comes_into_a_partition() -> None:
+def test_metrics_report_replication_lag_and_bytes_written_to_a_partition() -> None:
     cluster = three()
     fill(cluster, "t", batch(b"a"))
     hold(cluster, 2)
@@ -116,12 +137,12 @@ def replica_bytes(cluster: VirtualCluster) -> int:
 
 
 @pytest.mark.rule("S-15")
-def test_the_cache_of_fetch_sessions() -> None:
+def test_metrics_report_sessions_partitions_and_evictions_of_the_session_cache() -> None:
     cluster = VirtualCluster(1, {"max.incremental.fetch.session.cache.slots": "2"})
     cluster.topic("t", 3)
     cluster.topic("u", 1)
 
-    def told() -> list[float | None]:
+    def values_shown() -> list[float | None]:
         return [
             value(cluster, name, "FetchSessionCache")
             for name in (
@@ -131,18 +152,18 @@ def test_the_cache_of_fetch_sessions() -> None:
             )
         ]
 
-    assert told() == [0.0, 0.0, 0.0]
+    assert values_shown() == [0.0, 0.0, 0.0]
     for partitions in ([0, 1, 2], [0]):
         cluster.connect().ask(fetch(*[("t", p, 0) for p in partitions], session=(0, 0)), 11)
         cluster.advance(1)
-    assert told() == [2.0, 4.0, 0.0]
+    assert values_shown() == [2.0, 4.0, 0.0]
     cluster.advance(120_001)
     cluster.connect().ask(fetch(("t", 0, 0), ("u", 0, 0), session=(0, 0)), 11)
-    assert told() == [2.0, 3.0, 1.0]
+    assert values_shown() == [2.0, 3.0, 1.0]
 
 
 @pytest.mark.rule("Q-17")
-def test_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> None:
+def test_running_cluster_metrics_can_be_filtered_by_name_and_tags() -> None:
     with running_cluster(2, {"t": 1}, clock="manual") as c:
         c.set_quota(client_id="a", producer_byte_rate=10.0)
         assert c.metrics("queue-size", "Produce", broker=1) == {MetricName("queue-size", "Produce", (), 1): 0.0}
@@ -154,7 +175,7 @@ def test_the_metrics_of_a_running_cluster_are_found_by_what_is_given() -> None:
 
 
 @pytest.mark.rule("W-13")
-def test_how_fast_connections_come_in_all_through_a_listener_and_from_an_address() -> None:
+def test_metrics_report_connection_rates_of_broker_listener_and_ip_address() -> None:
     cluster = VirtualCluster()
     cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 100)
     for address in ("127.0.0.1", "127.0.0.1", "10.0.0.1"):

@@ -1,4 +1,4 @@
-"""A recorder's writer of entries gives the bytes of `kafkaproto.trace.format.encoded`."""
+"""The trace writer of a recorder encodes entries like `kafkaproto.trace.format.encoded`."""
 
 from __future__ import annotations
 
@@ -59,48 +59,50 @@ EXCHANGES = st.builds(
     response_records=st.just(()),
     handled_ms=INT64,
     wait_ns=INT64,
-).map(lambda one: one._replace(response_bytes=len(one.response)))
+).map(lambda drawn: drawn._replace(response_bytes=len(drawn.response)))
 
 
 def written(write: Callable[[Callable[[bytes, int], None]], None]) -> bytes:
-    """Return what reaches a sink."""
+    """Return the bytes that reach a sink."""
     pieces: list[bytes] = []
     write(lambda piece, count: pieces.append(piece))
     return b"".join(pieces)
 
 
-def as_recorded(one: Exchange) -> Traced:
-    """Return what a recorder has kept of an exchange when its response is out."""
+def as_recorded(drawn: Exchange) -> Traced:
+    """Return the state of a recorder for an exchange whose response has been sent."""
     traced = Traced()
     exchange: Any = SimpleNamespace(
-        node=SimpleNamespace(broker_id=one.broker),
-        peer=SimpleNamespace(connection_id=one.connection),
-        now_ms=one.clock_ms,
-        size_bytes=one.request_bytes,
+        node=SimpleNamespace(broker_id=drawn.broker),
+        peer=SimpleNamespace(connection_id=drawn.connection),
+        now_ms=drawn.clock_ms,
+        size_bytes=drawn.request_bytes,
     )
     traced.exchange = exchange
     for name in ("seq", "received_ns", "handled_ns", "handled_ms", "ready_ns", "sent_ns", "wait_ns", "throttle_ms"):
-        setattr(traced, name, getattr(one, name))
-    traced.kept = bytearray(one.request), one.request_records
-    traced.flags = ANSWERED * one.answered | HELD * one.held | CLOSES * one.closes
-    traced.out = struct.pack(">i", len(one.response)) + one.response
+        setattr(traced, name, getattr(drawn, name))
+    traced.kept = bytearray(drawn.request), drawn.request_records
+    traced.flags = ANSWERED * drawn.answered | HELD * drawn.held | CLOSES * drawn.closes
+    traced.out = struct.pack(">i", len(drawn.response)) + drawn.response
     traced.splices = ()
     return traced
 
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=3), st.integers(1, 3))
-def test_both_writers_give_an_exchange_the_same_bytes(exchanges: list[Exchange], together: int) -> None:
+def test_trace_writer_and_trace_format_encode_an_exchange_to_identical_bytes(
+    exchanges: list[Exchange], together: int
+) -> None:
     def write(sink: Callable[[bytes, int], None]) -> None:
         entries = Entries(sink, together)
-        for one in exchanges:
-            entries.keep(as_recorded(one), 0)
+        for exchange in exchanges:
+            entries.keep(as_recorded(exchange), 0)
         entries.end()
 
     assert written(write) == b"".join(map(encoded, exchanges))
 
 
 class Records(NamedTuple):
-    """A records field of a fetch response: whole batches, and a last one of which `cut_bytes` are missing. in_file: where they are stored."""
+    """A records field of a fetch response: complete batches, and a last one that lacks `cut_bytes`. in_file: where they are stored."""
 
     batches: tuple[bytes, ...]
     cut_bytes: int
@@ -113,9 +115,9 @@ class Records(NamedTuple):
 
     @property
     def heads(self) -> bytes:
-        """The headers of the batches that are whole."""
+        """Return the headers of the complete batches."""
         whole = self.batches[:-1] if self.cut_bytes else self.batches
-        return b"".join(one[:HEADER_BYTES] for one in whole)
+        return b"".join(whole_batch[:HEADER_BYTES] for whole_batch in whole)
 
 
 BATCHES = st.integers(0, 3).flatmap(lambda size: st.sampled_from([batch(b"x" * 10**size), batch(b"x" * 20_000)]))
@@ -130,7 +132,7 @@ RECORDS = st.lists(BATCHES, max_size=4).flatmap(
 FETCH_RESPONSES = st.tuples(
     st.sampled_from(sorted(RESPONSES)), st.lists(st.lists(RECORDS | st.none(), max_size=3), max_size=3)
 )
-"""Versions, and the records of each partition of each topic."""
+"""Fetch versions, and the records of each partition of each topic."""
 
 
 def fetch_response(records: list[list[Any]]) -> FetchResponse:
@@ -146,20 +148,20 @@ def file() -> Iterator[SegmentFile]:
 
 
 def put_into(traced: Traced, version: int, message: FetchResponse) -> None:
-    """Encode a fetch response as the broker does, and keep it as a recorder does."""
+    """Encode a fetch response as the broker does, and record it as a recorder does."""
     exchange: Any = traced.exchange
-    exchange.node.events = SimpleNamespace(wants_records_apart=True)
+    exchange.node.events = SimpleNamespace(wants_records_apart=True, response_built=None)
     exchange.api_key, exchange.api_version = ApiKey.FETCH, version
     exchange.codec, exchange.correlation_id = codec(ApiKey.FETCH, version), 7
     traced.out, traced.splices, _ = responses.encode(exchange, message)
 
 
-def as_written(one: Exchange, version: int, records: list[list[Records | None]]) -> Exchange:
-    """Return an exchange with the fetch response that a trace has to keep of these records."""
+def as_written(exchange: Exchange, version: int, records: list[list[Records | None]]) -> Exchange:
+    """Return the exchange with the fetch response that a trace contains for these records."""
     header = start_response(7, codec(ApiKey.FETCH, version).response_header_version)[LENGTH_BYTES:]
     stored = [[field and field.stored for field in topic] for topic in records]
     heads = [[field and field.heads for field in topic] for topic in records]
-    return one._replace(
+    return exchange._replace(
         response=bytes(header) + RESPONSES[version].encode(fetch_response(heads)),
         response_bytes=len(header) + len(RESPONSES[version].encode(fetch_response(stored))),
         response_records=tuple(len(field) for topic in stored for field in topic if field is not None),
@@ -167,7 +169,7 @@ def as_written(one: Exchange, version: int, records: list[list[Records | None]])
 
 
 @given(st.lists(st.tuples(EXCHANGES, FETCH_RESPONSES), min_size=1, max_size=3), st.integers(1, 3))
-def test_both_writers_give_a_fetch_response_with_records_the_same_bytes(
+def test_trace_writer_and_trace_format_encode_a_fetch_response_identically(
     file: SegmentFile, fetches: list[tuple[Exchange, tuple[int, list[list[Records | None]]]]], together: int
 ) -> None:
     file_end = 0
@@ -183,8 +185,8 @@ def test_both_writers_give_a_fetch_response_with_records_the_same_bytes(
 
     def write(sink: Callable[[bytes, int], None]) -> None:
         entries = Entries(sink, together)
-        for one, (version, records) in fetches:
-            traced = as_recorded(one)
+        for exchange, (version, records) in fetches:
+            traced = as_recorded(exchange)
             put_into(traced, version, fetch_response([[placed(field) for field in topic] for topic in records]))
             if traced.splices:
                 entries.keep_packed(packed_with_records(traced))
@@ -192,7 +194,7 @@ def test_both_writers_give_a_fetch_response_with_records_the_same_bytes(
                 entries.keep(traced, 0)
         entries.end()
 
-    assert written(write) == b"".join(encoded(as_written(one, *fetched)) for one, fetched in fetches)
+    assert written(write) == b"".join(encoded(as_written(exchange, *fetched)) for exchange, fetched in fetches)
 
 
 class Log:
@@ -209,7 +211,7 @@ OFFSETS = st.tuples(INT64, INT64, INT64, INT64)
 
 
 @given(st.text(max_size=20), INT32, INT32, INT64, st.lists(OFFSETS, min_size=1, max_size=4), st.integers(1, 3))
-def test_both_writers_give_the_move_of_a_log_the_same_bytes(
+def test_trace_writer_and_trace_format_encode_log_positions_identically(
     topic: str, partition: int, broker: int, clock_ms: int, moves: list[tuple[int, int, int, int]], together: int
 ) -> None:
     def write(sink: Callable[[bytes, int], None]) -> None:

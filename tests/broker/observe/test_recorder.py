@@ -1,4 +1,4 @@
-"""How a recorder hands over what it has: in order, together, large ones alone, what cannot be written not at all; and when it ends."""
+"""How a recorder writes trace entries: order, batching, large entries, entries that cannot be encoded, and the end of a trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def conversation(cluster: VirtualCluster) -> None:
+def exchange_some_requests(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     for number in range(4):
         client.ask(produce("t", batch(b"x"), partition=1), 7)
@@ -34,24 +34,24 @@ def conversation(cluster: VirtualCluster) -> None:
 
 
 @pytest.mark.parametrize("together", [2, 5, 1000])
-def test_entries_that_are_packed_together_are_the_same_in_the_same_order(together: int) -> None:
+def test_batched_trace_entries_equal_single_entries_in_content_and_order(together: int) -> None:
     def times_apart(entries: list[Entry]) -> list[Any]:
         timed = ("received_ns", "handled_ns", "ready_ns", "sent_ns", "wait_ns", "at_ns", "connection")
-        told: list[Any] = [e.facts if isinstance(e, Event) else e._asdict() for e in entries]
-        return [{name: value for name, value in one.items() if name not in timed} for one in told]
+        facts_of_entries: list[Any] = [e.facts if isinstance(e, Event) else e._asdict() for e in entries]
+        return [{name: value for name, value in facts.items() if name not in timed} for facts in facts_of_entries]
 
     alone, later = Bench(), Bench()
     recorder = recorder_into(later.entries, together)
     later.cluster.state.record(recorder)
-    conversation(alone.cluster)
-    conversation(later.cluster)
+    exchange_some_requests(alone.cluster)
+    exchange_some_requests(later.cluster)
     assert (together > len(alone.entries)) == (later.entries == [])
     recorder.flush()
     assert len(alone.exchanges) == 10 and all(e.sent_ns >= e.ready_ns > 0 for e in later.exchanges)
     assert times_apart(later.entries) == times_apart(alone.entries)
 
 
-def test_what_is_large_does_not_wait_and_what_waits_is_handed_over_to_a_trace_that_ends(bench: Bench) -> None:
+def test_large_trace_entries_are_flushed_at_once_and_small_ones_when_the_trace_ends(bench: Bench) -> None:
     bench.cluster.state.record(recorder_into(bench.entries, 1000))
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
@@ -63,7 +63,7 @@ def test_what_is_large_does_not_wait_and_what_waits_is_handed_over_to_a_trace_th
     assert len(bench.exchanges) == 3
 
 
-def test_what_is_large_is_handed_over_alone() -> None:
+def test_large_trace_entry_is_flushed_separately_from_other_entries() -> None:
     pieces: list[int] = []
     cluster = VirtualCluster()
     cluster.state.record(Recorder(lambda _, entries: pieces.append(entries), 1000))
@@ -74,7 +74,7 @@ def test_what_is_large_is_handed_over_alone() -> None:
 
 
 @pytest.mark.parametrize("together", [1, 4])
-def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
+def test_trace_entry_that_cannot_be_written_is_logged_and_others_are_written(
     together: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     entries: list[bytes] = []
@@ -91,22 +91,22 @@ def test_an_entry_that_cannot_be_written_is_told_and_hurts_no_other(
     cluster.state.record(None)
     data = b"".join(entries)
     assert data.count(b"x" * 8) == 8 and not any(client.connection.closed for client in clients)
-    assert len(caplog.records) == 1 and "cannot be written" in caplog.text
+    assert len(caplog.records) == 1 and "does not fit its field" in caplog.text
 
 
-def test_a_recorder_whose_trace_has_ended_is_not_taken_again(bench: Bench) -> None:
+def test_recorder_whose_trace_has_ended_cannot_be_used_again(bench: Bench) -> None:
     recorder = recorder_into(bench.entries, 1000)
     bench.cluster.state.record(recorder)
     bench.cluster.state.record(recorder)
     bench.cluster.connect().ask(metadata(), 9)
     bench.cluster.state.record(None)
     assert len(bench.exchanges) == 1
-    with pytest.raises(ValueError, match="has ended"):
+    with pytest.raises(ValueError, match="ended its trace"):
         bench.cluster.state.record(recorder)
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> None:
+def test_request_that_started_in_one_trace_is_not_recorded_in_the_next(lost: bool) -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, consumer_byte_rate=1.0)
     client = bench.cluster.connect()
@@ -115,21 +115,21 @@ def test_a_request_that_began_in_one_trace_is_not_in_the_next(lost: bool) -> Non
         client.send(fetch(("t", 1, offset), max_wait_ms=500, min_bytes=1), 6)
         first, bench.entries = bench.entries, []
         bench.cluster.state.record(recorder_into(bench.entries))
-        told = list(first)
+        entries = list(first)
         if lost:
             client.connection.lost()
         bench.cluster.advance(200_000)
-        assert first == told != [] and bench.exchanges == [] and bench.events("trouble") == []
-        assert [one["of"] for one in bench.events("throttle")] == ([None] if offset and not lost else [])
+        assert first == entries != [] and bench.exchanges == [] and bench.events("trouble") == []
+        assert [event["of"] for event in bench.events("throttle")] == ([None] if offset and not lost else [])
         if lost:
             client = bench.cluster.connect()
     client.ask(metadata(), 1)
-    [one] = bench.exchanges
+    [event] = bench.exchanges
     seqs = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries]
-    assert one.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
+    assert event.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
 
 
-def test_off_again_nothing_is_recorded(bench: Bench) -> None:
+def test_requests_after_recording_is_switched_off_are_not_in_the_trace(bench: Bench) -> None:
     client = bench.cluster.connect()
     bench.cluster.state.record(None)
     bench.entries.clear()
@@ -140,15 +140,15 @@ def test_off_again_nothing_is_recorded(bench: Bench) -> None:
     assert bench.entries == []
 
 
-def test_a_recorder_keeps_no_replica_that_is_gone(bench: Bench) -> None:
+def test_recorder_does_not_keep_deleted_replicas_in_memory(bench: Bench) -> None:
     cluster = bench.cluster
     cluster.connect().ask(produce("t", batch(b"x")), 9)
     log = weakref.ref(cluster.state.nodes[0].replicas.partitions["t", 0].log)
     cluster.state.controller.delete_topic("t")
     cluster.run()
     gc.collect()
-    assert log() is None and [one[2] for one in bench.moves()] == [True]
+    assert log() is None and [move[2] for move in bench.moves()] == [True]
     cluster.topic("t", 1)
     cluster.connect().ask(produce("t", batch(b"x")), 9)
     cluster.connect().ask(produce("t", batch(b"y")), 9)
-    assert [one[2] for one in bench.moves()] == [True, True, False]
+    assert [move[2] for move in bench.moves()] == [True, True, False]

@@ -1,4 +1,4 @@
-"""Why somebody is throttled: in the journal with all its numbers, and in the log once a second for each quota entity."""
+"""Throttles in the journal with all their numbers, and in the log at most once per second and quota entity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("Q-6")
-def test_the_journal_has_entity_value_bound_window_samples_and_the_mute(cluster: VirtualCluster) -> None:
+def test_journal_records_entity_rate_bound_window_and_mute_of_a_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="x", producer_byte_rate=1000.0)
     client = cluster.connect(client_id="x")
     begun = cluster.now_ms
@@ -48,11 +48,11 @@ def test_the_journal_has_entity_value_bound_window_samples_and_the_mute(cluster:
     assert seen.ended_ms is None
     cluster.advance(2500)
     assert [s.ended_ms for s in cluster.state.journal.throttles()] == [begun + 4000]
-    assert seen.ended_ms is None  # what was read stays as it was
+    assert seen.ended_ms is None  # the copy read earlier does not change
 
 
 @pytest.mark.rule("T-10", "T-11")
-def test_a_mute_ends_with_its_connection(cluster: VirtualCluster) -> None:
+def test_recorded_mute_ends_when_its_connection_is_closed(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(10_000))
     client = cluster.connect()
     client.ask(metadata(), 9)
@@ -61,7 +61,7 @@ def test_a_mute_ends_with_its_connection(cluster: VirtualCluster) -> None:
     assert [s.ended_ms for s in cluster.state.journal.throttles()] == [cluster.now_ms]
 
 
-def test_throttles_are_told_by_api_and_client(cluster: VirtualCluster) -> None:
+def test_journal_throttles_can_be_filtered_by_api_and_client(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(1))
     for name in ("a", "b"):
         cluster.connect(client_id=name).ask(metadata(), 9)
@@ -73,7 +73,7 @@ def test_throttles_are_told_by_api_and_client(cluster: VirtualCluster) -> None:
         journal.throttles("Metadat")
 
 
-def test_the_log_says_it_once_a_second_for_each_entity(
+def test_throttle_of_a_quota_entity_is_logged_at_most_once_per_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
@@ -82,9 +82,9 @@ def test_the_log_says_it_once_a_second_for_each_entity(
     b = cluster.connect(client_id="b")
 
     def lines() -> list[str]:
-        found = [r.getMessage() for r in caplog.records if r.name == "kafkaproto.quota"]
+        lines_logged = [r.getMessage() for r in caplog.records if r.name == "kafkaproto.quota"]
         caplog.clear()
-        return found
+        return lines_logged
 
     for client in (*a[:3], b):
         client.ask(produce_of_bytes(client, "t", 20_000), 9)
@@ -93,41 +93,43 @@ def test_the_log_says_it_once_a_second_for_each_entity(
     own.ask(produce_of_bytes(own, "t", 20_000), 9)
     of_all, of_one = lines()
     assert of_all == (
-        "broker 0: Produce v9 of client-id 'a': throttled for 10000 ms: 20000 made 2000 a second over 10000 ms, "
-        "Produce quota of client-id <default> is 1000"
+        "broker 0: Produce v9 of client-id 'a': throttled for 10000 ms: 20,000 bytes: 2,000 bytes/s over 10 s "
+        "exceeds the Produce quota of 1,000 (client-id <default>)"
     )
-    assert of_one.endswith("Produce quota of client-id 'b' is 500")
+    assert of_one.endswith("exceeds the Produce quota of 500 (client-id 'b')")
     cluster.advance(1000)
     a[3].ask(produce_of_bytes(a[3], "t", 1000), 9)
     assert [line.endswith("; 3 more since the last line") for line in lines()] == [True]
 
 
-def test_a_forced_throttle_is_told_with_its_rule(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
+def test_forced_throttle_is_logged_with_its_rule_id(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
     rule = cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
     cluster.connect(client_id=None).ask(metadata(), 9)
-    told = [r.getMessage() for r in caplog.records if r.name == "kafkaproto.quota"]
-    assert told == [f"broker 0: Metadata v9 of client-id None: throttled for 7 ms by rule {rule.rule_id}"]
+    lines_logged = [r.getMessage() for r in caplog.records if r.name == "kafkaproto.quota"]
+    assert lines_logged == [f"broker 0: Metadata v9 of client-id None: throttled for 7 ms by rule {rule.rule_id}"]
 
 
 def throttled_once(cluster: VirtualCluster) -> tuple[ThrottleLog, ThrottleSeen]:
-    """The log of the cluster and a throttle by a rule, which it has told."""
+    """Return the throttle log of the cluster and a throttle by a rule, which has been logged."""
     cluster.state.forced_throttles.add(ForcedThrottle(7, times=1))
     cluster.connect().ask(metadata(), 9)
     [seen] = cluster.state.journal.throttles()
-    [log] = [one for one in cluster.state.events.observers if isinstance(one, ThrottleLog)]
+    [log] = [observer for observer in cluster.state.events.observers if isinstance(observer, ThrottleLog)]
     return log, seen
 
 
 def by_rule(seen: ThrottleSeen, rule_id: int, later_ms: int) -> ThrottleSeen:
-    """The same throttle by another rule, so much later."""
+    """Return a copy of the throttle by another rule, `later_ms` later."""
     rule = ForcedThrottle(7)
     rule.rule_id = rule_id
     return replace(seen, at_ms=seen.at_ms + later_ms, reason=rule)
 
 
-def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines would be kept
+def test_throttle_log_releases_memory_of_entities_after_one_second(
+    cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafkaproto.quota")  # lines are kept at this level
     log, seen = throttled_once(cluster)
     for number in range(2000):
         log.note(by_rule(seen, 10**6 + number, 10 * number))
@@ -136,7 +138,7 @@ def test_the_log_forgets_whose_second_is_over(cluster: VirtualCluster, caplog: p
             log.note(by_rule(seen, 10**6 + number, 10 * number))
 
 
-def test_the_log_does_not_forget_whose_second_goes_on(
+def test_throttle_log_remembers_all_entities_logged_within_the_last_second(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafkaproto.quota")
@@ -149,10 +151,10 @@ def test_the_log_does_not_forget_whose_second_goes_on(
     assert len(caplog.records) == len(rules)
 
 
-def test_the_log_speaks_again_when_the_clock_was_set_back(
+def test_throttle_log_logs_again_after_the_clock_was_set_back(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A reset takes back what the clock was moved on by."""
+    """A cluster reset sets the clock back to wall time."""
     caplog.set_level(logging.INFO, "kafkaproto.quota")
     log, seen = throttled_once(cluster)
     for later_ms in (999, -60_000, -59_001):

@@ -1,4 +1,4 @@
-"""Random work on three brokers with a data directory, and crashes: each process begins with what clients of the one before were told."""
+"""Random work on three brokers with a data directory, and crashes: each process recovers what was acknowledged to clients before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import NO_LEADER
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.records.batch import NewRecord, batches, build_batch, records
-from tests.support.broker.lives import Lives, commit, committed, leader
+from tests.support.broker.processes import Processes, commit, committed, leader
 from tests.support.scene import replica
 from tests.support.wire import limit, produce, produced
 
@@ -27,7 +27,7 @@ TOPICS = ("a", "b")
 
 
 class Model:
-    """What must hold of one topic. records: offset to value of all that the leader has; compacted ones may be gone."""
+    """The expected state of a topic. records: offset to value of all records of the leader; compacted ones may be missing."""
 
     def __init__(self, topic_id: bytes, cleaned: bool) -> None:
         self.topic_id = topic_id
@@ -40,15 +40,15 @@ class Model:
 
 def stored(cluster: VirtualCluster, topic: str, broker_id: int) -> dict[int, bytes]:
     log = replica(cluster, broker_id, topic).log
-    found = [record for made in batches(log.read_all()) for record in records(made.view)]
-    return {record.offset: record.value or b"" for record in found if record.offset >= log.log_start_offset}
+    stored_records = [record for made in batches(log.read_all()) for record in records(made.view)]
+    return {record.offset: record.value or b"" for record in stored_records if record.offset >= log.log_start_offset}
 
 
 class Restarts(RuleBasedStateMachine):
     @initialize(segment_bytes=st.sampled_from([200, 500, 100_000]))
     def begin(self, segment_bytes: int) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="lives-"))
-        self.lives = Lives(self.folder / "data", BROKERS, config={"log.segment.bytes": str(segment_bytes)})
+        self.folder = Path(tempfile.mkdtemp(prefix="processes-"))
+        self.processes = Processes(self.folder / "data", BROKERS, config={"log.segment.bytes": str(segment_bytes)})
         self.models: dict[str, Model] = {}
         self.commits: dict[str, int] = {}
         self.quotas: dict[str, float] = {}
@@ -60,10 +60,10 @@ class Restarts(RuleBasedStateMachine):
 
     @property
     def cluster(self) -> VirtualCluster:
-        return self.lives.cluster
+        return self.processes.cluster
 
     def learn(self, topic: str) -> None:
-        """What a new leader has is what there is from now on."""
+        """Take the log of the new leader as the expected records."""
         broker_id = leader(self.cluster, topic)
         if broker_id != NO_LEADER:
             model, log = self.models[topic], replica(self.cluster, broker_id, topic).log
@@ -77,7 +77,7 @@ class Restarts(RuleBasedStateMachine):
             try:
                 self.cluster.topic(topic, 1, BROKERS, cleanup_policy=policy)
             except KafkaError:
-                return  # not enough brokers are up
+                return  # too few brokers are running
             self.models[topic] = Model(self.cluster.state.controller.image.topics[topic].topic_id, cleaned)
             self.models[topic].configs = {"cleanup.policy": policy}
 
@@ -113,7 +113,7 @@ class Restarts(RuleBasedStateMachine):
         client = self.cluster.connect(leader(self.cluster, topic))
         answer = produced(client.ask(produce(topic, data, acks=1), 9))
         if idempotent and answer.error_code == 45:
-            # A new leader did not have all of this producer's batches: it goes on behind those that it has.
+            # A new leader may lack batches of this producer, which continues after those that the leader has.
             entry = replica(self.cluster, leader(self.cluster, topic), topic).log.producers.producers.get(7)
             self.sequences[topic] = entry.batches[-1].last_sequence + 1 if entry is not None and entry.batches else 0
             return
@@ -196,7 +196,7 @@ class Restarts(RuleBasedStateMachine):
 
     @rule(topic=st.sampled_from(TOPICS), broker_id=st.integers(0, BROKERS - 1))
     def elect(self, topic: str, broker_id: int) -> None:
-        """Any in-sync replica, also one that is held and lacks records."""
+        """Elect any in-sync replica, even one that is held and lacks records."""
         if topic not in self.models:
             return
         try:
@@ -212,10 +212,10 @@ class Restarts(RuleBasedStateMachine):
         epochs = {topic: self.epochs(topic) for topic in self.models}
         producers = {topic: self.producers(topic) for topic in self.models}
         if by_itself:
-            self.lives.end()
+            self.processes.end()
         else:
-            self.lives.crash()
-        cluster = self.lives.restart()
+            self.processes.crash()
+        cluster = self.processes.restart()
         image = cluster.state.controller.image
         assert {name for name in image.topics if name in TOPICS} == set(self.models)
         for topic, model in self.models.items():
@@ -239,7 +239,7 @@ class Restarts(RuleBasedStateMachine):
         return None if broker_id == NO_LEADER else replica(self.cluster, broker_id, topic).log.epochs.entries()
 
     @invariant()
-    def what_clients_were_told_holds(self) -> None:
+    def acknowledged_data_are_recovered(self) -> None:
         state = self.cluster.state
         for topic, model in self.models.items():
             assert dict(state.controller.image.topics[topic].configs) == model.configs
@@ -256,10 +256,10 @@ class Restarts(RuleBasedStateMachine):
                 return
 
     def teardown(self) -> None:
-        if hasattr(self, "lives"):
+        if hasattr(self, "processes"):
             self.restart(by_itself=False)
-            self.what_clients_were_told_holds()
-            self.lives.end()
+            self.acknowledged_data_are_recovered()
+            self.processes.end()
             shutil.rmtree(self.folder)
 
 

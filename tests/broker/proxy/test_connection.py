@@ -1,4 +1,4 @@
-"""What goes through a proxied connection: addresses replaced wherever an answer has them, all else byte for byte, secrets not kept."""
+"""A proxied connection: broker addresses are replaced, other bytes are forwarded unchanged, and secrets are not recorded."""
 
 from __future__ import annotations
 
@@ -34,25 +34,28 @@ HERE = ("127.0.0.1", 5000)
 
 class Bench:
     def __init__(self) -> None:
-        self.told: list[Any] = []
-        """Exchanges, and events of those that have no answer."""
-        self.asked: list[tuple[int, str, int]] = []
+        self.recorded: list[Any] = []
+        """Recorded exchanges, and events of requests without a response."""
+        self.replaced: list[tuple[int, str, int]] = []
         counted = iter(range(1, 1000))
-        self.connection = ProxyConnection(7, lambda: 3, self._replace, lambda: next(counted), self.told.append)
+        self.connection = ProxyConnection(7, lambda: 3, self._replace, lambda: next(counted), self.recorded.append)
 
     def _replace(self, node: int, host: str, port: int) -> tuple[str, int]:
-        self.asked.append((node, host, port))
+        self.replaced.append((node, host, port))
         return HERE
 
     def exchange(self, request: Any, response: Any, key: int, version: int, number: int = 5) -> Any:
-        """The answer that the client gets."""
-        asked, answer = request_frame(request, key, version, number), response_frame(response, key, version, number)
-        assert self.connection.requested(asked, 10) == (asked, b"")
+        """Send a request and a response through the proxy and return the response that the client gets."""
+        request_bytes, answer = (
+            request_frame(request, key, version, number),
+            response_frame(response, key, version, number),
+        )
+        assert self.connection.requested(request_bytes, 10) == (request_bytes, b"")
         out = self.connection.answered(answer, 20)
-        [one] = split_frames(memoryview(out))
+        [split_frame] = split_frames(memoryview(out))
         at = 5 if codec(key, version).response_header_version else 4
-        message, end = codec(key, version).decode_response(one, at, len(one))
-        assert end == len(one)
+        message, end = codec(key, version).decode_response(split_frame, at, len(split_frame))
+        assert end == len(split_frame)
         return message
 
 
@@ -138,26 +141,28 @@ CASES: list[tuple[int, int, Any, Callable[[str, int], Any]]] = [
 @pytest.mark.parametrize(
     ("key", "version", "request_message", "response"), CASES, ids=[f"{APIS[k].name}-{v}" for k, v, _, _ in CASES]
 )
-def test_addresses_are_replaced_in_every_version_and_nothing_else_is(
+def test_proxy_replaces_addresses_in_every_version_and_changes_no_other_byte(
     key: int, version: int, request_message: Any, response: Callable[[str, int], Any]
 ) -> None:
     bench = Bench()
     bench.connection.requested(request_frame(request_message, key, version), 10)
-    told = response_frame(response(HOST, PORT), key, version)
-    assert bench.connection.answered(told, 20) == response_frame(response(*HERE), key, version) != told
-    assert bench.asked == [(1, HOST, PORT)] and names_brokers(key)
-    [one] = bench.told
-    assert (one.broker, one.connection, one.response_bytes, one.received_ns, one.ready_ns) == (
+    response_bytes = response_frame(response(HOST, PORT), key, version)
+    assert (
+        bench.connection.answered(response_bytes, 20) == response_frame(response(*HERE), key, version) != response_bytes
+    )
+    assert bench.replaced == [(1, HOST, PORT)] and names_brokers(key)
+    [exchange] = bench.recorded
+    assert (exchange.broker, exchange.connection, exchange.response_bytes, exchange.received_ns, exchange.ready_ns) == (
         3,
         7,
-        len(told) - 4,
+        len(response_bytes) - 4,
         10,
         20,
     )
-    assert Decoded(one).trouble == "" and RECORDS[61:] not in one.response
+    assert Decoded(exchange).trouble == "" and RECORDS[61:] not in exchange.response
 
 
-def test_answers_without_addresses_are_not_written_anew() -> None:
+def test_proxy_forwards_responses_without_addresses_unchanged() -> None:
     bench = Bench()
     answer = response_frame(
         find_coordinator.FindCoordinatorResponse(error_code=15, node_id=-1, port=-1), ApiKey.FIND_COORDINATOR, 3
@@ -165,14 +170,14 @@ def test_answers_without_addresses_are_not_written_anew() -> None:
     bench.connection.requested(
         request_frame(find_coordinator.FindCoordinatorRequest("g"), ApiKey.FIND_COORDINATOR, 3), 0
     )
-    assert bench.connection.answered(answer, 0) == answer and bench.asked == []
+    assert bench.connection.answered(answer, 0) == answer and bench.replaced == []
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
-def test_versions_end_where_addresses_can_be_read(version: int) -> None:
+def test_proxy_lowers_max_versions_to_those_in_which_it_can_replace_addresses(version: int) -> None:
     offered = [ApiVersion(3, 0, 99), ApiVersion(0, 3, 5), ApiVersion(11, 0, 99), ApiVersion(999, 0, 4)]
     got = Bench().exchange(ApiVersionsRequest(), ApiVersionsResponse(api_keys=offered), ApiKey.API_VERSIONS, version)
-    assert [(one.api_key, one.max_version) for one in got.api_keys] == [
+    assert [(api_key.api_key, api_key.max_version) for api_key in got.api_keys] == [
         (3, APIS[3].max_version),
         (0, 5),
         (11, 99),
@@ -181,35 +186,41 @@ def test_versions_end_where_addresses_can_be_read(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 2, 4])
-def test_versions_that_a_broker_does_not_tell_in_the_asked_version_are_read_in_version_0(version: int) -> None:
-    """KIP-511. Also of such an answer the ends of APIs that name brokers are lowered."""
+def test_proxy_decodes_an_unsupported_api_versions_response_as_version_0(version: int) -> None:
+    """KIP-511. In such a response too, the highest versions of APIs with broker addresses are lowered."""
     bench = Bench()
-    asked = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)
+    request_bytes = request_frame(ApiVersionsRequest("its-name", "1.2"), ApiKey.API_VERSIONS, version)
     offered = [ApiVersion(ApiKey.API_VERSIONS, 0, 3), ApiVersion(ApiKey.METADATA, 0, 99)]
     answer = response_frame(ApiVersionsResponse(35, offered), ApiKey.API_VERSIONS, 0)
-    bench.connection.requested(asked, 0)
+    bench.connection.requested(request_bytes, 0)
     lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
     assert bench.connection.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
-    seen = Decoded(bench.told[0])
+    seen = Decoded(bench.recorded[0])
     assert (seen.trouble, list(seen.errors()), seen.response_version) == ("", [35], 0)
     assert seen.response.api_keys == offered
 
 
-def test_versions_that_no_broker_is_asked_for_are_told_as_the_answer_that_the_client_gets() -> None:
-    """KIP-511: the request of a version that nobody knows stays here; its header is told."""
+def test_proxy_answers_unknown_api_versions_requests_itself_and_records_them() -> None:
+    """KIP-511: a request in an unknown version is not forwarded; its header is recorded."""
     bench = Bench()
     out = bytearray()
     encode_request_header(RequestHeader(ApiKey.API_VERSIONS, 99, 5, "me"), out)
     on, back = bench.connection.requested(frame(bytes(out) + b"secret"), 10)
-    [one] = bench.told
-    assert on == b"" and frame(one.response) == back and one.request == bytes(out)
-    seen = Decoded(one)
-    assert (list(seen.errors()), one.answered, one.seq, one.received_ns, one.ready_ns) == ([35], True, 1, 10, 10)
+    [exchange] = bench.recorded
+    assert on == b"" and frame(exchange.response) == back and exchange.request == bytes(out)
+    seen = Decoded(exchange)
+    assert (list(seen.errors()), exchange.answered, exchange.seq, exchange.received_ns, exchange.ready_ns) == (
+        [35],
+        True,
+        1,
+        10,
+        10,
+    )
     bench.exchange(ApiVersionsRequest(), ApiVersionsResponse(), ApiKey.API_VERSIONS, 0)
-    assert [one.seq for one in bench.told] == [1, 2]
+    assert [exchange.seq for exchange in bench.recorded] == [1, 2]
 
 
-def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
+def test_proxy_forwards_sasl_tokens_but_does_not_record_them() -> None:
     bench = Bench()
     bench.exchange(SaslHandshakeRequest("PLAIN"), SaslHandshakeResponse(0, ["PLAIN"]), ApiKey.SASL_HANDSHAKE, 0)
     token = frame(b"\0user\0secret")
@@ -219,46 +230,65 @@ def test_tokens_of_sasl_go_through_and_are_not_kept() -> None:
     login = SaslAuthenticateRequest(b"\0user\0secret"), SaslAuthenticateResponse(0, None, b"secret")
     got = bench.exchange(*login, ApiKey.SASL_AUTHENTICATE, 1)
     assert got.auth_bytes == b"secret"
-    assert len(bench.told) == 2 and not any(b"secret" in one.request + one.response for one in bench.told)
-    assert [Decoded(one).trouble for one in bench.told] == ["", ""]
+    assert len(bench.recorded) == 2 and not any(
+        b"secret" in exchange.request + exchange.response for exchange in bench.recorded
+    )
+    assert [Decoded(exchange).trouble for exchange in bench.recorded] == ["", ""]
 
 
-def test_what_went_on_without_an_answer_is_told_when_its_connection_ends() -> None:
+def test_proxy_records_unanswered_requests_when_their_connection_closes() -> None:
     bench = Bench()
-    asked = [
-        request_frame(one, key, 9, number)
-        for number, (one, key) in enumerate([(metadata.MetadataRequest([]), 3), (produce.ProduceRequest(None, 1), 0)])
+    requests = [
+        request_frame(request, key, 9, number)
+        for number, (request, key) in enumerate(
+            [(metadata.MetadataRequest([]), 3), (produce.ProduceRequest(None, 1), 0)]
+        )
     ]
-    bench.connection.requested(b"".join(asked), 10)
+    bench.connection.requested(b"".join(requests), 10)
     bench.connection.requested(request_frame(produce.ProduceRequest(None, 0), 0, 9, 7), 15)
     bench.connection.answered(response_frame(brokers(HOST, PORT), 3, 9, 0), 20)
     assert bench.connection.waiting == 1
     for _ in range(2):
         bench.connection.ended(30)
         assert bench.connection.waiting == 0
-    without, answered, event, lost = bench.told
+    without, answered, event, lost = bench.recorded
     assert (without.seq, answered.seq, lost.seq) == (3, 1, 2) and event.kind == "trouble"
-    told = {"seq": 4, "clock_ms": 0, "at_ns": 30, "broker": 3, "connection": 7, "of": 2, "why": UNANSWERED}
-    assert event.facts == told
-    assert (lost.answered, lost.request, lost.received_ns, lost.ready_ns) == (False, asked[1][4:], 10, 10)
+    expected_event = {"seq": 4, "clock_ms": 0, "at_ns": 30, "broker": 3, "connection": 7, "of": 2, "why": UNANSWERED}
+    assert event.facts == expected_event
+    assert (lost.answered, lost.request, lost.received_ns, lost.ready_ns) == (False, requests[1][4:], 10, 10)
 
 
-def test_frames_may_come_in_any_pieces() -> None:
-    asked = (
+def test_proxy_handles_frames_split_into_any_pieces() -> None:
+    requests = (
         request_frame(metadata.MetadataRequest([]), 3, 9, 5)
         + request_frame(produce.ProduceRequest(None, 0), 0, 9, 6) * 2
     )
     answer = response_frame(brokers(HOST, PORT), 3, 9, 5)
     whole = Bench()
-    expected = whole.connection.requested(asked, 0)[0], whole.connection.answered(answer, 0)
+    expected = whole.connection.requested(requests, 0)[0], whole.connection.answered(answer, 0)
     for size in (1, 3, 17):
         bench = Bench()
-        on = b"".join(bench.connection.requested(asked[at : at + size], 0)[0] for at in range(0, len(asked), size))
+        on = b"".join(
+            bench.connection.requested(requests[at : at + size], 0)[0] for at in range(0, len(requests), size)
+        )
         back = b"".join(bench.connection.answered(answer[at : at + size], 0) for at in range(0, len(answer), size))
-        assert (on, back) == expected and [one.seq for one in bench.told] == [2, 3, 1] and bench.connection.waiting == 0
+        assert (
+            (on, back) == expected
+            and [exchange.seq for exchange in bench.recorded] == [2, 3, 1]
+            and bench.connection.waiting == 0
+        )
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\x7f\0\0\0", b"GET / HTTP/1.1", b"\x16\x03\x01\x02\x00"])
-def test_what_is_not_kafka_is_refused(data: bytes) -> None:
+def test_proxy_refuses_connections_that_do_not_speak_kafka(data: bytes) -> None:
     with pytest.raises(NotKafka):
         Bench().connection.requested(data, 0)
+
+
+def test_proxy_forwards_valid_requests_before_an_invalid_frame() -> None:
+    bench = Bench()
+    good = request_frame(ApiVersionsRequest(), 18, 0)
+    assert bench.connection.requested(good + b"\x7f\xff\xff\xff", 10) == (good, b"")
+    assert isinstance(bench.connection.broken, NotKafka)
+    with pytest.raises(NotKafka):
+        bench.connection.requested(b"", 20)

@@ -1,4 +1,4 @@
-"""`kafkaproto proxy`: real clients go through it and never around it, and its trace is the broker's own, less what only a broker knows."""
+"""`kafkaproto proxy` with real clients: all requests go through the proxy, and its trace matches the broker's trace."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def kinds(folder: Path) -> list[str]:
 
 def ask(connection: SocketConnection, request: Any, version: int) -> Any:
     connection.send_bytes(connection.frame(request, version))
-    found = connection.take(WAIT_SECONDS)
-    assert found is not None
-    return connection.decode(*found, 0.0).message
+    received = connection.take(WAIT_SECONDS)
+    assert received is not None
+    return connection.decode(*received, 0.0).message
 
 
 def connect(address: str, client_id: str = "raw") -> SocketConnection:
@@ -97,7 +97,7 @@ def confluent(bootstrap: str) -> None:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("clients", [kafka_python, confluent])
-def test_clients_go_through_it_and_its_trace_is_that_of_the_brokers(
+def test_real_clients_use_the_proxy_whose_trace_equals_the_broker_trace(
     clients: Callable[[str], None], tmp_path: Path
 ) -> None:
     with (
@@ -110,9 +110,9 @@ def test_clients_go_through_it_and_its_trace_is_that_of_the_brokers(
     both = assert_same(tmp_path / "proxy-out", tmp_path / "broker-out", own=CLIENT_ID)
     assert min(both.values()) > 10
     opened = [sum(kind == "opened" for kind in kinds(tmp_path / name)) for name in ("broker", "proxy")]
-    asked = {row["conn"] for row in rows(tmp_path / "proxy-out", "requests") if row["trouble"] is None}
-    # A client may be gone before its connection has reached a broker: then nothing was answered on it.
-    assert len(asked) <= opened[0] - 2 <= opened[1], "its own two questions, and nobody who goes around it"
+    connections = {row["conn"] for row in rows(tmp_path / "proxy-out", "requests") if row["trouble"] is None}
+    # A client may disconnect before its connection has reached a broker: then no response was sent on it.
+    assert len(connections) <= opened[0] - 2 <= opened[1], "only the proxy's own two requests bypass it"
     assert {row["broker"] for row in rows(tmp_path / "proxy-out", "requests")} == {0, 1, 2}
     assert all(row["clock_ms"] is row["held"] is None for row in rows(tmp_path / "proxy-out", "requests"))
 
@@ -123,47 +123,58 @@ def bench(tmp_path: Path) -> Iterator[tuple[TestCluster, str]]:
         yield c, bootstrap
 
 
-def test_metadata_names_the_proxy_in_every_version(bench: tuple[TestCluster, str]) -> None:
+def test_metadata_through_the_proxy_names_the_proxy_address_in_every_version(bench: tuple[TestCluster, str]) -> None:
     _, bootstrap = bench
-    one = connect(bootstrap)
+    connection = connect(bootstrap)
     for version in range(13):
-        answer = ask(one, MetadataRequest([] if version == 0 else None), version)
+        answer = ask(connection, MetadataRequest([] if version == 0 else None), version)
         assert [f"{broker.host}:{broker.port}" for broker in answer.brokers] == [bootstrap]
-    one.close()
+    connection.close()
 
 
-def test_a_broker_that_calls_itself_otherwise_has_one_port_only(tmp_path: Path) -> None:
+def test_proxy_opens_one_port_for_a_broker_that_advertises_another_address(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}, {"advertised.listeners": "PLAINTEXT://localhost:0"}) as c:
         [(_, port)] = c.server.bound_addresses(0)
         with proxied(f"127.0.0.1:{port}", tmp_path / "proxy") as bootstrap:
-            one = connect(bootstrap)
-            [broker] = ask(one, metadata(["t"]), 9).brokers
+            connection = connect(bootstrap)
+            [broker] = ask(connection, metadata(["t"]), 9).brokers
             assert f"{broker.host}:{broker.port}" == bootstrap
-            one.close()
+            connection.close()
     assert {e.broker for e in entries(tmp_path / "proxy") if isinstance(e, Exchange)} == {0}
 
 
-def test_requests_in_a_row_and_those_without_answers_keep_their_order(bench: tuple[TestCluster, str]) -> None:
+def test_proxy_keeps_the_order_of_pipelined_requests_with_and_without_responses(bench: tuple[TestCluster, str]) -> None:
     _, bootstrap = bench
-    one = connect(bootstrap)
-    one.send_bytes(
-        one.frame(produce("t", batch(b"x"), acks=0), 9)
-        + b"".join(one.frame(metadata(["t"]), version) for version in (9, 12, 1))
-        + one.frame(produce("t", batch(b"z" * 900_000)), 9)
-        + one.frame(fetch(("t", 0, 0), max_bytes=1 << 24, partition_max=1 << 24), 11)
+    connection = connect(bootstrap)
+    connection.send_bytes(
+        connection.frame(produce("t", batch(b"x"), acks=0), 9)
+        + b"".join(connection.frame(metadata(["t"]), version) for version in (9, 12, 1))
+        + connection.frame(produce("t", batch(b"z" * 900_000)), 9)
+        + connection.frame(fetch(("t", 0, 0), max_bytes=1 << 24, partition_max=1 << 24), 11)
     )
-    one.socket.shutdown(socket.SHUT_WR)
-    answers = [one.take(WAIT_SECONDS) for _ in range(5)]
+    connection.socket.shutdown(socket.SHUT_WR)
+    answers = [connection.take(WAIT_SECONDS) for _ in range(5)]
     assert [answer[0] for answer in answers if answer] == [2, 3, 4, 5, 6]
     assert answers[-1] is not None and len(answers[-1][1]) > 900_000
     with pytest.raises(Closed):
-        one.take(WAIT_SECONDS)
-    one.close()
+        connection.take(WAIT_SECONDS)
+    connection.close()
 
 
-def test_what_it_cannot_read_goes_through_as_it_is(tmp_path: Path) -> None:
-    """A broker of the future: an API that nobody knows, Metadata in version 99, ApiVersions that offer it."""
-    heard: list[bytes] = []
+def test_proxy_answers_a_request_before_invalid_bytes_closes_the_connection(bench: tuple[TestCluster, str]) -> None:
+    _, bootstrap = bench
+    connection = connect(bootstrap)
+    connection.send_bytes(connection.frame(metadata(["t"]), 9) + b"\x7f\xff\xff\xff")
+    answer = connection.take(WAIT_SECONDS)
+    assert answer is not None and answer[0] == 1
+    with pytest.raises(Closed):
+        connection.take(WAIT_SECONDS)
+    connection.close()
+
+
+def test_proxy_forwards_requests_that_it_cannot_decode_unchanged(tmp_path: Path) -> None:
+    """The broker is newer than the proxy: it has an unknown API and Metadata version 99, and ApiVersions offers both."""
+    forwarded: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -178,12 +189,12 @@ def test_what_it_cannot_read_goes_through_as_it_is(tmp_path: Path) -> None:
             with sock, sock.makefile("rwb") as file:
                 while length := file.read(4):
                     data = file.read(int.from_bytes(length, "big"))
-                    heard.append(data)
+                    forwarded.append(data)
                     body = b"future"
                     if data[:2] == b"\0\x12":  # ApiVersions: Metadata up to version 99, API 999
                         body = b"\0\0" + b"\0\0\0\2" + b"\0\3\0\0\0\x63" + b"\3\xe7\0\0\0\1"
                     elif data[:4] == b"\0\3\0\1":
-                        return  # nobody is told who is in the cluster
+                        return  # report no brokers
                     file.write((4 + len(body)).to_bytes(4, "big") + data[4:8] + body)
                     file.flush()
 
@@ -191,66 +202,72 @@ def test_what_it_cannot_read_goes_through_as_it_is(tmp_path: Path) -> None:
         thread.start()
         to = f"127.0.0.1:{listener.getsockname()[1]}"
         with proxied(to, tmp_path / "proxy") as bootstrap:
-            one = connect(bootstrap)
+            connection = connect(bootstrap)
             for start in (b"\3\xe7\0\0", b"\0\3\0\x63", b"\0\x12\0\0", b"\0\x12\0\x63"):
                 request = start + b"\0\0\0\7" + b"\xff\xff"
-                one.send_bytes(len(request).to_bytes(4, "big") + request)
-                found = one.take(WAIT_SECONDS)
-                assert found is not None and found[0] == 7
+                connection.send_bytes(len(request).to_bytes(4, "big") + request)
+                received = connection.take(WAIT_SECONDS)
+                assert received is not None and received[0] == 7
                 if start in (b"\3\xe7\0\0", b"\0\3\0\x63"):
-                    assert heard[-1] == request and found[1][4:] == b"future"
+                    assert forwarded[-1] == request and received[1][4:] == b"future"
                 elif start == b"\0\x12\0\0":
-                    assert found[1][4:] == b"\0\0" + b"\0\0\0\2" + b"\0\3\0\0\0\x0d" + b"\3\xe7\0\0\0\1"
+                    assert received[1][4:] == b"\0\0" + b"\0\0\0\2" + b"\0\3\0\0\0\x0d" + b"\3\xe7\0\0\0\1"
                 else:
-                    assert heard[-1][:4] == b"\0\x12\0\0", "it is answered here, so that no later version is spoken"
-                    assert found[1][4:6] == b"\0\x23"
-            one.close()
+                    assert forwarded[-1][:4] == b"\0\x12\0\0", (
+                        "the proxy itself responds, so that the client uses no later version"
+                    )
+                    assert received[1][4:6] == b"\0\x23"
+            connection.close()
         listener.shutdown(socket.SHUT_RDWR)
     thread.join()
     assert next(e.request for e in entries(tmp_path / "proxy") if isinstance(e, Exchange))[:2] == b"\3\xe7"
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
-    told = [(row["trouble"] is None, row["answered"]) for row in rows(tmp_path / "out", "requests")]
-    assert told == [(False, True), (False, True), (True, True), (False, True)]
+    outcomes = [(row["trouble"] is None, row["answered"]) for row in rows(tmp_path / "out", "requests")]
+    assert outcomes == [(False, True), (False, True), (True, True), (False, True)]
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
+    ("first", "log_line"),
     [(b"\x16\x03\x01\x02\x00\x01", "TLS"), (b"GET / HTTP/1.1\r\n", "not Kafka's protocol")],
 )
-def test_who_speaks_something_else_is_closed_with_a_reason(
-    bench: tuple[TestCluster, str], first: bytes, said: str, caplog: pytest.LogCaptureFixture
+def test_proxy_closes_connections_of_another_protocol_and_logs_the_reason(
+    bench: tuple[TestCluster, str], first: bytes, log_line: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, bootstrap = bench
-    one = connect(bootstrap)
+    connection = connect(bootstrap)
     with caplog.at_level(logging.WARNING, "kafkaproto.proxy"):
-        one.send_bytes(first)
+        connection.send_bytes(first)
         with pytest.raises(Closed):
-            one.take(WAIT_SECONDS)
-    assert said in caplog.text
-    one.close()
+            connection.take(WAIT_SECONDS)
+    assert log_line in caplog.text
+    connection.close()
 
 
-def test_a_broker_that_is_gone_closes_the_clients_connection(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_proxy_closes_client_connections_of_a_stopped_broker(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with cluster(2, {"t": 1}) as c, proxied(c.bootstrap_servers[0], tmp_path / "proxy") as bootstrap:
         first = connect(bootstrap)
         [other] = {f"{b.host}:{b.port}" for b in ask(first, metadata(["t"]), 9).brokers} - {bootstrap}
-        one = connect(other)
-        ask(one, metadata(["t"]), 9)
+        raw = connect(other)
+        ask(raw, metadata(["t"]), 9)
         with caplog.at_level(logging.WARNING, "kafkaproto.proxy"):
             c.broker(1).stop()
             with pytest.raises(Closed):
-                one.take(WAIT_SECONDS)
+                raw.take(WAIT_SECONDS)
             again = connect(other)
             with pytest.raises(Closed):
                 again.take(WAIT_SECONDS)
         assert f"no broker at {c.bootstrap_servers[1]}" in caplog.text
         ask(first, metadata(["t"]), 9)
-        for connection in (first, one, again):
+        for connection in (first, raw, again):
             connection.close()
+    events = [e.facts for e in entries(tmp_path / "proxy") if isinstance(e, Event) and e.kind == "closed"]
+    assert next(facts["why"] for facts in events if facts["broker"] == 1) == "the broker closed the connection"
 
 
-def test_a_client_that_does_not_read_holds_up_nobody_and_takes_no_memory(bench: tuple[TestCluster, str]) -> None:
-    """Answers wait in the broker: the proxy stops reading where its client does."""
+def test_client_that_does_not_read_neither_blocks_the_proxy_nor_fills_its_memory(
+    bench: tuple[TestCluster, str],
+) -> None:
+    """Responses wait in the broker, because the proxy stops reading when its client does."""
     c, bootstrap = bench
     slow, quick = connect(bootstrap, "slow"), connect(bootstrap, "quick")
     ask(quick, produce("t", batch(b"z" * 900_000)), 9)
@@ -265,32 +282,32 @@ def test_a_client_that_does_not_read_holds_up_nobody_and_takes_no_memory(bench: 
         served, unchanged = now, unchanged + 1 if now == served else 0
     assert served < count / 2
     for number in range(count):
-        found = slow.take(WAIT_SECONDS)
-        assert found is not None and found[0] == number + 1 and len(found[1]) > 900_000
+        received = slow.take(WAIT_SECONDS)
+        assert received is not None and received[0] == number + 1 and len(received[1]) > 900_000
     slow.close()
     quick.close()
 
 
 @pytest.mark.parametrize("client_goes", [True, False])
-def test_a_request_whose_answer_never_came_through_is_in_its_trace(client_goes: bool, tmp_path: Path) -> None:
-    """Its client is gone before the broker answers, or the proxy is stopped: the broker has had it all the same."""
+def test_proxy_trace_contains_a_request_whose_response_was_not_delivered(client_goes: bool, tmp_path: Path) -> None:
+    """The client disconnects before the broker responds, or the proxy is stopped; in both cases the broker has received the request."""
     with cluster(1, {"t": 1}, clock="manual") as c, proxied(c.bootstrap, tmp_path / "proxy") as bootstrap:
-        one = connect(bootstrap)
-        ask(one, metadata(["t"]), 9)
-        one.send_bytes(one.frame(fetch(("t", 0, 0), max_wait_ms=1000), 11))
+        connection = connect(bootstrap)
+        ask(connection, metadata(["t"]), 9)
+        connection.send_bytes(connection.frame(fetch(("t", 0, 0), max_wait_ms=1000), 11))
         c.wait_for(lambda journal: journal.events("parked"))
         if client_goes:
-            one.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # with a reset
-            one.close()
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # with a reset
+            connection.close()
             while "closed" not in kinds(tmp_path / "proxy"):
                 pass
     if not client_goes:
-        one.close()
+        connection.close()
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
-    asked = [
+    requests = [
         (row["api"], row["answered"], row["partial"], row["trouble"]) for row in rows(tmp_path / "out", "requests")
     ]
-    assert asked == [("Metadata", True, False, None), ("Fetch", False, True, UNANSWERED)]
+    assert requests == [("Metadata", True, False, None), ("Fetch", False, True, UNANSWERED)]
     assert kinds(tmp_path / "proxy") == ["opened", "trouble", "closed"]
     closed = next(e for e in entries(tmp_path / "proxy") if isinstance(e, Event) and e.kind == "closed")
     assert closed.facts["why"] == ("Connection reset by peer" if client_goes else "the proxy stops")
@@ -299,8 +316,8 @@ def test_a_request_whose_answer_never_came_through_is_in_its_trace(client_goes: 
 
 
 @pytest.mark.parametrize("rounds", range(7))
-async def test_who_connects_while_it_stops_is_closed(rounds: int, tmp_path: Path) -> None:
-    """rounds: how far the loop has come with the connection. What was left open is an error of this test."""
+async def test_connection_opened_while_the_proxy_stops_is_closed(rounds: int, tmp_path: Path) -> None:
+    """rounds: turns of the event loop between connecting and stopping. A connection left open fails this test."""
     async with async_cluster(1, {"t": 1}) as c:
         host, _, port = c.bootstrap.rpartition(":")
         tasks = len(asyncio.all_tasks())
@@ -319,15 +336,18 @@ async def test_who_connects_while_it_stops_is_closed(rounds: int, tmp_path: Path
     gc.collect()
 
 
-def test_where_no_broker_answers_it_says_so_and_ends(tmp_path: Path) -> None:
+def test_proxy_without_a_reachable_broker_exits_with_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
-        nobody = f"127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(ConfigError, match=f"no Kafka broker answers at {nobody}"), proxied(nobody, tmp_path / "proxy"):
+        free_address = f"127.0.0.1:{free.getsockname()[1]}"
+    with (
+        pytest.raises(ConfigError, match=f"no Kafka broker answers at {free_address}"),
+        proxied(free_address, tmp_path / "proxy"),
+    ):
         pass
     assert not (tmp_path / "proxy").exists()
 
 
-def test_the_command_tells_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None:
+def test_proxy_command_prints_its_address_and_stops_cleanly(tmp_path: Path) -> None:
     with cluster(1, {"t": 1}) as c:
         command = [sys.executable, "-m", "kafkaproto.cli", "proxy", "--listen", "0", "--to", c.bootstrap]
         with subprocess.Popen(
@@ -335,19 +355,19 @@ def test_the_command_tells_where_it_listens_and_ends_cleanly(tmp_path: Path) -> 
         ) as process:
             assert process.stdout is not None and process.stderr is not None
             bootstrap = process.stdout.readline().strip()
-            one = connect(bootstrap)
-            ask(one, metadata(["t"]), 9)
+            connection = connect(bootstrap)
+            ask(connection, metadata(["t"]), 9)
             process.send_signal(signal.SIGTERM)
             assert process.wait(WAIT_SECONDS) == 0
-            said = process.stderr.read()
-            one.close()
-    assert "Traceback" not in said and "Warning" not in said
+            stderr_text = process.stderr.read()
+            connection.close()
+    assert "Traceback" not in stderr_text and "Warning" not in stderr_text
     assert [Decoded(e).api for e in entries(tmp_path / "proxy") if isinstance(e, Exchange)] == ["Metadata"]
     assert kinds(tmp_path / "proxy") == ["opened", "closed"]
 
 
 @pytest.mark.parametrize("options", [[], ["--listen", "x", "--to", "a:1"], ["--listen", "0", "--to", "nowhere"]])
-def test_a_mistake_is_told_in_one_line(options: list[str], tmp_path: Path) -> None:
+def test_proxy_command_reports_invalid_options_in_one_line(options: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kafkaproto.cli", "proxy", *options, "--trace", str(tmp_path / "t")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith("kafkaproto proxy: ")

@@ -1,4 +1,4 @@
-"""Identity, precedence and use of client quotas (Q-1, Q-8 to Q-10, Q-17)."""
+"""Client quotas: entities, precedence and use (Q-1, Q-8 to Q-10, Q-17)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def entity(user: str | None = None, client_id: str | None = None) -> QuotaEntity
 
 
 class Cluster:
-    """One store and one broker's quotas."""
+    """A quota store and the client quotas of one broker."""
 
     def __init__(self, semantics: Semantics = "kip") -> None:
         self.store = ClientQuotaStore(self._take_over)
@@ -44,7 +44,8 @@ class Cluster:
 
 
 @pytest.mark.rule("Q-8")
-def test_table_of_testQuotaConfigPrecedence() -> None:
+def test_quota_precedence_of_users_and_client_ids_equals_that_of_kafka() -> None:
+    """The precedence table of Kafka's ClientQuotaManagerTest.testQuotaConfigPrecedence."""
     c = Cluster()
     for user, client_id, value in [
         (DEFAULT, None, 1000),
@@ -111,7 +112,9 @@ ALL = Levels.CLIENT_ID | Levels.USER | Levels.USER_AND_CLIENT_ID
         (entity(None, DEFAULT), Binding("", "c", 5, entity(None, DEFAULT))),
     ],
 )
-def test_each_of_the_eight_levels_gives_bound_and_tags(configured: QuotaEntity, expected: Binding) -> None:
+def test_each_of_the_eight_quota_levels_gives_the_expected_bound_and_metric_tags(
+    configured: QuotaEntity, expected: Binding
+) -> None:
     for semantics in ("kip", "kafka"):
         values = {configured: 5.0, entity("other"): 1.0, entity(None, "other"): 1.0, entity("u", "other"): 1.0}
         assert resolve(values.get, ALL, "u", "c", semantics) == expected
@@ -127,13 +130,15 @@ def test_each_of_the_eight_levels_gives_bound_and_tags(configured: QuotaEntity, 
         (ALL, ("", "c")),
     ],
 )
-def test_tags_of_a_client_without_a_quota(levels: Levels, tags: tuple[str, str]) -> None:
+def test_client_without_a_quota_gets_metric_tags_for_each_set_of_quota_levels(
+    levels: Levels, tags: tuple[str, str]
+) -> None:
     none: dict[QuotaEntity, float] = {}
     assert resolve(none.get, levels, "u", "c", "kip") == Binding(*tags)
 
 
 @pytest.mark.rule("D9")
-def test_unnamed_clients_share_the_default_client_id_quota_under_kip() -> None:
+def test_clients_without_client_id_share_the_default_quota_in_kip_mode() -> None:
     c = Cluster("kip")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 15000, 0) == 5000
@@ -142,7 +147,7 @@ def test_unnamed_clients_share_the_default_client_id_quota_under_kip() -> None:
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_unnamed_clients_escape_client_id_quotas_under_kafka() -> None:
+def test_clients_without_client_id_escape_client_id_quotas_in_kafka_mode() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -151,14 +156,15 @@ def test_unnamed_clients_escape_client_id_quotas_under_kafka() -> None:
 
 
 @pytest.mark.rule("Q-9")
-def test_under_kafka_an_unnamed_client_of_a_pair_quota_falls_to_its_user() -> None:
+def test_client_without_client_id_gets_the_user_quota_instead_of_user_client_quota() -> None:
     values = {entity("u", DEFAULT): 5.0, entity("u"): 7.0}
     assert resolve(values.get, ALL, "u", "", "kafka") == Binding("u", "", 7, entity("u"))
     assert resolve(values.get, ALL, "u", "", "kip") == Binding("u", "", 5, entity("u", DEFAULT))
 
 
 @pytest.mark.rule("Q-10")
-def test_changed_bounds_act_on_existing_samples_as_in_testQuotaParsing() -> None:
+def test_changed_quota_applies_to_bytes_recorded_before_the_change() -> None:
+    """Kafka's ClientQuotaManagerTest.testQuotaParsing."""
     c = Cluster()
     c.set(2000, None, "p1")
     c.set(4000, None, DEFAULT)
@@ -173,7 +179,7 @@ def test_changed_bounds_act_on_existing_samples_as_in_testQuotaParsing() -> None
 
 
 @pytest.mark.rule("Q-1")
-def test_a_type_that_was_never_configured_records_nothing() -> None:
+def test_quota_type_that_was_never_configured_records_nothing() -> None:
     c = Cluster()
     assert not c.fetch.enabled
     assert c.fetch.record("u", "c", 10**9, 0) == 0
@@ -182,14 +188,14 @@ def test_a_type_that_was_never_configured_records_nothing() -> None:
     c.set(1000, None, "c")
     assert c.fetch.record("u", "c", 0, 0) == 0
     c.set(None, None, "c")
-    # Enabled for good: a client without a quota is still measured.
+    # Permanently enabled: a client without a quota is still measured.
     assert c.fetch.enabled
     c.fetch.record("u", "c", 500, 0)
     assert [(m.rate, m.bound) for m in c.fetch.metrics(0)] == [(50.0, None)]
 
 
 @pytest.mark.rule("Q-0")
-def test_each_broker_has_its_own_sensors() -> None:
+def test_each_broker_measures_client_quotas_separately() -> None:
     c = Cluster()
     other = ClientQuotas(c.store, "kip")
     c.others.append(other)
@@ -201,7 +207,7 @@ def test_each_broker_has_its_own_sensors() -> None:
 
 
 @pytest.mark.rule("Q-1")
-def test_a_stopped_broker_hears_no_more() -> None:
+def test_stopped_broker_receives_no_more_quota_changes() -> None:
     cluster = VirtualCluster()
     node = cluster.state.nodes[0]
     stopped = node.quotas
@@ -212,7 +218,7 @@ def test_a_stopped_broker_hears_no_more() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_most_bytes_of_one_response() -> None:
+def test_largest_allowed_response_is_quota_times_window_or_int32_max() -> None:
     c = Cluster()
     assert c.fetch.max_bytes_in_window("u", "c") == INT32_MAX
     c.set(1000, "u")
@@ -223,7 +229,7 @@ def test_most_bytes_of_one_response() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> None:
+def test_byte_throttle_is_limited_to_int32_and_request_throttle_to_one_window() -> None:
     c = Cluster()
     for key in (PRODUCE, REQUEST):
         c.store.set(entity("u"), key, 1)
@@ -233,14 +239,14 @@ def test_bytes_have_no_cap_but_int32_and_request_time_waits_one_window() -> None
 
 
 @pytest.mark.rule("Q-6")
-def test_the_smallest_quota_that_there_can_be_throttles_like_any_other() -> None:
+def test_smallest_possible_quota_throttles_for_one_window() -> None:
     c = Cluster()
     c.store.set(entity("u"), REQUEST, 5e-324)
     assert c.quotas.request.record("u", "c", 0.4, 0) == 1000
 
 
 @pytest.mark.rule("Q-17")
-def test_reasons_and_metrics() -> None:
+def test_recorded_throttle_and_metrics_contain_rate_bound_and_throttle_time() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)
@@ -254,7 +260,7 @@ def test_reasons_and_metrics() -> None:
 
 
 @pytest.mark.rule("Q-10")
-def test_sensors_idle_for_an_hour_are_dropped() -> None:
+def test_quota_sensors_idle_for_an_hour_are_removed() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(20):
@@ -269,7 +275,7 @@ def test_sensors_idle_for_an_hour_are_dropped() -> None:
 
 
 @pytest.mark.rule("Q-10")
-def test_whoever_comes_back_after_an_hour_begins_anew() -> None:
+def test_client_that_returns_after_an_idle_hour_starts_with_an_empty_rate() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     wait_ms = c.fetch.record("u", "c", 15_000, 0)
@@ -281,7 +287,7 @@ def test_whoever_comes_back_after_an_hour_begins_anew() -> None:
 
 
 @pytest.mark.rule("Q-10")
-def test_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> None:
+def test_used_quota_sensors_stay_and_expiry_runs_at_most_every_30_seconds() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):
@@ -292,14 +298,14 @@ def test_sensors_in_use_stay_and_are_looked_at_every_half_minute_at_most() -> No
         c.fetch.record("u", "client-0", 1, now_ms)
         c.timers.run_due(now_ms)
         rounds += 1
-    assert rounds == 2  # the first sensor to go, and the 98 that were used within the half minute after it
+    assert rounds == 2  # the first sensor to expire, and the 98 that were used within the half minute after it
     assert now_ms == 3_600_002 - 1 + 30_000
     c.quotas.close()
     assert c.timers.next_deadline_ms() is None
 
 
 @pytest.mark.rule("Q-10")
-def test_many_clients_of_one_sensor_are_not_all_remembered() -> None:
+def test_quota_remembers_a_bounded_number_of_clients_per_sensor() -> None:
     c, sensors, clients = Cluster(), Living(Sensor), Living(BoundClient)
     c.set(1000, "u")
     for n in range(100_000):
@@ -311,7 +317,7 @@ def test_many_clients_of_one_sensor_are_not_all_remembered() -> None:
 
 
 @pytest.mark.rule("Q-17")
-def test_metrics_tell_the_bound_that_holds_before_the_next_request() -> None:
+def test_quota_metrics_show_a_changed_bound_before_the_next_request() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     c.fetch.record("u", "c", 500, 0)
@@ -319,8 +325,8 @@ def test_metrics_tell_the_bound_that_holds_before_the_next_request() -> None:
     assert [m.bound for m in c.fetch.metrics(0)] == [2000]
 
 
-def test_throttling_a_client_without_a_quota_is_a_mistake_of_the_caller() -> None:
+def test_recording_a_throttle_for_a_client_without_quota_raises_an_error() -> None:
     c = Cluster()
     c.set(1000, "u")
-    with pytest.raises(ValueError, match="no quota"):
+    with pytest.raises(ValueError, match="has no Fetch quota"):
         c.fetch.throttled("other", "c", 1, 1, 0)

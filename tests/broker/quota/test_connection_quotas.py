@@ -1,4 +1,4 @@
-"""How many connections there may be and how fast they come (W-12, W-13), in virtual time; with SocketServerTest's numbers."""
+"""Connection limits and connection rates (W-12, W-13) in virtual time, with the numbers of Kafka's SocketServerTest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cluster_with(**config: str) -> VirtualCluster:
 
 
 def alter(cluster: VirtualCluster, *configs: tuple[str, str], broker: str = "0", validate_only: bool = False) -> int:
-    """The error code. Asked by a caller that no limit keeps out."""
+    """Send IncrementalAlterConfigs from a connection that no limit affects, and return the error code."""
     resource = AlterConfigsResource(4, broker, [AlterableConfig(name, 0, value) for name, value in configs])
     asker = cluster.connect(address="10.9.9.9", listener="ADMIN")
     code: int = asker.ask(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses[0].error_code
@@ -50,11 +50,11 @@ def events(cluster: VirtualCluster, kind: str) -> list[dict[str, Any]]:
     return [seen.facts for seen in cluster.state.journal.events(kind)]
 
 
-# ---- W-12: how many ------------------------------------------------------------------------------------------------------------
+# ---- W-12: number of connections -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("W-12")
-def test_the_surplus_connection_of_an_address_is_closed_at_once_and_counts_no_longer() -> None:
+def test_connection_above_max_connections_per_ip_is_closed_and_not_counted() -> None:
     cluster = cluster_with(max_connections_per_ip="2")
     first, second, third = (cluster.connect() for _ in range(3))
     assert served(first) and served(second)
@@ -67,7 +67,7 @@ def test_the_surplus_connection_of_an_address_is_closed_at_once_and_counts_no_lo
 
 
 @pytest.mark.rule("W-12")
-def test_zero_per_address_lets_in_only_whom_an_override_names() -> None:
+def test_max_connections_per_ip_of_zero_allows_only_addresses_with_an_override() -> None:
     cluster = cluster_with(max_connections_per_ip="0", max_connections_per_ip_overrides="127.0.0.1:2, ::1:1")
     assert [served(cluster.connect()) for _ in range(3)] == [True, True, False]
     assert [served(cluster.connect(address="::1")) for _ in range(2)] == [True, False]
@@ -75,7 +75,7 @@ def test_zero_per_address_lets_in_only_whom_an_override_names() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_an_override_may_be_stricter_and_knows_an_address_by_any_spelling() -> None:
+def test_per_ip_override_may_be_stricter_and_matches_any_spelling_of_an_address() -> None:
     cluster = cluster_with(max_connections_per_ip="3", max_connections_per_ip_overrides="localhost:1")
     assert [served(cluster.connect(address=a)) for a in ("::ffff:127.0.0.1", HOME)] == [True, False]
     assert [canonical(a) for a in ("::0001", "::FFFF:1.2.3.4", "nobody")] == ["::1", "1.2.3.4", "nobody"]
@@ -95,13 +95,13 @@ def test_an_override_may_be_stricter_and_knows_an_address_by_any_spelling() -> N
         {"listener.name.plaintext.num.partitions": "1"},
     ],
 )
-def test_settings_that_cannot_be_are_refused_at_start(config: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="for example"):
+def test_invalid_connection_limits_are_rejected_at_start(config: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"for example|must be an integer|unknown broker setting"):
         VirtualCluster(config=config)
 
 
 @pytest.mark.rule("W-12")
-def test_when_all_slots_are_taken_a_caller_waits_until_one_is_free() -> None:
+def test_connection_above_max_connections_waits_until_another_connection_closes() -> None:
     cluster = cluster_with(max_connections="2")
     first, second, third, fourth = (cluster.connect() for _ in range(4))
     third.send(metadata(), 1)
@@ -118,7 +118,7 @@ def test_when_all_slots_are_taken_a_caller_waits_until_one_is_free() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_a_listener_has_a_limit_of_its_own() -> None:
+def test_listener_can_have_its_own_connection_limit() -> None:
     cluster = VirtualCluster(config={"listener.name.outside.max.connections": "1"})
     first, second = cluster.connect(listener="OUTSIDE"), cluster.connect(listener="OUTSIDE")
     assert served(first) and second.served_ms is None
@@ -129,7 +129,7 @@ def test_a_listener_has_a_limit_of_its_own() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_the_brokers_listener_takes_the_slot_of_the_least_recently_used_client() -> None:
+def test_inter_broker_listener_closes_the_least_recently_used_client_for_a_slot() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []
@@ -142,14 +142,14 @@ def test_the_brokers_listener_takes_the_slot_of_the_least_recently_used_client()
     assert [served(c) for c in clients] == [True, False, True]
     waiting = cluster.connect()
     assert waiting.served_ms is None
-    # Its own limit is the broker's, too: the fourth of them waits, and only clients are closed for the others.
+    # The listener's limit is also the broker's: the fourth connection waits, and only clients are closed in favour of others.
     brokers = [cluster.connect(listener="INSIDE") for _ in range(3)]
     assert [served(b) for b in brokers] == [True, True, False]
     assert [served(c) for c in clients] == [False, False, False]
 
 
 @pytest.mark.rule("W-12")
-def test_the_only_listener_is_not_protected() -> None:
+def test_single_listener_is_not_protected_from_the_connection_limit() -> None:
     cluster = VirtualCluster(config={"max.connections": "1"})
     first = cluster.connect()
     assert cluster.connect().served_ms is None
@@ -157,14 +157,14 @@ def test_the_only_listener_is_not_protected() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_limits_change_while_the_broker_runs() -> None:
+def test_connection_limits_can_be_changed_while_the_broker_runs() -> None:
     cluster = cluster_with(inter_broker_listener_name="ADMIN")
     cluster.state.nodes[0].acceptor("ADMIN")
     clients = []
     for _ in range(4):
         clients.append(cluster.connect())
         cluster.advance(1)
-    assert alter(cluster, ("max.connections", "3")) == 0  # whoever asks for it is the third
+    assert alter(cluster, ("max.connections", "3")) == 0  # the connection of the request is the third
     assert [served(c) for c in clients] == [False, False, True, True]
     third, waiting = cluster.connect(), cluster.connect()
     assert served(third) and waiting.served_ms is None
@@ -172,14 +172,15 @@ def test_limits_change_while_the_broker_runs() -> None:
     assert served(waiting)
     assert alter(cluster, ("max.connections.per.ip", "1")) == 0
     assert alter(cluster, ("max.connections", "1000")) == 0
-    assert [served(c) for c in (*clients, third, waiting)] == [False, False, False, True, True, True]  # who is in stays
+    # Existing connections stay open.
+    assert [served(c) for c in (*clients, third, waiting)] == [False, False, False, True, True, True]
     assert not served(cluster.connect())
     assert alter(cluster, ("max.connections.per.ip.overrides", f"{HOME}:5")) == 0
     assert served(cluster.connect())
 
 
 @pytest.mark.rule("W-12")
-def test_changes_that_cannot_be_are_refused_and_change_nothing() -> None:
+def test_invalid_connection_limit_changes_are_rejected_and_change_nothing() -> None:
     cluster = cluster_with()
     refused = [
         alter(cluster, ("max.connections.per.ip", "0")),
@@ -195,7 +196,7 @@ def test_changes_that_cannot_be_are_refused_and_change_nothing() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_a_listeners_setting_is_changed_and_described_under_its_name() -> None:
+def test_listener_connection_limit_is_altered_and_described_under_its_listener_name() -> None:
     cluster = cluster_with(inter_broker_listener_name="ADMIN")
     name = "listener.name.plaintext.max.connections"
     assert alter(cluster, (name, "1")) == 0
@@ -208,7 +209,7 @@ def test_a_listeners_setting_is_changed_and_described_under_its_name() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_whoever_waits_when_the_broker_stops_is_closed() -> None:
+def test_connections_waiting_for_a_slot_are_closed_when_the_broker_stops() -> None:
     cluster = cluster_with(max_connections="1")
     limit_ip(cluster, "10.0.0.1", 1)
     cluster.connect()
@@ -217,11 +218,11 @@ def test_whoever_waits_when_the_broker_stops_is_closed() -> None:
     assert waiting.closed_ms is not None and waiting.served_ms is None
 
 
-# ---- W-13: how fast ------------------------------------------------------------------------------------------------------------
+# ---- W-13: connection rates ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("W-13")
-def test_connections_above_the_rate_are_let_in_later_one_after_the_other() -> None:
+def test_connections_above_the_creation_rate_are_accepted_later_in_order() -> None:
     cluster = cluster_with(max_connection_creation_rate="5", quota_window_num="2")
     begun_ms = cluster.now_ms
     clients = [cluster.connect() for _ in range(8)]
@@ -239,7 +240,7 @@ def test_connections_above_the_rate_are_let_in_later_one_after_the_other() -> No
 
 
 @pytest.mark.rule("W-13")
-def test_nobody_waits_longer_than_one_window() -> None:
+def test_no_connection_is_delayed_longer_than_one_quota_window() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2")
     for _ in range(6):
         cluster.connect()
@@ -250,7 +251,7 @@ def test_nobody_waits_longer_than_one_window() -> None:
 
 
 @pytest.mark.rule("W-13")
-def test_a_listeners_rate_holds_beside_the_brokers_and_only_its_callers_wait() -> None:
+def test_listener_connection_rate_delays_only_connections_of_that_listener() -> None:
     cluster = VirtualCluster(
         config={"listener.name.outside.max.connection.creation.rate": "1", "quota.window.num": "2"}
     )
@@ -263,7 +264,7 @@ def test_a_listeners_rate_holds_beside_the_brokers_and_only_its_callers_wait() -
 
 
 @pytest.mark.rule("W-13")
-def test_the_brokers_listener_does_not_wait_for_the_brokers_rate() -> None:
+def test_inter_broker_listener_is_not_delayed_by_the_broker_connection_rate() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2", inter_broker_listener_name="INSIDE")
     cluster.state.nodes[0].acceptor("INSIDE")
     assert served(cluster.connect())
@@ -276,7 +277,7 @@ def test_the_brokers_listener_does_not_wait_for_the_brokers_rate() -> None:
 
 
 @pytest.mark.rule("W-13")
-def test_a_changed_rate_holds_for_the_next_caller_but_whoever_waits_goes_on_waiting() -> None:
+def test_changed_connection_rate_applies_to_new_connections_not_to_delayed_ones() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2", inter_broker_listener_name="ADMIN")
     cluster.state.nodes[0].acceptor("ADMIN")
     cluster.connect()
@@ -289,7 +290,7 @@ def test_a_changed_rate_holds_for_the_next_caller_but_whoever_waits_goes_on_wait
 
 
 @pytest.mark.rule("W-13")
-def test_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_not_counted() -> None:
+def test_connection_throttled_by_its_ip_rate_is_held_then_closed_and_not_counted() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp
@@ -302,7 +303,7 @@ def test_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_not_
     assert [c.closed_ms for c in clients[5:]] == [begun_ms + 200] * 2
     assert clients[5].answers == []
     assert [f["throttle_ms"] for f in events(cluster, "connection throttled")] == [200, 200]
-    # The next window has the five of the first as its past: it is at its limit, and nobody was counted who was not let in.
+    # The next window includes the five of the first: it is at its limit, and rejected connections were not counted.
     quotas = cluster.state.nodes[0].connection_quotas
     rates = {tuple(tags.items()): rate for _, tags, rate in quotas.metrics(begun_ms)}
     assert set(rates.values()) == {5}
@@ -310,7 +311,7 @@ def test_throttled_by_its_address_a_caller_is_held_unserved_then_closed_and_not_
 
 
 @pytest.mark.rule("W-13")
-def test_a_held_caller_is_closed_once_when_the_broker_stops() -> None:
+def test_connection_held_by_an_ip_throttle_is_closed_once_when_the_broker_stops() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 1)
     held = [cluster.connect() for _ in range(2)][1]
@@ -324,7 +325,7 @@ def test_a_held_caller_is_closed_once_when_the_broker_stops() -> None:
 
 
 @pytest.mark.rule("W-13")
-def test_other_addresses_are_served_and_the_default_is_for_each_that_has_no_quota_of_its_own() -> None:
+def test_ip_quota_limits_one_address_and_the_default_ip_quota_every_other_address() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, None, 1)
     limit_ip(cluster, "10.0.0.1", 3)
@@ -338,14 +339,14 @@ def test_other_addresses_are_served_and_the_default_is_for_each_that_has_no_quot
 
 
 @pytest.mark.rule("W-13")
-def test_an_ip_quota_knows_localhost() -> None:
+def test_ip_quota_for_localhost_applies_to_127_0_0_1() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, "localhost", 1)
     assert [served(cluster.connect()) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.rule("W-13")
-def test_a_throttled_caller_frees_the_way_for_those_behind_it() -> None:
+def test_connection_throttled_by_ip_does_not_delay_connections_behind_it() -> None:
     cluster = cluster_with(quota_window_num="2", max_connection_creation_rate="2")
     limit_ip(cluster, "10.0.0.1", 1)
     results = [cluster.connect(address=a) for a in ("10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.1")]
@@ -353,7 +354,7 @@ def test_a_throttled_caller_frees_the_way_for_those_behind_it() -> None:
 
 
 @pytest.mark.rule("W-13")
-def test_addresses_that_were_not_seen_for_an_hour_are_forgotten() -> None:
+def test_ip_addresses_unseen_for_an_hour_are_removed_from_the_connection_quotas() -> None:
     cluster = cluster_with()
     limit_ip(cluster, None, 1000)
     quotas = cluster.state.nodes[0].connection_quotas

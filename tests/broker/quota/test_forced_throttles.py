@@ -1,7 +1,8 @@
-"""Forced throttles: what a rule asks for is what clients see, with the mute, and nothing else changes."""
+"""Forced throttles: clients see the requested throttle time and mute, and nothing else changes."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -24,25 +25,25 @@ def force(cluster: VirtualCluster, throttle_ms: int, **given: Any) -> ForcedThro
     return cluster.state.forced_throttles.add(ForcedThrottle(throttle_ms, **given))
 
 
-def test_the_next_three_produce_answers_to_one_client_say_700_ms(cluster: VirtualCluster) -> None:
+def test_forced_throttle_sets_throttle_time_of_the_next_three_produces_of_a_client(cluster: VirtualCluster) -> None:
     rule = force(cluster, 700, api="Produce", client_id="X", times=3)
     x, y = cluster.connect(client_id="X"), cluster.connect(client_id="Y")
-    said = []
+    throttles_ms = []
     for _ in range(4):
         assert y.ask(produce("t", batch(b"y")), 9).throttle_time_ms == 0
         answer = x.ask(produce("t", batch(b"x")), 9)
         assert produced(answer).error_code == 0
-        said.append(answer.throttle_time_ms)
-        assert x.connection.state is (MuteState.MUTED_AND_THROTTLED if said[-1] else MuteState.NOT_MUTED)
-        assert x.ask(metadata(), 9).throttle_time_ms == 0 if not said[-1] else True
+        throttles_ms.append(answer.throttle_time_ms)
+        assert x.connection.state is (MuteState.MUTED_AND_THROTTLED if throttles_ms[-1] else MuteState.NOT_MUTED)
+        assert x.ask(metadata(), 9).throttle_time_ms == 0 if not throttles_ms[-1] else True
         cluster.advance(700)
-    assert said == [700, 700, 700, 0]
+    assert throttles_ms == [700, 700, 700, 0]
     assert rule.hits == 3 and rule.is_spent and cluster.state.forced_throttles.active == []
     seen = cluster.state.journal.throttles("Produce", client_id="X")
     assert [(s.throttle_time_ms, s.reason, s.ended_ms) for s in seen] == [(700, rule, s.at_ms + 700) for s in seen]
 
 
-def test_what_is_pipelined_behind_a_forced_throttle_waits_for_its_end(cluster: VirtualCluster) -> None:
+def test_requests_pipelined_behind_a_forced_throttle_wait_until_the_throttle_ends(cluster: VirtualCluster) -> None:
     force(cluster, 30_000, api="Metadata", times=1)
     client = cluster.connect()
     client.ask(metadata(), 9)
@@ -53,7 +54,7 @@ def test_what_is_pipelined_behind_a_forced_throttle_waits_for_its_end(cluster: V
     assert len(client.answers) == 2
 
 
-def test_a_forced_fetch_is_empty_and_its_bytes_are_not_charged(cluster: VirtualCluster) -> None:
+def test_fetch_with_a_forced_throttle_is_empty_and_its_bytes_are_not_charged(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="test", consumer_byte_rate=1000.0)
     cluster.connect(client_id="writer").ask(produce("t", batch(b"v" * 5000)), 9)
     client = cluster.connect()
@@ -67,17 +68,17 @@ def test_a_forced_fetch_is_empty_and_its_bytes_are_not_charged(cluster: VirtualC
     assert 5000 < usage.rate * 10 < 6000  # charged once
 
 
-def test_a_forced_throttle_stands_whatever_the_quotas_say(cluster: VirtualCluster) -> None:
+def test_forced_throttle_overrides_the_throttle_time_of_the_quotas(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     force(cluster, 5, times=1)
     client = cluster.connect()
     assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5
     cluster.advance(5)
-    # The bytes were charged all the same.
+    # The bytes were charged nevertheless.
     assert client.ask(produce_of_bytes(client, "t", 1000), 9).throttle_time_ms == 5995  # 16 s of quota in 10.005 s
 
 
-def test_acks_0_is_muted_without_an_answer(cluster: VirtualCluster) -> None:
+def test_forced_throttle_of_an_acks_0_produce_mutes_without_a_response(cluster: VirtualCluster) -> None:
     force(cluster, 400, api="Produce", times=1)
     client = cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
@@ -88,7 +89,7 @@ def test_acks_0_is_muted_without_an_answer(cluster: VirtualCluster) -> None:
     assert len(client.answers) == 1
 
 
-def test_versions_without_the_field_are_muted_too(cluster: VirtualCluster) -> None:
+def test_forced_throttle_mutes_versions_without_a_throttle_time_field(cluster: VirtualCluster) -> None:
     force(cluster, 100, api="Metadata")
     client = cluster.connect()
     client.ask(metadata(), 0)
@@ -96,7 +97,7 @@ def test_versions_without_the_field_are_muted_too(cluster: VirtualCluster) -> No
 
 
 @pytest.mark.rule("T-5")
-def test_followers_are_never_forced() -> None:
+def test_forced_throttles_never_apply_to_follower_fetches() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3)
     rule = force(cluster, 10_000)
@@ -105,7 +106,7 @@ def test_followers_are_never_forced() -> None:
     assert rule.hits == 0
 
 
-def test_rules_are_asked_in_order_and_only_one_strikes(cluster: VirtualCluster) -> None:
+def test_first_matching_forced_throttle_rule_applies_alone(cluster: VirtualCluster) -> None:
     first, second = force(cluster, 1, user="ANONYMOUS", times=1), force(cluster, 2, broker_id=0)
     other = force(cluster, 3, broker_id=1)
     client = cluster.connect()
@@ -118,7 +119,7 @@ def test_rules_are_asked_in_order_and_only_one_strikes(cluster: VirtualCluster) 
     assert (first.hits, second.hits, other.hits) == (1, 1, 0)
 
 
-def test_a_reset_forgets_rules(cluster: VirtualCluster) -> None:
+def test_cluster_reset_removes_forced_throttle_rules(cluster: VirtualCluster) -> None:
     force(cluster, 10)
     cluster.state.reset()
     assert cluster.connect().ask(metadata(), 9).throttle_time_ms == 0
@@ -127,32 +128,32 @@ def test_a_reset_forgets_rules(cluster: VirtualCluster) -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"throttle_ms": 0}, "throttle_ms=0"),
-        ({"throttle_ms": 2**31}, "throttle_ms=2147483648"),
-        ({"throttle_ms": True}, "throttle_ms=True"),
-        ({"throttle_ms": 1.5}, "throttle_ms=1.5"),
+        ({"throttle_ms": 0}, "throttle_ms must be 1 to 2147483647 (got 0); for example 700"),
+        ({"throttle_ms": 2**31}, "throttle_ms must be 1 to 2147483647 (got 2147483648)"),
+        ({"throttle_ms": True}, "throttle_ms must be 1 to 2147483647 (got True)"),
+        ({"throttle_ms": 1.5}, "throttle_ms must be 1 to 2147483647 (got 1.5)"),
         ({}, "throttle_ms is missing"),
-        ({"throttle_ms": 1, "times": 0}, "times=0"),
-        ({"throttle_ms": 1, "api": "Produces"}, "api='Produces'"),
-        ({"throttle_ms": 1, "client_id": 5}, "client_id=5"),
-        ({"throttle_ms": 1, "broker_id": "0"}, "broker_id='0'"),
-        ({"throttle_ms": 1, "clientid": "x"}, "clientid: no such field"),
-        ({"throttle_ms": 1, "hits": 3}, "hits: no such field"),
+        ({"throttle_ms": 1, "times": 0}, "times must be at least 1, or None for always (got 0); for example 3"),
+        ({"throttle_ms": 1, "api": "Produces"}, "unknown API 'Produces'; did you mean 'Produce'?"),
+        ({"throttle_ms": 1, "client_id": 5}, "client_id must be a str, or None for any (got 5)"),
+        ({"throttle_ms": 1, "broker_id": "0"}, "broker_id must be a broker id, or None for any (got '0')"),
+        ({"throttle_ms": 1, "clientid": "x"}, 'unknown field "clientid" of a forced throttle'),
+        ({"throttle_ms": 1, "hits": 3}, 'unknown field "hits" of a forced throttle'),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused_by_the_name_of_its_field(given: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match="^" + named.replace("(", r"\(")):
+def test_invalid_forced_throttle_rule_is_rejected_with_the_name_of_the_field(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(named)):
         ForcedThrottle.from_json(given)
 
 
-def test_a_rule_goes_through_json() -> None:
+def test_forced_throttle_rule_survives_a_json_round_trip() -> None:
     rule = ForcedThrottle.from_json({"throttle_ms": 700, "api": "Produce", "client_id": "X", "times": 3})
-    told = rule.to_json()
-    assert (told.pop("rule_id"), told.pop("hits")) == (rule.rule_id, 0)
-    assert ForcedThrottle.from_json(told).to_json() | {"rule_id": 0} == rule.to_json() | {"rule_id": 0}
+    as_json = rule.to_json()
+    assert (as_json.pop("rule_id"), as_json.pop("hits")) == (rule.rule_id, 0)
+    assert ForcedThrottle.from_json(as_json).to_json() | {"rule_id": 0} == rule.to_json() | {"rule_id": 0}
 
 
-def test_a_test_forces_and_cancels_through_its_cluster() -> None:
+def test_cluster_can_force_and_cancel_throttles() -> None:
     with started(topics={"t": 1}, clock="manual") as c:
         rule = c.force_throttle(700, api="Fetch")
         assert c.state.forced_throttles.active == [rule]
@@ -162,7 +163,9 @@ def test_a_test_forces_and_cancels_through_its_cluster() -> None:
         c.set_request_cost("Metadata", 4)
         assert c.state.request_cost_ms == {"Metadata": 4}
         for api, cost in (("Metadat", 4), ("Metadata", -1), ("Metadata", float("nan"))):
-            with pytest.raises(ValueError, match=r"example|use for"):
+            with pytest.raises(
+                ValueError, match=r"did you mean 'Metadata'|cost_ms must be at least 0 milliseconds .*example"
+            ):
                 c.set_request_cost(api, cost)
     with started() as c, pytest.raises(ValueError, match="clock='manual'"):
         c.set_request_cost("Metadata", 4)

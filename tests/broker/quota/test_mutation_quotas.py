@@ -1,4 +1,4 @@
-"""Q-18 through the whole broker: creating and deleting partitions under a quota, with the numbers of ControllerMutationQuotaTest."""
+"""Mutation quotas of a broker (Q-18): creating and deleting partitions, with the numbers of Kafka's ControllerMutationQuotaTest."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ EXCEEDED = 89
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
-    """Ten windows of a second and two mutations a second: a full bucket has 20 tokens."""
+    """Return a cluster with ten windows of a second and two mutations per second: a full bucket has 20 tokens."""
     made = VirtualCluster(config={"controller.quota.window.num": "10"})
     limit(made, controller_mutation_rate=2.0)
     return made
 
 
 def create(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST_CREATE, **more: Any) -> Any:
-    asked = [CreatableTopic(name, partitions, 1) for name, partitions in topics]
-    return client.ask(CreateTopicsRequest(asked, **more), version)
+    topic_requests = [CreatableTopic(name, partitions, 1) for name, partitions in topics]
+    return client.ask(CreateTopicsRequest(topic_requests, **more), version)
 
 
 def delete(client: MemoryClient, *names: str, version: int = NEWEST_DELETE) -> Any:
@@ -41,8 +41,8 @@ def delete(client: MemoryClient, *names: str, version: int = NEWEST_DELETE) -> A
 
 
 def add(client: MemoryClient, *topics: tuple[str, int], version: int = NEWEST_ADD, **more: Any) -> Any:
-    asked = [CreatePartitionsTopic(name, count, None) for name, count in topics]
-    return client.ask(CreatePartitionsRequest(asked, **more), version)
+    topic_requests = [CreatePartitionsTopic(name, count, None) for name, count in topics]
+    return client.ask(CreatePartitionsRequest(topic_requests, **more), version)
 
 
 def codes(answer: Any) -> list[int]:
@@ -51,7 +51,7 @@ def codes(answer: Any) -> list[int]:
 
 
 @pytest.mark.rule("Q-18")
-def test_the_first_topic_that_goes_below_zero_is_made_and_the_next_is_refused(cluster: VirtualCluster) -> None:
+def test_create_topics_below_zero_tokens_creates_that_topic_and_rejects_the_next(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30))
     assert codes(answer) == [0, EXCEEDED]
@@ -61,7 +61,7 @@ def test_the_first_topic_that_goes_below_zero_is_made_and_the_next_is_refused(cl
 
 
 @pytest.mark.rule("Q-18", "T-1")
-def test_the_connection_is_muted_and_a_retry_at_the_end_succeeds(cluster: VirtualCluster) -> None:
+def test_mutation_quota_mutes_the_connection_and_a_retry_after_the_throttle_succeeds(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30), ("b", 30))
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
@@ -76,7 +76,7 @@ def test_the_connection_is_muted_and_a_retry_at_the_end_succeeds(cluster: Virtua
 
 
 @pytest.mark.rule("Q-18")
-def test_strict_does_not_throttle_whoever_stays_above_zero_or_just_goes_below(cluster: VirtualCluster) -> None:
+def test_strict_mutation_quota_throttles_only_rejected_create_topics_requests(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert create(client, ("a", 20)).throttle_time_ms == 0
     assert create(client, ("b", 9)).throttle_time_ms == 0
@@ -86,7 +86,7 @@ def test_strict_does_not_throttle_whoever_stays_above_zero_or_just_goes_below(cl
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5])
-def test_older_creates_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_old_create_topics_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
     client = cluster.connect()
     answer = create(client, ("a", 30), ("b", 30), version=version)
     assert codes(answer) == [0, 0]
@@ -101,7 +101,7 @@ def test_older_creates_are_done_and_throttled(cluster: VirtualCluster, version: 
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize(("version", "expected", "wait_ms"), [(5, [0, EXCEEDED], 5000), (6, [0, EXCEEDED], 5000)])
-def test_deleting_costs_the_partitions_of_the_topic(
+def test_delete_topics_charges_the_partitions_of_the_deleted_topic(
     cluster: VirtualCluster, version: int, expected: list[int], wait_ms: int
 ) -> None:
     cluster.topic("a", 30)
@@ -113,7 +113,7 @@ def test_deleting_costs_the_partitions_of_the_topic(
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_older_deletes_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_old_delete_topics_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
     cluster.topic("a", 30)
     cluster.topic("b", 10)
     client = cluster.connect()
@@ -124,7 +124,7 @@ def test_older_deletes_are_done_and_throttled(cluster: VirtualCluster, version: 
 
 
 @pytest.mark.rule("Q-18")
-def test_adding_costs_the_partitions_that_are_added(cluster: VirtualCluster) -> None:
+def test_create_partitions_charges_only_the_added_partitions(cluster: VirtualCluster) -> None:
     for name in "ab":
         cluster.topic(name, 10)
     answer = add(cluster.connect(), ("a", 40), ("b", 11))
@@ -134,7 +134,7 @@ def test_adding_costs_the_partitions_that_are_added(cluster: VirtualCluster) -> 
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_older_additions_are_done_and_throttled(cluster: VirtualCluster, version: int) -> None:
+def test_old_create_partitions_versions_are_executed_and_then_throttled(cluster: VirtualCluster, version: int) -> None:
     for name in "ab":
         cluster.topic(name, 10)
     answer = add(cluster.connect(), ("a", 40), ("b", 11), version=version)
@@ -142,7 +142,7 @@ def test_older_additions_are_done_and_throttled(cluster: VirtualCluster, version
 
 
 @pytest.mark.rule("Q-18")
-def test_what_is_only_validated_is_paid_for_too(cluster: VirtualCluster) -> None:
+def test_validate_only_requests_are_charged_to_the_mutation_quota(cluster: VirtualCluster) -> None:
     cluster.topic("t", 1)
     client = cluster.connect()
     create(client, ("a", 20), validate_only=True)
@@ -153,7 +153,7 @@ def test_what_is_only_validated_is_paid_for_too(cluster: VirtualCluster) -> None
 
 
 @pytest.mark.rule("Q-18")
-def test_what_is_wrong_for_itself_costs_nothing(cluster: VirtualCluster) -> None:
+def test_invalid_topics_are_not_charged_to_the_mutation_quota(cluster: VirtualCluster) -> None:
     cluster.topic("there", 3)
     client = cluster.connect()
     assert codes(create(client, ("there", 500), ("no good!", 500), ("few", 0))) == [36, 17, 37]
@@ -164,16 +164,16 @@ def test_what_is_wrong_for_itself_costs_nothing(cluster: VirtualCluster) -> None
 
 
 @pytest.mark.rule("Q-18")
-def test_partitions_that_would_lie_nowhere_are_paid_for(cluster: VirtualCluster) -> None:
+def test_create_partitions_on_unknown_brokers_is_charged_to_the_mutation_quota(cluster: VirtualCluster) -> None:
     cluster.topic("t", 1)
     client = cluster.connect()
-    asked = [CreatePartitionsTopic("t", 32, [CreatePartitionsAssignment([7])] * 31)]
-    assert codes(client.ask(CreatePartitionsRequest(asked), NEWEST_ADD)) == [39]
-    assert codes(client.ask(CreatePartitionsRequest(asked), NEWEST_ADD)) == [EXCEEDED]
+    topic_requests = [CreatePartitionsTopic("t", 32, [CreatePartitionsAssignment([7])] * 31)]
+    assert codes(client.ask(CreatePartitionsRequest(topic_requests), NEWEST_ADD)) == [39]
+    assert codes(client.ask(CreatePartitionsRequest(topic_requests), NEWEST_ADD)) == [EXCEEDED]
 
 
 @pytest.mark.rule("Q-18")
-def test_identity_and_precedence_are_those_of_every_client_quota(cluster: VirtualCluster) -> None:
+def test_mutation_quotas_use_the_entities_and_precedence_of_client_quotas(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="other", controller_mutation_rate=1.0)
     first, same, other, free = (cluster.connect(client_id=name) for name in ("test", "test", "other", "free"))
     create(first, ("a", 30))
@@ -187,7 +187,7 @@ def test_identity_and_precedence_are_those_of_every_client_quota(cluster: Virtua
 
 
 @pytest.mark.rule("Q-18")
-def test_the_quota_is_the_clusters_and_not_each_brokers() -> None:
+def test_mutation_quota_is_shared_by_all_brokers_of_the_cluster() -> None:
     cluster = VirtualCluster(2)
     limit(cluster, controller_mutation_rate=2.0)
     assert codes(create(cluster.connect(0), ("a", 30))) == [0]
@@ -196,7 +196,7 @@ def test_the_quota_is_the_clusters_and_not_each_brokers() -> None:
 
 
 @pytest.mark.rule("Q-18", "Q-10")
-def test_a_changed_quota_holds_for_the_next_topic(cluster: VirtualCluster) -> None:
+def test_changed_mutation_quota_applies_to_the_next_topic(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     limit(cluster, controller_mutation_rate=4.0)
@@ -209,7 +209,7 @@ def test_a_changed_quota_holds_for_the_next_topic(cluster: VirtualCluster) -> No
 
 
 @pytest.mark.rule("Q-18")
-def test_the_larger_of_mutations_and_request_time_throttles(cluster: VirtualCluster) -> None:
+def test_larger_of_mutation_quota_and_request_time_throttle_applies(cluster: VirtualCluster) -> None:
     limit(cluster, request_percentage=1.0)
     client = cluster.connect()
     cluster.state.request_cost_ms["CreateTopics"] = 104.0  # 10.4 percent in 10 seconds: 400 ms above 1 percent
@@ -225,7 +225,7 @@ def test_the_larger_of_mutations_and_request_time_throttles(cluster: VirtualClus
 
 
 @pytest.mark.rule("Q-18")
-def test_a_topic_that_metadata_makes_is_paid_for_in_silence(cluster: VirtualCluster) -> None:
+def test_topic_auto_created_by_metadata_is_charged_without_a_throttle(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 30))
     answer = client.ask(metadata(["wanted"]), 12)
@@ -237,7 +237,7 @@ def test_a_topic_that_metadata_makes_is_paid_for_in_silence(cluster: VirtualClus
 
 
 @pytest.mark.rule("Q-18")
-def test_a_bucket_that_nobody_used_for_an_hour_is_full_again(cluster: VirtualCluster) -> None:
+def test_mutation_quota_token_bucket_idle_for_an_hour_is_full_again(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     create(client, ("a", 9000), version=5)
     create_again = CreateTopicsRequest([CreatableTopic("b", 1, 1)])
@@ -248,7 +248,7 @@ def test_a_bucket_that_nobody_used_for_an_hour_is_full_again(cluster: VirtualClu
 
 
 @pytest.mark.rule("Q-18")
-def test_a_reset_cluster_has_full_buckets(cluster: VirtualCluster) -> None:
+def test_cluster_reset_refills_mutation_quota_token_buckets(cluster: VirtualCluster) -> None:
     create(cluster.connect(), ("a", 30))
     cluster.state.reset()
     limit(cluster, controller_mutation_rate=2.0)
@@ -257,7 +257,7 @@ def test_a_reset_cluster_has_full_buckets(cluster: VirtualCluster) -> None:
 
 @pytest.mark.rule("Q-18")
 @pytest.mark.parametrize("rate", [1e-9, 5e-324])
-def test_a_wait_longer_than_the_field_can_tell_is_the_longest_it_can(cluster: VirtualCluster, rate: float) -> None:
+def test_throttle_time_longer_than_int32_is_limited_to_int32_max(cluster: VirtualCluster, rate: float) -> None:
     limit(cluster, controller_mutation_rate=rate)
     older = cluster.connect()
     assert create(older, ("a", 30), version=5).throttle_time_ms == 2**31 - 1

@@ -1,4 +1,4 @@
-"""AlterClientQuotas and DescribeClientQuotas through the whole broker, and what an altered quota does to the next request."""
+"""AlterClientQuotas and DescribeClientQuotas of a broker, and the effect of an altered quota on the next request."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def alter(*entries: AlterClientQuotasRequestEntryData, validate_only: bool = Fal
     return AlterClientQuotasRequest(list(entries), validate_only)
 
 
-def found(answer: Any) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
+def described_values(answer: Any) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
     return {
-        tuple((e.entity_type, e.entity_name) for e in one.entity): {v.key: v.value for v in one.values}
-        for one in answer.entries
+        tuple((e.entity_type, e.entity_name) for e in quota_entry.entity): {v.key: v.value for v in quota_entry.values}
+        for quota_entry in answer.entries
     }
 
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_alter_gives_one_result_per_entity_and_describe_shows_what_holds(version: int) -> None:
+def test_alter_client_quotas_returns_one_result_per_entity_and_describe_shows_values(version: int) -> None:
     client = VirtualCluster().connect()
     both: Entity = [("user", None), ("client-id", "c")]
     request = alter(
@@ -52,14 +52,14 @@ def test_alter_gives_one_result_per_entity_and_describe_shows_what_holds(version
     assert sorted((e.entity_type, e.entity_name) for e in good.entity) == [("client-id", "c"), ("user", None)]
     assert bad.error_code == 42 and "greater than 0" in bad.error_message
     answer = client.ask(everything, version)
-    assert found(answer) == {tuple(both): {"producer_byte_rate": 1000.0, "request_percentage": 12.5}}
+    assert described_values(answer) == {tuple(both): {"producer_byte_rate": 1000.0, "request_percentage": 12.5}}
     exact = DescribeClientQuotasRequest([ComponentData("client-id", 0, "c")], True)
     assert client.ask(exact, version).entries == []
 
 
 @pytest.mark.rule("Q-21")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_bad_filter_has_an_error_and_no_entries(version: int) -> None:
+def test_describe_client_quotas_with_an_invalid_filter_returns_an_error(version: int) -> None:
     client = VirtualCluster().connect()
     for component, code in ((ComponentData("weather", 2, None), 35), (ComponentData("user", 7, None), 42)):
         answer = client.ask(DescribeClientQuotasRequest([component]), version)
@@ -67,7 +67,7 @@ def test_a_bad_filter_has_an_error_and_no_entries(version: int) -> None:
 
 
 @pytest.mark.rule("Q-10")
-def test_an_altered_quota_holds_from_the_next_request_on_every_broker() -> None:
+def test_altered_quota_applies_to_the_next_request_on_every_broker() -> None:
     cluster = VirtualCluster(2)
     admin, client = cluster.connect(0, "admin"), cluster.connect(1, "c")
     assert client.ask(MetadataRequest([]), 8).throttle_time_ms == 0

@@ -1,4 +1,4 @@
-"""KIP-546: altering and describing client quotas, with the entities and counts of Kafka's ClientQuotasRequestTest."""
+"""The client quota store (KIP-546): alterations and filters, with the entities and counts of Kafka's ClientQuotasRequestTest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def values(store: ClientQuotaStore, entity: QuotaEntity = ALICE_ENTITY) -> dict[
 
 
 @pytest.mark.rule("Q-20")
-def test_sequence_of_testAlterClientQuotasRequest() -> None:
+def test_quota_operations_add_change_and_remove_values_of_an_entity() -> None:
+    """Kafka's ClientQuotasRequestTest.testAlterClientQuotasRequest."""
     store = ClientQuotaStore()
     steps = [
         ([QuotaOp(PRODUCE, 10000), QuotaOp(CONSUME, 20000)], {PRODUCE: 10000, CONSUME: 20000}),
@@ -56,7 +57,7 @@ def test_sequence_of_testAlterClientQuotasRequest() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_validate_only_gives_the_same_results_and_changes_nothing() -> None:
+def test_validate_only_quota_alteration_returns_results_but_changes_nothing() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 20000), QuotaOp(REQUEST, 23.45), validate_only=True) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, -1), validate_only=True) == ErrorCode.INVALID_REQUEST
@@ -84,21 +85,23 @@ def test_validate_only_gives_the_same_results_and_changes_nothing() -> None:
         ((("user", "u"),), QuotaOp(PRODUCE, 1e19)),
     ],
 )
-def test_what_is_not_valid_is_42_and_not_applied(entity: tuple[tuple[str, str]], op: QuotaOp) -> None:
+def test_invalid_quota_alteration_gets_invalid_request_and_is_not_applied(
+    entity: tuple[tuple[str, str]], op: QuotaOp
+) -> None:
     store = ClientQuotaStore()
     assert alter(store, entity, op) == ErrorCode.INVALID_REQUEST
     assert store.describe([], False) == []
 
 
 @pytest.mark.rule("Q-20")
-def test_integral_values_have_a_tolerance() -> None:
+def test_integer_quota_accepts_a_value_within_rounding_tolerance() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.rule("Q-20")
-def test_a_key_twice_is_42_and_the_other_entities_still_apply() -> None:
+def test_repeated_quota_key_gets_invalid_request_and_other_entities_are_altered() -> None:
     store = ClientQuotaStore()
     results = store.alter(
         [
@@ -113,7 +116,7 @@ def test_a_key_twice_is_42_and_the_other_entities_still_apply() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_an_entity_given_twice_has_one_result() -> None:
+def test_quota_entity_repeated_in_a_request_gets_one_result() -> None:
     store = ClientQuotaStore()
     twice = [QuotaAlteration(ALICE, [QuotaOp(PRODUCE, n)]) for n in (5, 6)]
     assert [r.error_code for r in store.alter(twice, False)] == [42]
@@ -121,14 +124,14 @@ def test_an_entity_given_twice_has_one_result() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_a_whole_number_may_be_a_millionth_too_large_but_not_too_small() -> None:
+def test_integer_quota_may_be_a_millionth_too_large_but_not_too_small() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]
 
 
 @pytest.mark.rule("Q-20")
-def test_a_type_that_is_given_twice_counts_as_given_last() -> None:
+def test_entity_type_repeated_in_a_quota_entity_uses_the_last_value() -> None:
     store = ClientQuotaStore()
     twice = QuotaAlteration([("user", ""), *ALICE], [QuotaOp(PRODUCE, 5)])
     same = QuotaAlteration(ALICE, [QuotaOp(PRODUCE, 6)])
@@ -137,20 +140,20 @@ def test_a_type_that_is_given_twice_counts_as_given_last() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_removing_what_is_not_there_succeeds_and_says_nothing_to_listeners() -> None:
-    heard: list[tuple[QuotaEntity, str, float | None]] = []
-    store = ClientQuotaStore(lambda *change: heard.append(change))
+def test_removing_a_missing_quota_succeeds_without_notifying_listeners() -> None:
+    notified: list[tuple[QuotaEntity, str, float | None]] = []
+    store = ClientQuotaStore(lambda *change: notified.append(change))
     assert alter(store, ALICE, QuotaOp(PRODUCE, 0, True)) == 0
-    assert heard == []
+    assert notified == []
     alter(store, ALICE, QuotaOp(PRODUCE, 5))
     alter(store, ALICE, QuotaOp(PRODUCE, 5))
     alter(store, ALICE, QuotaOp(PRODUCE, 0, True))
-    assert heard == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
+    assert notified == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
 
 
 @pytest.mark.rule("Q-20")
-def test_a_change_that_is_not_remembered_does_not_happen_and_clearing_is_not_refused() -> None:
-    heard: list[tuple[QuotaEntity, str, float | None]] = []
+def test_quota_change_that_cannot_be_persisted_is_not_applied_but_clearing_is() -> None:
+    notified: list[tuple[QuotaEntity, str, float | None]] = []
     refused: list[Change] = []
 
     def remember(changes: Sequence[Change]) -> None:
@@ -158,7 +161,7 @@ def test_a_change_that_is_not_remembered_does_not_happen_and_clearing_is_not_ref
             refused.extend(changes)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
 
-    store = ClientQuotaStore(lambda *change: heard.append(change), remember)
+    store = ClientQuotaStore(lambda *change: notified.append(change), remember)
     store.set(ALICE_ENTITY, PRODUCE, 5)
     with pytest.raises(KafkaError):
         store.set(ALICE_ENTITY, PRODUCE, 7)
@@ -166,12 +169,12 @@ def test_a_change_that_is_not_remembered_does_not_happen_and_clearing_is_not_ref
     assert refused == [(ALICE_ENTITY, PRODUCE, 7), (ALICE_ENTITY, CONSUME, 1), (ALICE_ENTITY, PRODUCE, 7)]
     assert store.all() == {(ALICE_ENTITY, PRODUCE): 5}
     store.clear()
-    assert heard == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
+    assert notified == [(ALICE_ENTITY, PRODUCE, 5), (ALICE_ENTITY, PRODUCE, None)]
     assert store.describe([], False) == []
 
 
 @pytest.mark.rule("Q-19")
-def test_null_is_the_default_entity_and_its_old_spelling_a_name() -> None:
+def test_null_entity_name_is_the_default_entity_and_default_string_is_a_plain_name() -> None:
     assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
     assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
     assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]
@@ -180,7 +183,7 @@ def test_null_is_the_default_entity_and_its_old_spelling_a_name() -> None:
 
 @pytest.fixture(scope="module")
 def described() -> ClientQuotaStore:
-    """The 11 user and client entities and 2 ips of setupDescribeClientQuotasMatchTest."""
+    """Return a store with the 11 user and client entities and 2 IP addresses of setupDescribeClientQuotasMatchTest."""
     store = ClientQuotaStore()
     absent = object()
     for user, client, value in [
@@ -238,12 +241,13 @@ def any_of(kind: str) -> FilterComponent:
         ([default("ip")], False, 0),
     ],
 )
-def test_counts_of_testDescribeClientQuotas(
+def test_describe_client_quotas_returns_the_expected_number_of_entities_per_filter(
     described: ClientQuotaStore, components: list[FilterComponent], strict: bool, count: int
 ) -> None:
-    found = described.describe(components, strict)
-    assert len(found) == count
-    assert all(found_values for _, found_values in found)
+    """The counts of Kafka's ClientQuotasRequestTest.testDescribeClientQuotas."""
+    described_quotas = described.describe(components, strict)
+    assert len(described_quotas) == count
+    assert all(found_values for _, found_values in described_quotas)
 
 
 @pytest.mark.rule("Q-21")
@@ -260,14 +264,14 @@ def test_counts_of_testDescribeClientQuotas(
         ([exact("weather", "rain")], 35),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(components: list[FilterComponent], code: int) -> None:
+def test_contradictory_quota_filter_is_rejected(components: list[FilterComponent], code: int) -> None:
     with pytest.raises(KafkaError) as caught:
         ClientQuotaStore().describe(components, False)
     assert caught.value.error_code == code
 
 
 @pytest.mark.rule("D9b")
-def test_static_settings_become_client_id_quotas() -> None:
+def test_static_quota_settings_become_client_id_quotas() -> None:
     store = ClientQuotaStore()
     apply_static_quotas(
         store,
@@ -291,14 +295,14 @@ def test_static_settings_become_client_id_quotas() -> None:
     ("name", "text"),
     [("quota.producer.default", "fast"), ("quota.consumer.default", "0"), ("quota.consumer.override", "clientA")],
 )
-def test_bad_static_settings_are_named(name: str, text: str) -> None:
+def test_invalid_static_quota_setting_is_rejected_by_name(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=name):
         apply_static_quotas(ClientQuotaStore(), {name: text})
 
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("value", ["5", True, 10**400, [1]])
-def test_what_is_no_number_is_refused_in_words(value: Any) -> None:
+def test_quota_value_that_is_not_a_number_is_rejected_with_a_message(value: Any) -> None:
     store = ClientQuotaStore()
     with pytest.raises(KafkaError, match="must be a number") as caught:
         store.set(QuotaEntity(client_id="x"), "producer_byte_rate", value)

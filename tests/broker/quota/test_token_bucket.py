@@ -1,4 +1,4 @@
-"""The arithmetic of the token bucket, with the numbers of Kafka's own tests."""
+"""Arithmetic of the token bucket, with the numbers of Kafka's own tests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ NOW_MS = 1_700_000_000_000
 
 
 @pytest.mark.rule("Q-18")
-def test_a_new_bucket_is_full_and_holds_what_its_windows_bring() -> None:
+def test_new_token_bucket_is_full_with_the_tokens_of_all_its_windows() -> None:
     assert TokenBucket(10, 2000).measure(5, NOW_MS) == 100  # TokenBucketTest: 10 samples of 2 s, 5 a second
     assert TokenBucket().measure(2, NOW_MS) == 22
 
 
 @pytest.mark.rule("Q-18")
-def test_trace_of_TokenBucketTest() -> None:
+def test_token_bucket_refills_and_is_limited_as_in_kafka() -> None:
+    """The steps of Kafka's TokenBucketTest."""
     bucket = TokenBucket(10, 2000)
     bucket.record(60, 5, NOW_MS)
     assert bucket.measure(5, NOW_MS) == 40
@@ -36,12 +37,12 @@ def test_trace_of_TokenBucketTest() -> None:
 
 
 @pytest.mark.rule("Q-18")
-def test_none_left_is_within_the_quota_and_below_zero_waits_for_what_is_missing() -> None:
+def test_token_bucket_throttles_below_zero_tokens_until_refilled_to_zero() -> None:
     assert [refill_ms(tokens, 2) for tokens in (22, 0, -1, -8, -0.0009)] == [0, 0, 500, 4000, 0]
 
 
 @pytest.mark.rule("Q-10")
-def test_a_changed_bound_holds_at_once_for_the_tokens_that_there_are() -> None:
+def test_changed_token_bucket_rate_applies_at_once_to_existing_tokens() -> None:
     bucket = TokenBucket()
     assert bucket.record(30, 2, NOW_MS) == -8
     assert bucket.measure(1, NOW_MS) == -8
@@ -50,12 +51,12 @@ def test_a_changed_bound_holds_at_once_for_the_tokens_that_there_are() -> None:
     assert bucket.measure(0.1, NOW_MS + 3_600_000) == 0.1 * 11
 
 
-def test_a_bucket_needs_a_window_and_a_millisecond() -> None:
+def test_token_bucket_rejects_windows_of_zero_length() -> None:
     with pytest.raises(ValueError, match="window_ms=0"):
         TokenBucket(1, 0)
 
 
-def test_the_bucket_can_be_used_alone() -> None:
+def test_token_bucket_module_imports_no_other_part_of_the_broker() -> None:
     code = "import kafkaproto.broker.quota.token_bucket, sys; print([m for m in sys.modules if m.startswith('kafkap')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     quota = [f"kafkaproto.broker.quota{name}" for name in ("", ".windows", ".token_bucket")]

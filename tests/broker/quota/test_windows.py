@@ -1,4 +1,4 @@
-"""The arithmetic of quotas: numbers of Kafka's own tests, and a slow transcription that judges the fast form."""
+"""Arithmetic of quota windows, compared with the numbers of Kafka's tests and with a slow reference implementation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STEPS = st.lists(
 
 @pytest.mark.rule("Q-6")
 @given(_STEPS, st.sampled_from([1, 2, 3, 11]), st.sampled_from([1000, 500, 3]), st.sampled_from([0.01, 1.0, 500, 3333]))
-def test_fast_rate_equals_the_transcription_to_the_last_bit(
+def test_sampled_rate_equals_a_slow_reference_implementation_exactly(
     steps: list[tuple[int, float, bool]], samples: int, window_ms: int, bound: float
 ) -> None:
     fast, slow, now_ms = SampledRate(samples, window_ms), SlowRate(samples, window_ms), 1_700_000_000_000
@@ -42,7 +42,7 @@ def test_fast_rate_equals_the_transcription_to_the_last_bit(
 
 @pytest.mark.rule("Q-3")
 @given(_STEPS, st.integers(0, 20_000))
-def test_looking_tells_what_measuring_would_and_changes_nothing(
+def test_peeking_at_a_rate_returns_the_measured_value_and_changes_nothing(
     steps: list[tuple[int, float, bool]], later_ms: int
 ) -> None:
     looked_at, other, now_ms = SampledRate(), SampledRate(), 0
@@ -59,19 +59,21 @@ def test_looking_tells_what_measuring_would_and_changes_nothing(
     ("bound", "size", "expected"),
     [(10000, 105000, 500), (10000, 100000, 0), (1024, 20480, 10000), (1000, 15000, 5000), (1000, 10050, 50)],
 )
-def test_first_request_waits_for_what_is_above_ten_seconds_of_quota(bound: int, size: int, expected: int) -> None:
+def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
+    bound: int, size: int, expected: int
+) -> None:
     assert SampledRate().record_and_throttle(size, 123, bound) == expected
 
 
 @pytest.mark.rule("Q-7")
-def test_one_byte_above_the_bound_at_the_same_instant() -> None:
+def test_one_byte_above_the_quota_at_the_same_instant_is_throttled_for_1_ms() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(10_000, 5, 1000) == 0
     assert rate.record_and_throttle(1, 5, 1000) == 1
 
 
 @pytest.mark.rule("Q-7")
-def test_waiting_earns_no_credit_until_the_samples_are_gone() -> None:
+def test_waiting_reduces_a_throttle_only_when_old_samples_expire() -> None:
     rate = SampledRate()
     assert rate.record_and_throttle(15000, 0, 1000) == 5000
     assert rate.record_and_throttle(1000, 5000, 1000) == 6000
@@ -82,21 +84,22 @@ def test_waiting_earns_no_credit_until_the_samples_are_gone() -> None:
 
 @pytest.mark.rule("Q-7")
 @pytest.mark.parametrize(("at_ms", "expected"), [(1, 4999), (500, 4500), (999, 4001), (1000, 5000)])
-def test_the_wait_after_one_burst_is_a_saw_tooth(at_ms: int, expected: int) -> None:
+def test_throttle_time_after_a_burst_rises_and_falls_with_the_sample_windows(at_ms: int, expected: int) -> None:
     rate = SampledRate()
     rate.record(15000, 0)
     assert throttle_ms(rate.measure(at_ms), 1000, rate.measured_window_ms(at_ms)) == expected
 
 
 @pytest.mark.rule("Q-7")
-def test_steady_load_at_twice_the_quota_is_first_throttled_at_five_seconds() -> None:
+def test_steady_load_at_twice_the_quota_is_first_throttled_after_five_seconds() -> None:
     rate = SampledRate()
     waits = [rate.record_and_throttle(1000, tick * 100, 5000) for tick in range(51)]
     assert waits == [0] * 50 + [200]
 
 
 @pytest.mark.rule("Q-6")
-def test_trace_of_testQuotaViolation() -> None:
+def test_throttle_times_after_a_quota_violation_match_kafka() -> None:
+    """The steps of Kafka's ClientQuotaManagerTest.testQuotaViolation."""
     rate, now_ms = SampledRate(), 0
     for _ in range(10):
         assert rate.record_and_throttle(400, now_ms, 500) == 0
@@ -113,7 +116,7 @@ def test_trace_of_testQuotaViolation() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
+def test_request_time_throttles_equal_those_of_kafka() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -138,7 +141,7 @@ def test_request_time_trace_of_ClientRequestQuotaManagerTest() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> None:
+def test_batch_larger_than_twelve_seconds_of_quota_is_throttled_forever() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -154,7 +157,7 @@ def test_a_batch_above_twelve_seconds_of_quota_is_throttled_for_ever() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_exact_times_give_the_sequence_of_the_transcription() -> None:
+def test_retries_at_exact_times_get_the_throttles_of_the_reference_implementation() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -164,7 +167,8 @@ def test_exact_times_give_the_sequence_of_the_transcription() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_window_of_RateTest_with_no_prior_samples() -> None:
+def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
+    """The window of Kafka's RateTest without prior samples."""
     for samples in (2, 5, 11):
         rate = SampledRate(samples, 1000)
         rate.record(50, 0)
@@ -172,7 +176,8 @@ def test_window_of_RateTest_with_no_prior_samples() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_window_of_MetricsTest_testRateWindowing() -> None:
+def test_rate_window_with_expired_samples_equals_that_of_kafka() -> None:
+    """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
     rate.record(100, 30_000)
@@ -181,13 +186,13 @@ def test_window_of_MetricsTest_testRateWindowing() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_one_sample_has_a_window_of_at_least_a_millisecond() -> None:
+def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> None:
     rate = SampledRate(1, 1000)
     assert rate.record_and_throttle(3, 77, 1000) == 2
 
 
 @pytest.mark.rule("Q-3")
-def test_a_negative_value_still_counts_as_an_event() -> None:
+def test_negative_value_keeps_a_rate_sample_in_use() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)
@@ -197,23 +202,23 @@ def test_a_negative_value_still_counts_as_an_event() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_rounds_halves_upwards() -> None:
+def test_throttle_times_are_rounded_half_up() -> None:
     assert [round_half_up(x) for x in (0.49999999999999994, 0.5, 1.5, 2.5, -0.5)] == [0, 1, 2, 3, 0]
 
 
 @pytest.mark.rule("Q-6")
-def test_what_no_long_can_hold_is_rounded_to_the_longest_as_java_does() -> None:
+def test_throttle_times_larger_than_int64_are_limited_to_int64_max_as_in_java() -> None:
     assert [round_half_up(x) for x in (2.0**63, 1e300, float("inf"))] == [2**63 - 1] * 3
     assert round_half_up(2.0**62) == 2**62
     assert throttle_ms(1.0, 5e-324, 10_000) == 2**63 - 1
 
 
-def test_windows_need_a_sample_and_a_millisecond() -> None:
+def test_sampled_rate_rejects_zero_samples() -> None:
     with pytest.raises(ValueError, match="samples=0"):
         SampledRate(0, 1000)
 
 
-def test_windows_can_be_used_alone() -> None:
+def test_quota_windows_module_imports_no_other_part_of_the_broker() -> None:
     code = "import kafkaproto.broker.quota.windows, sys; print([m for m in sys.modules if m.startswith('kafkap')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert (
@@ -224,7 +229,7 @@ def test_windows_can_be_used_alone() -> None:
 
 @pytest.mark.rule("Q-6")
 @pytest.mark.parametrize("seed", range(4))
-def test_a_million_random_records_are_throttled_as_the_transcription_says(seed: int) -> None:
+def test_million_random_records_are_throttled_as_by_the_reference_implementation(seed: int) -> None:
     rng, transcription = Random(seed), Transcription()
     rates = {identity: SampledRate() for identity in ("quiet", "busy", "changing", "one too large")}
     bounds = dict.fromkeys(rates, 1000.0)

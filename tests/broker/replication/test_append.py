@@ -1,4 +1,4 @@
-"""The one append of the broker: its result, the order of its checks, and the requests that it completes, whoever appends."""
+"""Appends of the broker: their results, the order of checks, and the parked requests that an append completes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkaproto.broker.log.errors import InvalidBatch
 from kafkaproto.broker.log.old_messages import judge_any
 from kafkaproto.broker.observe.journal_topic import DEFAULT_TOPIC, EVERY_MS
 from kafkaproto.broker.replication.replica_manager import NOTHING_APPENDED, AppendResult
-from kafkaproto.broker.testing import records
+from kafkaproto.broker.testing import producing
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.records.compression import Compression
 from tests.support.scene import hold, release, replica, three
@@ -19,7 +19,7 @@ from tests.support.wire import batch, fetch, limit, produce, produce_of_bytes, s
 
 
 def append(cluster: VirtualCluster, data: bytes, *, acks_all: bool = False) -> AppendResult:
-    """Append to `t-0` at broker 0, which leads it, without a request."""
+    """Append to `t-0` on its leader, broker 0, without a request."""
     produced = memoryview(bytearray(data))
     return cluster.state.nodes[0].replicas.append(replica(cluster, 0), produced, cluster.now_ms, acks_all=acks_all)
 
@@ -28,21 +28,21 @@ def append(cluster: VirtualCluster, data: bytes, *, acks_all: bool = False) -> A
 
 
 @pytest.mark.rule("P-2")
-def test_offsets_follow_each_other_and_nothing_is_awaited_with_acks_1() -> None:
+def test_appends_with_acks_1_get_consecutive_offsets_and_await_no_replication() -> None:
     cluster = three()
     assert append(cluster, batch(b"a", b"b")) == AppendResult(0, 2, -1, 0, True, None)
     assert append(cluster, batch(b"c")) == AppendResult(2, 3, -1, 0, True, None)
 
 
 @pytest.mark.rule("P-12")
-def test_the_append_time_is_returned_for_a_topic_with_log_append_time() -> None:
+def test_append_returns_the_append_time_for_a_topic_with_log_append_time() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", **{"message.timestamp.type": "LogAppendTime"})
     assert append(cluster, batch(b"a")).log_append_time_ms == cluster.now_ms
 
 
 @pytest.mark.rule("P-18")
-def test_a_duplicate_returns_the_offsets_of_the_original_and_appends_nothing() -> None:
+def test_duplicate_append_returns_the_original_offsets_and_writes_nothing() -> None:
     cluster = three()
     numbered = batch(b"a", b"b", producer_id=1, producer_epoch=0, base_sequence=0)
     original, again = append(cluster, numbered), append(cluster, numbered)
@@ -52,7 +52,7 @@ def test_a_duplicate_returns_the_offsets_of_the_original_and_appends_nothing() -
 
 
 @pytest.mark.rule("P-4")
-def test_an_empty_set_of_messages_appends_nothing() -> None:
+def test_append_of_an_empty_message_set_writes_nothing() -> None:
     cluster = three()
     partition, empty = replica(cluster, 0), memoryview(b"")
     result = cluster.state.nodes[0].replicas.append(partition, empty, cluster.now_ms, acks_all=True, validate=judge_any)
@@ -61,7 +61,7 @@ def test_an_empty_set_of_messages_appends_nothing() -> None:
 
 
 @pytest.mark.rule("P-13")
-def test_acks_all_awaits_the_end_of_its_batch_until_the_high_watermark_has_reached_it() -> None:
+def test_append_with_acks_all_waits_until_the_high_watermark_reaches_its_batch_end() -> None:
     cluster = three()
     hold(cluster, 2)
     awaited = append(cluster, batch(b"a", b"b"), acks_all=True).awaited
@@ -74,7 +74,7 @@ def test_acks_all_awaits_the_end_of_its_batch_until_the_high_watermark_has_reach
 
 
 @pytest.mark.rule("P-15")
-def test_acks_all_awaits_nothing_where_the_leader_is_the_only_replica() -> None:
+def test_append_with_acks_all_does_not_wait_if_the_leader_is_the_only_replica() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     assert append(cluster, batch(b"a"), acks_all=True) == AppendResult(0, 1, -1, 0, True, None)
@@ -84,7 +84,7 @@ def test_acks_all_awaits_nothing_where_the_leader_is_the_only_replica() -> None:
 
 
 @pytest.mark.rule("P-7")
-def test_in_sync_replicas_are_counted_before_the_batch_is_validated() -> None:
+def test_append_checks_the_in_sync_replicas_before_validating_the_batch() -> None:
     cluster = three(**{"min.insync.replicas": "2"})
     for broker_id in (1, 2):
         cluster.state.stop_broker(broker_id)
@@ -100,7 +100,7 @@ def test_in_sync_replicas_are_counted_before_the_batch_is_validated() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_an_append_completes_a_parked_fetch_and_an_idle_followers_fetch() -> None:
+def test_append_completes_a_parked_consumer_fetch_and_a_parked_follower_fetch() -> None:
     cluster = three()
     reader = cluster.connect()
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 12)
@@ -120,12 +120,12 @@ def by_request(cluster: VirtualCluster) -> None:
 
 
 def by_a_test(cluster: VirtualCluster) -> None:
-    records.produce(cluster.state, "t", ["a"], 0, Compression.NONE)
+    producing.produce(cluster.state, "t", ["a"], 0, Compression.NONE)
     cluster.run()
 
 
 def by_the_journal(cluster: VirtualCluster) -> None:
-    """A throttle is an entry of the journal topic."""
+    """Cause a throttle, which the journal topic records."""
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     client.ask(produce_of_bytes(client, "t", 20_000), 9)
@@ -138,7 +138,7 @@ def by_the_journal(cluster: VirtualCluster) -> None:
     [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
     ids=["request", "test", "journal"],
 )
-def test_whoever_appends_completes_parked_fetches_and_reaches_the_followers(
+def test_appends_of_clients_tests_and_journal_complete_fetches_and_reach_followers(
     topic: str, write: Callable[[VirtualCluster], None]
 ) -> None:
     cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)

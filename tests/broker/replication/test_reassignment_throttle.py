@@ -1,4 +1,4 @@
-"""A throttled reassignment, request by request as kafka-reassign-partitions sends it, in virtual time (R-11)."""
+"""A throttled reassignment with the requests of kafka-reassign-partitions, in virtual time (R-11)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BATCHES, BATCH_BYTES = 30, 10_000
 
 
 def alter(cluster: VirtualCluster, kind: int, name: str, operation: int, values: Mapping[str, str | None]) -> None:
-    """Change settings of a topic or of a broker, which must be asked itself."""
+    """Change settings of a topic or of a broker; a broker's settings are changed by a request to that broker."""
     configs = [AlterableConfig(name=key, config_operation=operation, value=value) for key, value in values.items()]
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, configs)])
     response = cluster.connect(int(name) if kind == BROKER else 0).ask(request, 1)
@@ -43,7 +43,7 @@ def set_rates(cluster: VirtualCluster, rate: int) -> None:
 
 
 def configs(cluster: VirtualCluster, kind: int, name: str) -> dict[str, str | None]:
-    """Return the throttle settings that the resource has of its own."""
+    """Return the throttle settings that are set on the resource itself."""
     client = cluster.connect(int(name) if kind == BROKER else 0)
     response = client.ask(DescribeConfigsRequest([DescribeConfigsResource(kind, name)]), 1)
     own = {TOPIC: 1, BROKER: 2}[kind]  # sources DYNAMIC_TOPIC_CONFIG and DYNAMIC_BROKER_CONFIG
@@ -62,7 +62,7 @@ def moving(client: MemoryClient) -> list[tuple[list[int], list[int], list[int]]]
 
 @pytest.mark.rule("R-11")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_lists_and_rates_hold_while_it_moves_and_go_when_they_are_deleted(semantics: str) -> None:
+def test_reassignment_throttles_apply_while_replicas_move_and_can_be_removed(semantics: str) -> None:
     cluster = VirtualCluster(2, {"replica.fetch.max.bytes": "20000"}, semantics=semantics)
     controller = cluster.state.controller
     controller.create_topic(controller.plan_topic("foo", 1, 1, {0: [0]}, {}))

@@ -1,7 +1,8 @@
-"""Followers that really fetch and lag: acknowledgement, high watermark, in-sync replicas, elections, in virtual time."""
+"""Followers that fetch and lag: acknowledgements, high watermark, in-sync replicas and elections, in virtual time."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def isr(cluster: VirtualCluster) -> tuple[int, ...]:
 
 
 @pytest.mark.rule("P-13")
-def test_acks_all_is_answered_when_every_in_sync_replica_has_the_records() -> None:
+def test_acks_all_produce_completes_when_all_in_sync_replicas_have_the_records() -> None:
     cluster = three()
     client = cluster.connect()
     answer = client.ask(produce("t", batch(b"a", b"b"), acks=-1), 9)
@@ -52,7 +53,7 @@ def test_acks_all_is_answered_when_every_in_sync_replica_has_the_records() -> No
 
 
 @pytest.mark.rule("P-13")
-def test_acks_all_waits_for_a_held_follower_and_acks_1_does_not() -> None:
+def test_acks_all_produce_waits_for_a_lagging_follower_and_acks_1_does_not() -> None:
     cluster = three()
     hold(cluster, 2)
     patient, hasty = cluster.connect(), cluster.connect()
@@ -66,7 +67,7 @@ def test_acks_all_waits_for_a_held_follower_and_acks_1_does_not() -> None:
 
 
 @pytest.mark.rule("P-13")
-def test_a_timeout_answers_7_with_the_real_offset_and_the_data_stays() -> None:
+def test_acks_all_produce_that_times_out_gets_an_error_and_keeps_its_records() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     hold(cluster, 2)
@@ -80,7 +81,7 @@ def test_a_timeout_answers_7_with_the_real_offset_and_the_data_stays() -> None:
 
 
 @pytest.mark.rule("P-15")
-def test_the_high_watermark_is_the_smallest_log_end_of_the_isr() -> None:
+def test_high_watermark_is_the_smallest_log_end_offset_of_the_in_sync_replicas() -> None:
     cluster = three()
     hold(cluster, 1, at=1)
     client = cluster.connect()
@@ -93,7 +94,7 @@ def test_the_high_watermark_is_the_smallest_log_end_of_the_isr() -> None:
 
 
 @pytest.mark.rule("P-15")
-def test_a_follower_that_lags_too_long_leaves_the_isr_and_comes_back() -> None:
+def test_lagging_follower_leaves_the_isr_and_rejoins_after_catching_up() -> None:
     cluster = three(**{"replica.lag.time.max.ms": "10000"})
     cluster.advance(60_000)  # idle followers stay in sync, and were caught up a moment ago
     hold(cluster, 2)
@@ -109,7 +110,7 @@ def test_a_follower_that_lags_too_long_leaves_the_isr_and_comes_back() -> None:
 
 
 @pytest.mark.rule("P-7")
-def test_acks_all_below_the_minimum_isr_is_refused_with_19_and_not_appended() -> None:
+def test_acks_all_produce_below_min_insync_replicas_gets_not_enough_replicas() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="3")
     cluster.state.stop_broker(2)
@@ -121,14 +122,14 @@ def test_acks_all_below_the_minimum_isr_is_refused_with_19_and_not_appended() ->
 
 
 @pytest.mark.rule("P-7")
-def test_the_minimum_isr_is_never_above_the_replication_factor() -> None:
+def test_min_insync_replicas_is_limited_to_the_replication_factor() -> None:
     cluster = VirtualCluster(1)
     cluster.topic("t", 1, 1, min_insync_replicas="3")
     assert produced(cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)).error_code == 0
 
 
 @pytest.mark.rule("P-15")
-def test_the_high_watermark_stands_still_below_the_minimum_isr() -> None:
+def test_high_watermark_does_not_advance_below_min_insync_replicas() -> None:
     cluster = VirtualCluster(3)
     cluster.topic("t", 1, 3, min_insync_replicas="2")
     for broker_id in (1, 2):
@@ -142,8 +143,8 @@ def test_the_high_watermark_stands_still_below_the_minimum_isr() -> None:
 
 
 @pytest.mark.rule("F-30")
-def test_an_append_that_does_not_move_the_high_watermark_does_not_wake_a_consumer() -> None:
-    """Scenario 7: the lagging follower's fetch wakes it."""
+def test_append_that_does_not_move_the_high_watermark_completes_no_consumer_fetch() -> None:
+    """Scenario 7: the fetch of the lagging follower completes the consumer's fetch."""
     cluster = three()
     hold(cluster, 2)
     reader = cluster.connect()
@@ -157,7 +158,7 @@ def test_an_append_that_does_not_move_the_high_watermark_does_not_wake_a_consume
 
 
 @pytest.mark.rule("F-18")
-def test_a_followers_answer_has_the_high_watermark_before_its_own_fetch_moved_it() -> None:
+def test_follower_fetch_response_has_the_high_watermark_before_its_own_update() -> None:
     cluster = VirtualCluster(2, semantics="kafka")
     cluster.topic("t", 1, 2)
     hold(cluster, 1)
@@ -170,14 +171,14 @@ def test_a_followers_answer_has_the_high_watermark_before_its_own_fetch_moved_it
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_under_kip_a_follower_hears_the_high_watermark_in_the_same_turn() -> None:
+def test_follower_gets_a_new_high_watermark_at_once_in_kip_mode() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 1, 1]
 
 
 @pytest.mark.rule("D5", "N-10")
-def test_under_kafka_a_follower_hears_the_high_watermark_with_the_next_fetch() -> None:
+def test_follower_gets_a_new_high_watermark_with_its_next_fetch_in_kafka_mode() -> None:
     cluster = three("kafka")
     cluster.connect().ask(produce("t", batch(b"a")), 9)
     assert [replica(cluster, b).log.high_watermark for b in range(3)] == [1, 0, 0]
@@ -188,7 +189,7 @@ def test_under_kafka_a_follower_hears_the_high_watermark_with_the_next_fetch() -
 
 
 @pytest.mark.rule("N-10")
-def test_a_consumer_that_waits_at_a_follower_is_answered_when_the_followers_high_watermark_moves() -> None:
+def test_consumer_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves() -> None:
     cluster = three("kafka")
     reader = cluster.connect(1)
     begun = cluster.now_ms
@@ -201,7 +202,7 @@ def test_a_consumer_that_waits_at_a_follower_is_answered_when_the_followers_high
 
 
 @pytest.mark.rule("N-8")
-def test_a_follower_serves_v11_up_to_its_own_high_watermark_and_refuses_v10() -> None:
+def test_follower_serves_fetch_v11_up_to_its_high_watermark_and_rejects_v10() -> None:
     cluster = three()
     client = cluster.connect(2)
     cluster.connect().ask(produce("t", batch_of_bytes(200)), 9)
@@ -221,8 +222,8 @@ def preferred(answer: Any) -> int:
 
 
 @pytest.mark.rule("N-4", "N-5")
-def test_a_consumer_in_a_followers_rack_is_sent_there_at_once() -> None:
-    """Scenario 22."""
+def test_consumer_in_the_rack_of_a_follower_is_directed_there_at_once() -> None:
+    """Scenario 22 of the reference."""
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     client = cluster.connect()
@@ -235,7 +236,7 @@ def test_a_consumer_in_a_followers_rack_is_sent_there_at_once() -> None:
 
 @pytest.mark.rule("N-2", "N-4")
 @pytest.mark.parametrize(("rack", "version"), [("a", 11), ("", 11), ("nowhere", 11), ("b", 10)])
-def test_everybody_else_reads_at_the_leader(rack: str, version: int) -> None:
+def test_consumer_without_a_follower_in_its_rack_reads_from_the_leader(rack: str, version: int) -> None:
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     answer = cluster.connect().ask(fetch(("t", 0, 0), rack=rack if version >= 11 else ""), version)
@@ -244,14 +245,14 @@ def test_everybody_else_reads_at_the_leader(rack: str, version: int) -> None:
 
 
 @pytest.mark.rule("N-1")
-def test_without_a_selector_nobody_is_sent_anywhere() -> None:
+def test_no_preferred_read_replica_is_returned_without_a_replica_selector() -> None:
     cluster = three(**{"1.broker.rack": "b"})
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0), rack="b"), 11)) == -1
 
 
 @pytest.mark.rule("N-3")
-def test_a_follower_that_does_not_have_the_offset_yet_is_no_candidate() -> None:
+def test_follower_without_the_fetch_offset_is_not_a_preferred_read_replica() -> None:
     cluster = racks()
     hold(cluster, 1, at=1)
     client = cluster.connect()
@@ -263,7 +264,7 @@ def test_a_follower_that_does_not_have_the_offset_yet_is_no_candidate() -> None:
 
 
 @pytest.mark.rule("N-3")
-def test_a_follower_outside_the_isr_is_no_candidate() -> None:
+def test_follower_out_of_sync_is_not_a_preferred_read_replica() -> None:
     cluster = racks()
     hold(cluster, 1)
     client = cluster.connect()
@@ -274,7 +275,7 @@ def test_a_follower_outside_the_isr_is_no_candidate() -> None:
 
 
 @pytest.mark.rule("N-6", "N-7")
-def test_the_choice_is_made_anew_each_time_and_a_stopped_broker_is_none() -> None:
+def test_preferred_read_replica_is_selected_per_fetch_and_never_a_stopped_broker() -> None:
     cluster = racks()
     client = cluster.connect()
     client.ask(produce("t", batch_of_bytes(100)), 9)
@@ -288,7 +289,7 @@ def test_the_choice_is_made_anew_each_time_and_a_stopped_broker_is_none() -> Non
 
 
 @pytest.mark.rule("N-5")
-def test_the_epoch_is_checked_before_the_replica_is_chosen() -> None:
+def test_leader_epoch_is_checked_before_the_preferred_read_replica_is_selected() -> None:
     cluster = racks()
     client = cluster.connect()
     client.ask(produce("t", batch_of_bytes(100)), 9)
@@ -296,7 +297,7 @@ def test_the_epoch_is_checked_before_the_replica_is_chosen() -> None:
 
 
 class LastOne:
-    """N-14: somebody's own selector."""
+    """A replica selector written by a user (N-14)."""
 
     def select(self, topic_partition: Any, client_metadata: Any, partition_view: Any) -> Any:
         if client_metadata.client_id == "broken":
@@ -305,21 +306,43 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_a_python_class_chooses_and_an_exception_means_the_leader() -> None:
+def test_python_replica_selector_class_is_used_and_its_exception_means_the_leader() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2
     assert preferred(cluster.connect(client_id="broken").ask(fetch(("t", 0, 0)), 11)) == -1
 
 
+class WithoutConfiguration:
+    """A selector of a user whose `configure` fails."""
+
+    def configure(self, settings: Any) -> None:
+        raise KeyError("zone")
+
+
 @pytest.mark.rule("N-14")
-def test_a_selector_that_cannot_be_loaded_is_an_error_that_says_what_could() -> None:
-    with pytest.raises(ValueError, match=r"nothing\.here:Class.*RackAwareReplicaSelector"):
-        three(**{"replica.selector.class": "nothing.here:Class"})
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nothing.here:Class", "No module named 'nothing'"),
+        ("builtins:nothing", "module 'builtins' has no attribute 'nothing'"),
+        ("Class", "the name is not that of a Python class in the form package.module:Class"),
+        (":Class", "ValueError: Empty module name"),
+        ("builtins:range", "TypeError: range expected at least 1 argument, got 0"),
+        (f"{__name__}:WithoutConfiguration", "KeyError: 'zone'"),
+        ("builtins:dict", "the class has no method select"),
+    ],
+)
+def test_replica_selector_class_that_cannot_be_loaded_is_rejected(name: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"replica.selector.class={name}: {reason}; allowed are ")) as raised:
+        three(**{"replica.selector.class": name})
+    assert "RackAwareReplicaSelector or a Python class, for example mypackage.racks:NearestSelector" in str(
+        raised.value
+    )
 
 
 @pytest.mark.rule("N-11", "N-12")
-def test_a_fake_followers_fetch_drives_high_watermark_isr_and_eligibility() -> None:
+def test_fetches_of_a_simulated_follower_update_high_watermark_and_isr() -> None:
     cluster = racks()
     for broker_id in (1, 2):
         hold(cluster, broker_id)
@@ -335,7 +358,7 @@ def test_a_fake_followers_fetch_drives_high_watermark_isr_and_eligibility() -> N
 
 
 @pytest.mark.rule("M-6", "E-3")
-def test_a_new_leader_adds_its_epoch_and_followers_follow_it() -> None:
+def test_new_leader_adds_its_epoch_and_followers_replicate_from_the_new_leader() -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     cluster.state.stop_broker(0)
@@ -352,7 +375,7 @@ def test_a_new_leader_adds_its_epoch_and_followers_follow_it() -> None:
 
 
 @pytest.mark.rule("E-3")
-def test_a_restarted_leader_cuts_what_only_it_had_and_takes_over_the_new_leaders_records() -> None:
+def test_restarted_leader_truncates_unreplicated_records_and_copies_the_new_leader() -> None:
     cluster = three(**{"replica.lag.time.max.ms": "1000"})
     client = cluster.connect()
     client.ask(produce("t", batch(b"common"), acks=-1), 9)
@@ -370,7 +393,7 @@ def test_a_restarted_leader_cuts_what_only_it_had_and_takes_over_the_new_leaders
 
 
 @pytest.mark.rule("P-13")
-def test_losing_leadership_answers_6() -> None:
+def test_parked_produce_gets_not_leader_or_follower_when_its_leader_changes() -> None:
     cluster = three()
     hold(cluster, 2)
     client = cluster.connect()
@@ -381,7 +404,7 @@ def test_losing_leadership_answers_6() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_a_parked_fetch_is_answered_when_leadership_moves() -> None:
+def test_parked_fetch_completes_when_leadership_moves() -> None:
     cluster = three()
     client = cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000, epoch=0), 11)
@@ -391,7 +414,7 @@ def test_a_parked_fetch_is_answered_when_leadership_moves() -> None:
 
 
 @pytest.mark.rule("F-29")
-def test_a_parked_fetch_is_answered_when_its_topic_goes() -> None:
+def test_parked_fetch_completes_when_its_topic_is_deleted() -> None:
     cluster = three()
     client = cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
@@ -400,13 +423,13 @@ def test_a_parked_fetch_is_answered_when_its_topic_goes() -> None:
     assert errors(client.latest) == [3]
 
 
-def test_only_an_in_sync_replica_can_be_made_leader() -> None:
+def test_only_an_in_sync_replica_can_be_elected_leader() -> None:
     cluster = three()
     with pytest.raises(KafkaError, match="in-sync"):
         cluster.state.controller.elect("t", 0, 7)
 
 
-def test_a_partition_whose_only_replica_is_down_has_no_leader_until_it_is_back() -> None:
+def test_partition_whose_only_replica_is_stopped_has_no_leader_until_it_restarts() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 1)
     cluster.connect().ask(produce("t", batch(b"a")), 9)
@@ -419,7 +442,7 @@ def test_a_partition_whose_only_replica_is_down_has_no_leader_until_it_is_back()
     assert replica(cluster, 0).log.log_end_offset == 1
 
 
-def test_a_delay_of_replication_holds_acks_all_back_by_as_much() -> None:
+def test_replica_delay_setting_delays_acks_all_produces_by_that_time() -> None:
     cluster = three(**{"kafkaproto.replica.delay.ms": "250"})
     client = cluster.connect()
     begun = cluster.now_ms
@@ -428,7 +451,7 @@ def test_a_delay_of_replication_holds_acks_all_back_by_as_much() -> None:
     assert client.answers[0].at_ms == begun + 250
 
 
-def test_replicating_copies_no_bytes() -> None:
+def test_replication_copies_no_bytes_between_replicas() -> None:
     cluster = three()
     used = cluster.state.budget.used_bytes
     cluster.connect().ask(produce("t", batch_of_bytes(40_000), acks=-1), 9)
@@ -438,7 +461,7 @@ def test_replicating_copies_no_bytes() -> None:
 
 @pytest.mark.rule("P-15")
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
-def test_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...]) -> None:
+def test_followers_that_restart_in_one_turn_all_rejoin_the_isr(order: tuple[int, ...]) -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     for broker_id in order:
@@ -451,7 +474,7 @@ def test_followers_that_come_back_in_one_turn_all_join(order: tuple[int, ...]) -
 
 
 @pytest.mark.rule("P-15")
-def test_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
+def test_isr_removal_and_addition_in_one_turn_are_both_applied() -> None:
     cluster = three()
     cluster.state.isr_changes.propose("t", 0, (0, 1))
     cluster.run()
@@ -462,7 +485,7 @@ def test_who_leaves_and_who_joins_in_one_turn_are_both_heard() -> None:
     assert isr(cluster) == (0, 2)
 
 
-def test_a_slow_follower_takes_each_fetch_so_much_later_and_others_do_not() -> None:
+def test_slow_follower_delays_each_of_its_fetches_without_delaying_other_followers() -> None:
     cluster = three(**{"replica.fetch.max.bytes": "100"})
     for fetcher in cluster.state.nodes[2].replicas.fetchers.values():
         fetcher.slow("t", 0, 300)
@@ -482,8 +505,11 @@ def test_a_slow_follower_takes_each_fetch_so_much_later_and_others_do_not() -> N
 
 
 @pytest.mark.rule("N-9", "N-15")
-def test_a_follower_that_ends_inside_its_leaders_first_batch_begins_again_there() -> None:
-    """DeleteRecords cut into a batch of the new leader just where the old leader's log ends. Found by seed 1610 of the simulation."""
+def test_follower_ending_inside_the_first_leader_batch_restarts_at_the_log_start() -> None:
+    """DeleteRecords moved the new leader's log start into a batch, exactly to the end of the old leader's log.
+
+    Found by seed 1610 of the simulation.
+    """
     cluster = three()
     client = cluster.connect()
     client.ask(produce("t", batch(b"0"), acks=-1), 9)

@@ -1,4 +1,4 @@
-"""Replication quotas (KIP-73) in virtual time: who is left out, for how long, and what counts; scenario 21 of the reference."""
+"""Replication quotas (KIP-73) in virtual time: which replicas are throttled, for how long, and which bytes count (scenario 21)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def quota(cluster: VirtualCluster, side: str, broker_id: int) -> ReplicationQuot
 
 
 def out_of_sync(*sizes_bytes: int, semantics: Any = "kip", **config: str) -> VirtualCluster:
-    """Partition t-0 led by broker 0; broker 2 is held, out of the ISR, and lacks batches of these sizes."""
+    """Return a cluster with t-0 led by broker 0; broker 2 is held, out of the ISR, and lacks batches of these sizes."""
     cluster = three(semantics, **{"replica.lag.time.max.ms": "1000", **config})
     hold(cluster, 2)
     fill(cluster, "t", *[batch_of_bytes(size) for size in sizes_bytes])
@@ -36,7 +36,7 @@ def out_of_sync(*sizes_bytes: int, semantics: Any = "kip", **config: str) -> Vir
 
 
 def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more: Any) -> Any:
-    """What the leader answers at once to a fetch in the name of a replica."""
+    """Fetch in the name of a replica and return the partition data of the immediate response."""
     return only(cluster.connect().ask(fetch(("t", 0, offset), replica_id=broker_id, **more), 11))
 
 
@@ -57,19 +57,21 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
         ("1:0,", {1}, set()),
     ],
 )
-def test_each_broker_keeps_the_partitions_whose_item_names_it(text: str, on_0: set[int], on_1: set[int]) -> None:
-    """DynamicConfigChangeTest.shouldParse..."""
+def test_each_broker_throttles_the_replicas_that_the_list_names_for_that_broker(
+    text: str, on_0: set[int], on_1: set[int]
+) -> None:
+    """The tests shouldParse... of Kafka's DynamicConfigChangeTest."""
     for side in (LEADER, FOLLOWER):
         cluster = VirtualCluster(3)
         cluster.topic("t", 2, 3)
         cluster.topic("other", 2, 3)
         set_list(cluster, side, "0:0,0:1,0:2,1:0,1:1")
-        set_list(cluster, side, text)  # the list before is replaced
-        for broker_id, wanted in ((0, on_0), (1, on_1)):
-            for one in (LEADER, FOLLOWER):
-                found = {index for index in (0, 1) if quota(cluster, one, broker_id).lists("t", index)}
-                assert found == (wanted if one == side else set())
-                assert not quota(cluster, one, broker_id).lists("other", 0)
+        set_list(cluster, side, text)  # replaces the previous list
+        for broker_id, expected_indexes in ((0, on_0), (1, on_1)):
+            for throttled_side in (LEADER, FOLLOWER):
+                listed = {index for index in (0, 1) if quota(cluster, throttled_side, broker_id).lists("t", index)}
+                assert listed == (expected_indexes if throttled_side == side else set())
+                assert not quota(cluster, throttled_side, broker_id).lists("other", 0)
     cluster.state.controller.delete_topic("t")
     assert not any(quota(cluster, FOLLOWER, b).lists("t", i) for b in (0, 1) for i in (0, 1))
 
@@ -92,14 +94,16 @@ def test_each_broker_keeps_the_partitions_whose_item_names_it(text: str, on_0: s
         ("-1:1", False, False),
     ],
 )
-def test_what_a_list_may_look_like_hangs_on_the_switch(text: str, kip: bool, kafka: bool) -> None:
+def test_kip_and_kafka_modes_accept_different_spellings_of_throttled_replica_lists(
+    text: str, kip: bool, kafka: bool
+) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
         cluster = three(semantics)
         if allowed:
             set_list(cluster, LEADER, text)
             assert cluster.state.controller.image.topics["t"].configs[LEADER] == text
         else:
-            with pytest.raises(ValueError, match="allowed is \\* or a list of partition:broker"):
+            with pytest.raises(ValueError, match="must be \\* or a list of partition:broker"):
                 set_list(cluster, LEADER, text)
     if kip and text not in ("", "*"):
         cluster = three("kip")
@@ -108,7 +112,7 @@ def test_what_a_list_may_look_like_hangs_on_the_switch(text: str, kip: bool, kaf
 
 
 @pytest.mark.rule("R-2")
-def test_a_brokers_own_rate_comes_before_that_of_all() -> None:
+def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
     cluster = three()
     set_rate(cluster, LEADER, 1000)
     set_rate(cluster, LEADER, 2000, broker_id=1)
@@ -120,12 +124,12 @@ def test_a_brokers_own_rate_comes_before_that_of_all() -> None:
     assert quota(cluster, LEADER, 1).bound == 2**63 - 1
     set_rate(cluster, FOLLOWER, 0)
     assert quota(cluster, FOLLOWER, 2).bound == 0
-    with pytest.raises(KafkaError, match="allowed is long from 0"):
+    with pytest.raises(KafkaError, match="must be an integer from 0"):
         set_rate(cluster, FOLLOWER, -1)
 
 
 @pytest.mark.rule("R-12")
-def test_a_rate_given_at_start_is_accepted_without_effect_and_told() -> None:
+def test_replication_rate_given_at_start_has_no_effect_and_is_reported() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -137,33 +141,33 @@ def test_a_rate_given_at_start_is_accepted_without_effect_and_told() -> None:
 
 
 @pytest.mark.rule("R-2")
-def test_the_windows_are_settings() -> None:
+def test_replication_quota_windows_follow_the_settings() -> None:
     cluster = three(**{"replication.quota.window.num": "2", "replication.quota.window.size.seconds": "3"})
-    one = quota(cluster, LEADER, 0)
-    one.limit(100)
-    one.record(300, 0)
-    assert not one.exceeded(0)  # 300 bytes in a window of 3 s
-    one.record(1, 0)
-    assert one.exceeded(0)
-    assert one.exceeded(3009) and not one.exceeded(3010)
+    leader_quota = quota(cluster, LEADER, 0)
+    leader_quota.limit(100)
+    leader_quota.record(300, 0)
+    assert not leader_quota.exceeded(0)  # 300 bytes in a window of 3 s
+    leader_quota.record(1, 0)
+    assert leader_quota.exceeded(0)
+    assert leader_quota.exceeded(3009) and not leader_quota.exceeded(3010)
 
 
 @pytest.mark.rule("R-3")
-def test_a_burst_is_over_the_limit_until_the_time_has_passed_that_it_is_worth() -> None:
-    """ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
-    one = ReplicationQuota("LeaderReplication", 10)
-    one.limit(100)
-    one.record(0, 0)
-    one.record(150, 1500)
-    assert not one.exceeded(1500)
-    one.record(1, 1500)
-    assert one.exceeded(1500)
-    assert not one.exceeded(2000)
-    one.record(99, 2500)
-    assert not one.exceeded(2500)
-    one.record(1, 2500)
-    assert one.exceeded(2500)
-    assert not one.exceeded(4500)
+def test_replication_burst_exceeds_the_quota_until_enough_time_has_passed() -> None:
+    """Kafka's ReplicationQuotaManagerTest.shouldExceedQuotaThenReturnBackBelowBoundAsTimePasses."""
+    replication_quota = ReplicationQuota("LeaderReplication", 10)
+    replication_quota.limit(100)
+    replication_quota.record(0, 0)
+    replication_quota.record(150, 1500)
+    assert not replication_quota.exceeded(1500)
+    replication_quota.record(1, 1500)
+    assert replication_quota.exceeded(1500)
+    assert not replication_quota.exceeded(2000)
+    replication_quota.record(99, 2500)
+    assert not replication_quota.exceeded(2500)
+    replication_quota.record(1, 2500)
+    assert replication_quota.exceeded(2500)
+    assert not replication_quota.exceeded(4500)
 
 
 # ---- the leader's side, played over the wire (N-12, scenario 21) ---------------------------------------------------------------------
@@ -171,13 +175,13 @@ def test_a_burst_is_over_the_limit_until_the_time_has_passed_that_it_is_worth() 
 
 @pytest.mark.rule("R-4", "R-5", "D11")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_who_is_out_of_sync_gets_nothing_until_the_rate_has_sunk(semantics: Any) -> None:
-    """Scenario 21: "0:0" and 100 kB/s; after 1 MB nothing for about 10 s, with error 0 and the real high watermark."""
+def test_throttled_out_of_sync_follower_gets_no_records_until_the_rate_drops(semantics: Any) -> None:
+    """Scenario 21: with list "0:0" and 100 kB/s, 1 MB is followed by about 10 s without records, with error 0 and the real high watermark."""
     cluster = out_of_sync(*[500 * KB] * 4, semantics=semantics)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, 100 * KB, broker_id=0)
     first = as_follower(cluster, 0)
-    assert len(first.records) == 2**20  # cut off in a batch, as for everybody (F-9)
+    assert len(first.records) == 2**20  # truncated within a batch, as for any client (F-9)
     started = cluster.now_ms
     waits = 10_486  # 2**20 bytes and some at 100 kB/s
     for at_ms in (0, 1, 5000, 9000):
@@ -185,13 +189,13 @@ def test_who_is_out_of_sync_gets_nothing_until_the_rate_has_sunk(semantics: Any)
         data = as_follower(cluster, 2)
         assert (data.error_code, len(data.records), data.high_watermark, data.log_start_offset) == (0, 0, 4, 0)
     in_sync = as_follower(cluster, 2, broker_id=1)
-    assert len(in_sync.records) == 1000 * KB  # D11, and it counts
+    assert len(in_sync.records) == 1000 * KB  # D11; the bytes are counted
     cluster.advance(waits - 9000)
     assert len(as_follower(cluster, 2).records) == 0
 
 
 @pytest.mark.rule("R-3", "R-4")
-def test_the_first_fetch_gets_through_again_to_the_millisecond() -> None:
+def test_throttled_follower_fetch_gets_records_again_at_the_exact_millisecond() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     for broker_id in (1, 2):
         for fetcher in cluster.state.nodes[broker_id].replicas.fetchers.values():
@@ -204,7 +208,7 @@ def test_the_first_fetch_gets_through_again_to_the_millisecond() -> None:
     due_ms = -(-counted * 1000 // (100 * KB))
     cluster.advance(due_ms - 1 - (cluster.now_ms - started))
     assert len(as_follower(cluster, 1).records) == 0
-    # What was asked in vain counts, too: the answer without records.
+    # The empty response of a throttled fetch counts, too.
     counted += 4 + answer_with(0)
     due_ms = -(-counted * 1000 // (100 * KB))
     cluster.advance(due_ms - (cluster.now_ms - started))
@@ -212,20 +216,20 @@ def test_the_first_fetch_gets_through_again_to_the_millisecond() -> None:
 
 
 def body_bytes(answer: FetchResponse, version: int) -> int:
-    """The size of an answer on the wire, without its header."""
+    """Return the size of a response on the wire without its header."""
     out = bytearray()
     codec(1, version).encode_response(answer, out, None)
     return len(out)
 
 
 def answer_with(records_bytes: int) -> int:
-    """The size of an answer of version 11 with one partition of topic `t`."""
+    """Return the size of a version 11 response with one partition of topic `t`."""
     data = PartitionData(0, records=b"x" * records_bytes, aborted_transactions=None)
     return body_bytes(FetchResponse(responses=[FetchableTopicResponse("t", partitions=[data])]), 11)
 
 
 @pytest.mark.rule("R-1", "R-8")
-def test_other_partitions_other_brokers_and_consumers_are_not_affected() -> None:
+def test_replication_throttle_does_not_affect_other_partitions_brokers_or_consumers() -> None:
     for text in ("0:1", "1:0", "0:2", "", "*"):
         cluster = out_of_sync(*[500 * KB] * 4)
         set_list(cluster, LEADER, text)
@@ -237,8 +241,8 @@ def test_other_partitions_other_brokers_and_consumers_are_not_affected() -> None
 
 
 @pytest.mark.rule("R-4", "R-5")
-def test_only_the_listed_partitions_of_an_answer_count_and_the_check_comes_first() -> None:
-    """ReplicaManagerQuotasTest: an answer as a whole may go over the limit, as nothing of it is counted before it is built."""
+def test_replication_quota_counts_only_listed_partitions_and_is_checked_first() -> None:
+    """Kafka's ReplicaManagerQuotasTest: a whole response may exceed the limit, because its bytes are counted after it is built."""
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     cluster.topic("t", 3, 2)
     for index in range(3):
@@ -252,11 +256,11 @@ def test_only_the_listed_partitions_of_an_answer_count_and_the_check_comes_first
     cluster.advance(3000)
     set_list(cluster, LEADER, "0:0,1:0")
     set_rate(cluster, LEADER, 100 * KB, broker_id=0)
-    one = quota(cluster, LEADER, 0)
+    leader_quota = quota(cluster, LEADER, 0)
     client = cluster.connect()
     request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), replica_id=1)
     for version in (1, 11, 13, 17):
-        one.forget_samples()
+        leader_quota.forget_samples()
         ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
         request = fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), replica_id=1, topic_ids=ids, version=version)
         before = cluster.now_ms
@@ -264,12 +268,12 @@ def test_only_the_listed_partitions_of_an_answer_count_and_the_check_comes_first
         assert sizes(answer) == [500 * KB] * 3
         [topic] = answer.responses
         topic.partitions = topic.partitions[:2]
-        assert one.rate(before) == 4 + body_bytes(answer, version)
+        assert leader_quota.rate(before) == 4 + body_bytes(answer, version)
         assert sizes(client.ask(request, version)) == [0, 0, 500 * KB]
 
 
 @pytest.mark.rule("R-6")
-def test_a_parked_fetch_does_not_count_what_is_throttled_nor_end_at_a_segment() -> None:
+def test_parked_follower_fetch_does_not_count_throttled_bytes_towards_min_bytes() -> None:
     for segment_bytes in ("1000000000", "60000"):
         cluster = out_of_sync(*[50 * KB] * 4, semantics="kafka", **{"log.segment.bytes": segment_bytes})
         set_list(cluster, LEADER, "0:0")
@@ -288,8 +292,8 @@ def test_a_parked_fetch_does_not_count_what_is_throttled_nor_end_at_a_segment() 
 
 @pytest.mark.rule("R-6")
 @pytest.mark.parametrize("follower", [0, 2])
-def test_a_parked_fetch_of_any_throttled_follower_waits_to_its_end(follower: int) -> None:
-    """Broker 0 is as much of a follower as the others."""
+def test_parked_fetch_of_a_throttled_follower_waits_its_full_max_wait(follower: int) -> None:
+    """A follower with id 0 is treated like any other follower."""
     leader = 1
     cluster = VirtualCluster(3, {"replica.lag.time.max.ms": "1000"}, semantics="kafka")
     controller = cluster.state.controller
@@ -309,7 +313,7 @@ def test_a_parked_fetch_of_any_throttled_follower_waits_to_its_end(follower: int
 
 
 @pytest.mark.rule("R-12")
-def test_a_changed_list_or_rate_acts_on_the_next_fetch_and_on_a_parked_one_when_it_is_looked_at() -> None:
+def test_changed_throttle_list_or_rate_applies_to_the_next_and_to_parked_fetches() -> None:
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)
@@ -322,7 +326,7 @@ def test_a_changed_list_or_rate_acts_on_the_next_fetch_and_on_a_parked_one_when_
         client = cluster.connect()
         client.send(fetch(("t", 0, 2), replica_id=2, max_wait_ms=700), 11)
         lift()
-        assert client.answers == []  # nobody looks, as nothing came
+        assert client.answers == []  # without new records nothing completes the fetch
         cluster.advance(700)
         assert len(only(client.latest).records) > 0
         assert len(as_follower(cluster, 2).records) > 0
@@ -336,7 +340,10 @@ def test_a_changed_list_or_rate_acts_on_the_next_fetch_and_on_a_parked_one_when_
 def moving(
     batch_sizes: list[int], leader_rate: int | None, follower_rate: int | None, semantics: Any = "kip", **config: str
 ) -> tuple[VirtualCluster, list[tuple[int, int]]]:
-    """A partition of broker 0 moves to broker 1, throttled; (when, bytes) of all that came to it, until it is there."""
+    """Move a partition from broker 0 to broker 1 under throttles.
+
+    Returns the cluster and (time in ms, bytes) of each append on broker 1 until the move is complete.
+    """
     cluster = VirtualCluster(2, config, semantics=semantics)
     cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
     cluster.run()
@@ -364,7 +371,7 @@ def moving(
             assert state.replicas == state.isr == (1,)
             return cluster, seen
         deadline = cluster.state.timers.next_deadline_ms()
-        assert deadline is not None, "nobody asks any more"
+        assert deadline is not None, "no follower fetches any more"
         cluster.advance(deadline - cluster.now_ms)
         events += 1
         assert events < 50_000
@@ -386,7 +393,7 @@ def moving(
         ([KB] * 100, None, None),
     ],
 )
-def test_a_reassignment_comes_in_steps_that_a_transcription_predicts(
+def test_reassignment_under_throttle_progresses_as_the_reference_model_predicts(
     batch_sizes: list[int], leader_rate: int | None, follower_rate: int | None, semantics: Any
 ) -> None:
     if leader_rate == 0:
@@ -400,7 +407,7 @@ def test_a_reassignment_comes_in_steps_that_a_transcription_predicts(
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_any_reassignment_comes_in_the_steps_of_the_transcription(seed: int) -> None:
+def test_random_reassignments_progress_as_the_reference_model_predicts(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
@@ -432,21 +439,23 @@ def test_any_reassignment_comes_in_the_steps_of_the_transcription(seed: int) -> 
 
 @pytest.mark.rule("R-3")
 @pytest.mark.parametrize(("leader_rate", "follower_rate"), [(500 * KB, None), (None, 500 * KB), (500 * KB, 500 * KB)])
-def test_a_reassignment_takes_what_its_size_says(leader_rate: int | None, follower_rate: int | None) -> None:
-    """throttling_test.py: at least 0.9 times size / rate; at most what one fetch more is worth."""
+def test_throttled_reassignment_takes_the_time_given_by_size_and_rate(
+    leader_rate: int | None, follower_rate: int | None
+) -> None:
+    """Kafka's throttling_test.py: at least 0.9 times size / rate, at most the time of one more fetch."""
     sizes_bytes = [100 * KB] * 100
     cluster, seen = moving(sizes_bytes, leader_rate, follower_rate)
-    wanted_ms = sum(sizes_bytes) / 500
+    expected_ms = sum(sizes_bytes) / 500
     one_fetch_ms = 2**20 / 500
-    assert 0.9 * wanted_ms <= seen[-1][0] + one_fetch_ms and seen[-1][0] <= wanted_ms + 1500
-    # the records are what they were
+    assert 0.9 * expected_ms <= seen[-1][0] + one_fetch_ms and seen[-1][0] <= expected_ms + 1500
+    # the records are unchanged
     cluster.run()
     assert sum(sizes(cluster.connect(1).ask(fetch(("t", 0, 0), partition_max=1 << 30), 11))) == sum(sizes_bytes)
 
 
 @pytest.mark.rule("R-7")
-def test_a_throttled_follower_wakes_only_when_kafkas_would() -> None:
-    """Nothing spins: one event a second while all is left out, two while the leader gives nothing."""
+def test_throttled_follower_causes_as_few_timer_events_as_in_kafka() -> None:
+    """There is one event per second while all partitions are throttled by the follower, and two if throttled by the leader."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)
         cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
@@ -469,7 +478,7 @@ def test_a_throttled_follower_wakes_only_when_kafkas_would() -> None:
 
 
 def throttled_move(side: str, rate: int) -> VirtualCluster:
-    """A partition with 5 batches of 500 kB begins to move from broker 0 to broker 1."""
+    """Start to move a partition with 5 batches of 500 kB from broker 0 to broker 1."""
     cluster = VirtualCluster(2, semantics="kafka")
     cluster.state.controller.create_topic(cluster.state.controller.plan_topic("t", assignment={0: [0]}))
     cluster.run()
@@ -484,7 +493,7 @@ def throttled_move(side: str, rate: int) -> VirtualCluster:
 
 @pytest.mark.rule("R-6", "R-7")
 @pytest.mark.parametrize(("side", "step_ms"), [(LEADER, 500), (FOLLOWER, 1000)])
-def test_an_append_does_not_wake_a_real_follower_that_is_throttled(side: str, step_ms: int) -> None:
+def test_append_does_not_complete_the_fetch_of_a_throttled_follower(side: str, step_ms: int) -> None:
     cluster = throttled_move(side, 200 * KB)
     started, seen = cluster.now_ms, []
     assert replica(cluster, 1).log.log_end_offset == 2
@@ -501,14 +510,14 @@ def test_an_append_does_not_wake_a_real_follower_that_is_throttled(side: str, st
 
 
 def is_quiet(cluster: VirtualCluster) -> bool:
-    """No follower has anything to do soon; compaction looks every 15 s, retention every five minutes."""
+    """Return whether no follower has a timer due soon; compaction runs every 15 s, retention every five minutes."""
     deadline = cluster.state.timers.next_deadline_ms()
     return deadline is None or deadline - cluster.now_ms > 2000
 
 
 @pytest.mark.rule("R-7")
 @pytest.mark.parametrize("side", [LEADER, FOLLOWER])
-def test_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
+def test_throttled_follower_stops_waiting_on_link_cut_broker_stop_or_topic_deletion(side: str) -> None:
     cluster = throttled_move(side, 200 * KB)
     [fetcher] = cluster.state.nodes[1].replicas.fetchers.values()
     fetcher.cut_link(True, cluster.now_ms)
@@ -517,7 +526,7 @@ def test_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
     assert replica(cluster, 1).log.log_end_offset == 2 and is_quiet(cluster)
     fetcher.cut_link(False, cluster.now_ms)
     cluster.run()
-    assert replica(cluster, 1).log.log_end_offset == 4  # all is forgiven
+    assert replica(cluster, 1).log.log_end_offset == 4  # the throttle no longer applies
     cluster.state.stop_broker(1)
     cluster.run()
     cluster.advance(60_000)
@@ -533,8 +542,8 @@ def test_a_cut_link_a_stop_and_a_deletion_end_the_waiting(side: str) -> None:
 
 
 @pytest.mark.rule("R-7")
-def test_who_is_left_out_before_its_first_fetch_is_asked_for_when_nothing_is_throttled_any_more() -> None:
-    """It began behind a cut link while another leader's records exceeded the rate. Found by seed 1021 of the simulation."""
+def test_throttled_follower_starts_fetching_when_throttling_ends() -> None:
+    """The follower started behind a cut link while records of another leader exceeded the rate. Found by seed 1021 of the simulation."""
     cluster = VirtualCluster(3, semantics="kafka")
     controller = cluster.state.controller
     for topic, leader in (("t", 0), ("v", 1)):
@@ -559,7 +568,7 @@ def test_who_is_left_out_before_its_first_fetch_is_asked_for_when_nothing_is_thr
 
 
 @pytest.mark.rule("R-7", "D11")
-def test_a_follower_in_sync_is_never_left_out_and_what_it_takes_counts() -> None:
+def test_in_sync_follower_is_never_throttled_but_its_bytes_count() -> None:
     cluster = three()
     for side in (LEADER, FOLLOWER):
         set_list(cluster, side, "*")
@@ -572,7 +581,7 @@ def test_a_follower_in_sync_is_never_left_out_and_what_it_takes_counts() -> None
 
 
 @pytest.mark.rule("R-7")
-def test_the_partitions_that_are_not_listed_go_on_while_another_is_left_out() -> None:
+def test_unlisted_partitions_replicate_while_another_partition_is_throttled() -> None:
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     for name in ("slow", "fast"):
         cluster.state.controller.create_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
@@ -586,7 +595,8 @@ def test_the_partitions_that_are_not_listed_go_on_while_another_is_left_out() ->
     for name in ("slow", "fast"):
         release(cluster, 1, topic=name)
     assert replica(cluster, 1, "fast").log.log_end_offset == 4
-    assert replica(cluster, 1, "slow").log.log_end_offset == 1 + 1  # the limit is reached, not exceeded, by the first
+    # The first fetch reaches the limit but does not exceed it.
+    assert replica(cluster, 1, "slow").log.log_end_offset == 1 + 1
     ends = []
     for _ in range(8):
         cluster.advance(500)
@@ -595,7 +605,7 @@ def test_the_partitions_that_are_not_listed_go_on_while_another_is_left_out() ->
 
 
 @pytest.mark.rule("R-5")
-def test_idle_followers_fetches_count_while_something_is_throttled_and_cost_nothing_otherwise() -> None:
+def test_idle_follower_fetches_use_replication_quota_only_while_throttled() -> None:
     cluster = three()
     assert cluster.state.timers.next_deadline_ms() is None
     set_list(cluster, LEADER, "0:0")
@@ -610,8 +620,8 @@ def test_idle_followers_fetches_count_while_something_is_throttled_and_cost_noth
 
 
 @pytest.mark.rule("R-9")
-def test_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
-    """What was answered with records goes to the end; an answer holds replica.fetch.response.max.bytes."""
+def test_follower_fetch_has_size_limits_and_serves_all_partitions_in_turn() -> None:
+    """Partitions that returned records move to the end; a response is limited by replica.fetch.response.max.bytes."""
     cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
     for name in ("a", "b"):
         cluster.state.controller.create_topic(cluster.state.controller.plan_topic(name, assignment={0: [0, 1]}))
@@ -635,29 +645,29 @@ def test_a_followers_fetch_has_kafkas_limits_and_nobody_starves() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_a_broker_that_comes_back_has_counted_nothing_and_knows_lists_and_rates() -> None:
+def test_restarted_broker_keeps_throttle_lists_and_rates_but_not_recorded_bytes() -> None:
     cluster = three()
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, KB)
     fill(cluster, "t", batch_of_bytes(50 * KB), acks=-1)
-    one = quota(cluster, LEADER, 0)
-    assert one.exceeded(cluster.now_ms)
+    leader_quota = quota(cluster, LEADER, 0)
+    assert leader_quota.exceeded(cluster.now_ms)
     cluster.state.stop_broker(0)
     cluster.run()
     cluster.state.start_broker(0)
     cluster.run()
-    assert one is quota(cluster, LEADER, 0) and one.lists("t", 0) and one.bound == KB
-    assert not one.exceeded(cluster.now_ms)
+    assert leader_quota is quota(cluster, LEADER, 0) and leader_quota.lists("t", 0) and leader_quota.bound == KB
+    assert not leader_quota.exceeded(cluster.now_ms)
     cluster.state.reset()
-    assert not one.active
+    assert not leader_quota.active
 
 
 @pytest.mark.rule("R-5")
 @pytest.mark.parametrize(
     "groups", [[], [[10]], [[0]], [[126]], [[127]], [[0, 300], [70_000]], [[1] * 130], [[1]] * 200, [[16383], [2**21]]]
 )
-def test_the_size_of_an_answer_between_our_own_brokers_is_that_of_kafkas_message(groups: list[list[int]]) -> None:
-    """groups: for each topic the sizes of the records of its partitions."""
+def test_internal_fetch_response_size_equals_the_size_of_the_encoded_response(groups: list[list[int]]) -> None:
+    """groups: for each topic, the sizes of the records of its partitions."""
     topics = [
         FetchableTopicResponse(
             topic_id=bytes([number] * 16),
@@ -670,8 +680,8 @@ def test_the_size_of_an_answer_between_our_own_brokers_is_that_of_kafkas_message
 
 
 @pytest.mark.rule("R-4")
-def test_a_played_followers_session_keeps_what_was_throttled() -> None:
-    """In a session a throttled partition is told once and comes with its records when it may."""
+def test_follower_session_returns_throttled_partitions_when_the_throttle_ends() -> None:
+    """In a session a throttled partition is returned once without records, and with its records after the throttle."""
     cluster = out_of_sync(*[500 * KB] * 4)
     set_list(cluster, LEADER, "*")
     set_rate(cluster, LEADER, 100 * KB)

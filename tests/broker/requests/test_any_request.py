@@ -1,4 +1,4 @@
-"""Whatever a request says, if it parses it is answered: random content for every API in every version that is offered (X-1, W-7)."""
+"""Requests with random content of every API in every offered version are answered (X-1, W-7)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_unanswered(request: Any) -> bool:
 
 @pytest.mark.rule("X-1", "W-7")
 @pytest.mark.parametrize(("name", "key", "version"), VERSIONS, ids=[f"{name}-{v}" for name, _, v in VERSIONS])
-def test_a_request_with_any_content_is_answered_and_breaks_nothing(
+def test_request_with_random_content_is_answered_and_breaks_no_state(
     name: str, key: int, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = VirtualCluster(2, {"connections.max.idle.ms": "-1"})
@@ -54,12 +54,12 @@ def test_a_request_with_any_content_is_answered_and_breaks_nothing(
 
 
 OTHERS = [v for v in VERSIONS if v[0] not in ("Produce", "Fetch")]
-"""Those that pay request time and nothing else."""
+"""The API versions that are charged request time only."""
 
 
 @pytest.mark.rule("T-1", "T-2")
 @pytest.mark.parametrize(("name", "key", "version"), OTHERS, ids=[f"{name}-{v}" for name, _, v in OTHERS])
-def test_every_api_pays_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
+def test_every_api_is_charged_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
     cluster = VirtualCluster()
     request = Values(f"{name} {version}").object(codec(key, version).request, "empty")
     limit(cluster, client_id="test", request_percentage=0.1)
@@ -84,7 +84,7 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
 
 @pytest.mark.rule("W-7")
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("message", "error"),
     [
         (CreateTopicsRequest([CreatableTopic(LONG, 1, 1)]), 17),
         (CreateTopicsRequest([CreatableTopic("new", 1, 1, configs=[CreatableTopicConfig("segment.bytes", LONG)])]), 40),
@@ -99,10 +99,10 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
         (alter(BROKER, "0", "message.max.bytes", LONG), 42),
     ],
 )
-def test_an_error_message_quotes_a_long_text_in_short(asked: Any, error: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_error_message_shortens_a_long_quoted_name(message: Any, error: int, caplog: pytest.LogCaptureFixture) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
-    answer = cluster.connect().ask(asked, 1)
+    answer = cluster.connect().ask(message, 1)
     [result] = getattr(answer, "topics", None) or getattr(answer, "results", None) or answer.responses
     assert result.error_code == error
     assert len(result.error_message) <= 1000

@@ -1,4 +1,4 @@
-"""What is charged for which request, in which order, and the rule of the throttled fetch (T-2 to T-5, Q-11 to Q-15)."""
+"""Quota charges of each request, their order, and throttled fetches (T-2 to T-5, Q-11 to Q-15)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def which(charged: Charged) -> tuple[int, str | None]:
 
 
 @pytest.mark.rule("T-3")
-def test_produce_takes_the_larger_of_bytes_and_request_time() -> None:
+def test_produce_is_throttled_by_the_larger_of_byte_and_request_time_quota() -> None:
     q = quotas(produce=1000, request=1)
     assert which(charge_produce(q, "u", "c", 15000, 0.1, -1, 0)) == (5000, "Produce")
     assert which(charge_produce(q, "u", "c", 0, 0.1, 1, 0)) == (5000, "Produce")
@@ -33,14 +33,14 @@ def test_produce_takes_the_larger_of_bytes_and_request_time() -> None:
 
 
 @pytest.mark.rule("T-3")
-def test_acks_0_pays_for_bytes_but_not_for_time() -> None:
+def test_produce_with_acks_0_is_charged_for_bytes_but_not_for_request_time() -> None:
     q = quotas(produce=1000, request=1)
     assert which(charge_produce(q, "u", "c", 15000, 500, 0, 0)) == (5000, "Produce")
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
 
 
 @pytest.mark.rule("Q-17")
-def test_a_tie_is_the_request_quotas() -> None:
+def test_request_time_quota_is_named_if_byte_and_time_throttles_are_equal() -> None:
     q = quotas(produce=1000, fetch=1000, request=1)
     assert which(charge_produce(q, "u", "c", 10_500, 10.5, 1, 0)) == (500, "Request")
     q = quotas(fetch=1000, request=1)
@@ -48,7 +48,7 @@ def test_a_tie_is_the_request_quotas() -> None:
 
 
 @pytest.mark.rule("Q-12")
-def test_both_quotas_violated_only_the_larger_notes_a_throttle_time() -> None:
+def test_only_the_quota_with_the_larger_throttle_records_a_throttle_time() -> None:
     q = quotas(produce=1, fetch=1, request=0.01)
     assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
     assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
@@ -57,7 +57,7 @@ def test_both_quotas_violated_only_the_larger_notes_a_throttle_time() -> None:
 
 
 @pytest.mark.rule("T-2")
-def test_other_requests_are_charged_their_time() -> None:
+def test_requests_other_than_produce_and_fetch_are_charged_request_time() -> None:
     q = quotas(request=1)
     assert charge_request(q, "u", "c", 10, 0).throttle_ms == 0
     charged = charge_request(q, "u", "c", 0.71, 0)
@@ -66,7 +66,7 @@ def test_other_requests_are_charged_their_time() -> None:
 
 
 @pytest.mark.rule("Q-15")
-def test_exempt_requests_are_counted_apart_and_never_wait() -> None:
+def test_exempt_requests_are_counted_separately_and_never_throttled() -> None:
     q = quotas(request=1)
     assert charge_exempt(q, 5000, 0).throttle_ms == 0
     assert charge_request(q, "u", "c", 0, 0).throttle_ms == 0
@@ -75,24 +75,24 @@ def test_exempt_requests_are_counted_apart_and_never_wait() -> None:
 
 @pytest.mark.rule("T-3", "Q-15")
 @pytest.mark.parametrize(("acks", "exempt_percent"), [(0, 50), (1, 0), (-1, 0)])
-def test_only_the_time_of_acks_0_is_counted_as_exempt(acks: int, exempt_percent: float) -> None:
+def test_request_time_is_counted_as_exempt_for_acks_0_only(acks: int, exempt_percent: float) -> None:
     q = quotas(produce=1000, request=1)
     charge_produce(q, "u", "c", 10, 500, acks, 0)
     assert q.exempt_request_time.peek(0) == exempt_percent
 
 
 @pytest.mark.rule("T-4")
-def test_a_throttled_fetch_gets_its_bytes_back() -> None:
+def test_bytes_of_a_throttled_fetch_are_credited_back() -> None:
     q = quotas(fetch=1000)
     assert which(charge_fetch(q, "u", "c", 10_050, 0, 0)) == (50, "Fetch")
-    # Q-14: the same fetch 50 ms later is charged again, from nothing, and is now within the longer window.
+    # Q-14: the same fetch 50 ms later is charged from zero again, and is now within the longer window.
     assert charge_fetch(q, "u", "c", 10_050, 0, 50).throttle_ms == 0
-    # and it was not taken back this time
+    # and was not taken back this time
     assert charge_fetch(q, "u", "c", 10_050, 0, 50).throttle_ms > 0
 
 
 @pytest.mark.rule("Q-13")
-def test_bytes_are_taken_back_when_request_time_throttles() -> None:
+def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> None:
     q = quotas(fetch=1000, request=1)
     assert which(charge_fetch(q, "u", "c", 9000, 10.5, 0)) == (500, "Request")
     assert q.fetch.record("u", "c", 0, 0) == 0
@@ -100,7 +100,7 @@ def test_bytes_are_taken_back_when_request_time_throttles() -> None:
 
 
 @pytest.mark.rule("Q-13")
-def test_taking_back_still_counts_as_an_event() -> None:
+def test_crediting_fetch_bytes_back_keeps_the_rate_sample_in_use() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
@@ -110,7 +110,7 @@ def test_taking_back_still_counts_as_an_event() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_scenario17_a_batch_that_can_never_be_consumed() -> None:
+def test_batch_that_can_never_be_consumed_is_throttled_for_6384_and_6000_ms_in_turn() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)
@@ -120,7 +120,7 @@ def test_scenario17_a_batch_that_can_never_be_consumed() -> None:
 
 
 @pytest.mark.rule("Q-1")
-def test_without_quotas_nothing_is_charged() -> None:
+def test_requests_are_not_charged_without_quotas() -> None:
     q = quotas()
     assert charge_fetch(q, "u", "c", 10**9, 10**9, 0).throttle_ms == 0
     assert charge_produce(q, "u", "c", 10**9, 10**9, 1, 0).throttle_ms == 0

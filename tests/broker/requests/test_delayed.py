@@ -1,4 +1,4 @@
-"""How a request waits: registered under its keys, completed once, or abandoned with its connection."""
+"""Delayed operations: registered under their keys, completed once, or abandoned with their connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEADLINE_MS = 500
 
 
 class Wait:
-    """A request that waits for `due` under two keys; `outcomes` is what its connection gets, and when."""
+    """A delayed operation that waits for `due` under two keys; `outcomes` contains its results with their times."""
 
     def __init__(self) -> None:
         self.timers = Timers()
@@ -45,7 +45,7 @@ def wait() -> Wait:
     return wait
 
 
-def test_a_check_completes_it_only_if_what_it_waits_for_has_come(wait: Wait) -> None:
+def test_delayed_operation_completes_at_a_check_only_if_its_condition_holds(wait: Wait) -> None:
     assert all(wait.delayed in key for key in wait.keys)
     wait.delayed.check(100)
     assert wait.outcomes == []
@@ -55,7 +55,7 @@ def test_a_check_completes_it_only_if_what_it_waits_for_has_come(wait: Wait) -> 
     wait.assert_forgotten()
 
 
-def test_the_deadline_expires_it_first_and_then_completes_it(wait: Wait) -> None:
+def test_delayed_operation_expires_at_its_deadline_and_then_completes(wait: Wait) -> None:
     wait.timers.run_due(DEADLINE_MS - 1)
     assert wait.outcomes == []
     wait.timers.run_due(DEADLINE_MS)
@@ -71,7 +71,7 @@ def test_the_deadline_expires_it_first_and_then_completes_it(wait: Wait) -> None
         lambda wait: wait.timers.run_due(DEADLINE_MS),
     ],
 )
-def test_it_completes_once(wait: Wait, first: Callable[[Wait], object]) -> None:
+def test_delayed_operation_completes_only_once(wait: Wait, first: Callable[[Wait], object]) -> None:
     wait.due = True
     first(wait)
     wait.delayed.check(600)
@@ -81,7 +81,7 @@ def test_it_completes_once(wait: Wait, first: Callable[[Wait], object]) -> None:
     assert len(wait.outcomes) == 1
 
 
-def test_an_abandoned_one_is_registered_nowhere_and_never_completes(wait: Wait) -> None:
+def test_abandoned_delayed_operation_is_unregistered_and_never_completes(wait: Wait) -> None:
     wait.delayed.abandon()
     wait.assert_forgotten()
     wait.due = True
@@ -91,7 +91,7 @@ def test_an_abandoned_one_is_registered_nowhere_and_never_completes(wait: Wait) 
     assert wait.outcomes == []
 
 
-def test_one_that_completed_inside_its_handler_has_its_outcome() -> None:
+def test_delayed_operation_completed_inside_its_handler_has_its_outcome() -> None:
     delayed = Delayed()
     assert delayed.outcome is None
     delayed.complete(lambda: NoReply(close=True), 7)

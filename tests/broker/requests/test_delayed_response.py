@@ -1,4 +1,4 @@
-"""Releases before 2.0 keep a throttled answer back (D9b, T-1; KIP-219's "before"), in virtual time."""
+"""Releases before 2.0 delay throttled responses (D9b, T-1; KIP-219), in virtual time."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("T-1", "D9b")
-def test_releases_before_2_0_hold_answers_back() -> None:
+def test_releases_before_2_0_delay_throttled_responses() -> None:
     assert [r for r in RELEASES if delays_responses(r)] == [r for r in RELEASES if r.startswith(("0.", "1."))]
     assert delays_responses("1.1") and not delays_responses("2.0")
 
 
 def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:
-    """The answer that comes `wait_ms` from now, and not a millisecond earlier."""
+    """Return the response that arrives after exactly `wait_ms`."""
     count = len(client.answers)
     cluster.advance(wait_ms - 1)
     assert len(client.answers) == count
@@ -37,7 +37,7 @@ def after(cluster: VirtualCluster, client: MemoryClient, wait_ms: int) -> Any:
 
 
 @pytest.mark.rule("D9b")
-def test_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(cluster: VirtualCluster) -> None:
+def test_produce_in_an_old_release_is_appended_at_once_and_answered_after_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
@@ -46,7 +46,7 @@ def test_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(clus
     assert sizes(reader.ask(fetch(("t", 0, 0)), 6))[0] > 100_000
     answer = after(cluster, client, 500)
     assert (produced(answer).error_code, answer.throttle_time_ms) == (0, 500)
-    # Not muted afterwards: the next one is handled at once, and pays its own.
+    # Not muted afterwards: the next request is handled at once and charged on its own.
     assert client.connection.state is MuteState.NOT_MUTED
     client.ask(metadata(), 4)
     [seen] = cluster.state.journal.throttles()
@@ -54,7 +54,7 @@ def test_a_produce_is_appended_at_once_and_answered_after_its_throttle_time(clus
 
 
 @pytest.mark.rule("D9b")
-def test_a_fetch_is_answered_later_with_its_data_which_is_paid_once(cluster: VirtualCluster) -> None:
+def test_fetch_in_an_old_release_is_answered_after_its_throttle_with_its_data(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(2):
         writer.ask(produce("t", batch(b"v" * 4000)), 5)
@@ -76,7 +76,7 @@ def test_a_fetch_is_answered_later_with_its_data_which_is_paid_once(cluster: Vir
 
 
 @pytest.mark.rule("D9b")
-def test_bytes_are_waited_for_first_and_request_time_after_them(cluster: VirtualCluster) -> None:
+def test_old_release_waits_for_the_byte_throttle_and_then_for_request_time(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = (
         110.0  # 11 percent of a second, 10 of which are free: 1 s over the window
@@ -92,9 +92,9 @@ def test_bytes_are_waited_for_first_and_request_time_after_them(cluster: Virtual
 
 
 @pytest.mark.rule("D9b")
-def test_acks_0_delays_what_follows_on_its_connection(cluster: VirtualCluster) -> None:
+def test_acks_0_throttle_in_an_old_release_delays_the_next_request(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
-    cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: nobody waits for the answer
+    cluster.state.request_cost_ms["Produce"] = 1000.0  # exempt: no client waits for the response
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, acks=0, version=5), 5)
     client.send(metadata(), 1)
@@ -102,7 +102,7 @@ def test_acks_0_delays_what_follows_on_its_connection(cluster: VirtualCluster) -
 
 
 @pytest.mark.rule("D9b")
-def test_pipelined_requests_wait_and_every_version_does(cluster: VirtualCluster) -> None:
+def test_old_release_delays_pipelined_requests_in_every_produce_version(cluster: VirtualCluster) -> None:
     for version in range(3, 6):
         limit(cluster, client_id=f"v{version}", producer_byte_rate=10_000.0)
         client = cluster.connect(client_id=f"v{version}")
@@ -115,7 +115,7 @@ def test_pipelined_requests_wait_and_every_version_does(cluster: VirtualCluster)
 
 @pytest.mark.rule("T-10", "T-11")
 @pytest.mark.parametrize("way", ["closed", "idle", "reset"])
-def test_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_behind(way: str) -> None:
+def test_connection_closed_while_its_response_is_delayed_leaves_no_timers(way: str) -> None:
     cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "3000"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -130,14 +130,14 @@ def test_a_connection_that_goes_while_its_answer_is_held_leaves_nothing_behind(w
         client.connection.close()
     else:
         client.connection.lost()
-    assert len(cluster.state.timers) == timers - 1  # the one that watches for idle connections
+    assert len(cluster.state.timers) == timers - 1  # the remaining one checks for idle connections
     cluster.advance(200_000)
     assert len(client.answers) == 1
     [seen] = cluster.state.journal.throttles()
     assert seen.ended_ms == seen.at_ms + (3000 if way == "idle" else 0)
 
 
-def test_a_forced_throttle_holds_too(cluster: VirtualCluster) -> None:
+def test_forced_throttle_delays_responses_in_an_old_release(cluster: VirtualCluster) -> None:
     rule = cluster.state.forced_throttles.add(ForcedThrottle(700, api="Metadata", times=1))
     client = cluster.connect()
     client.send(metadata(), 4)
@@ -146,7 +146,7 @@ def test_a_forced_throttle_holds_too(cluster: VirtualCluster) -> None:
 
 
 @pytest.mark.rule("W-8")
-def test_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: VirtualCluster) -> None:
+def test_delayed_response_that_cannot_be_sent_closes_only_its_own_connection(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.send(produce_of_bytes(client, "t", 105_000, version=5), 5)
@@ -161,7 +161,7 @@ def test_an_answer_that_cannot_be_sent_ends_its_own_connection_only(cluster: Vir
 
 
 @pytest.mark.rule("D9b")
-def test_two_waits_that_are_together_longer_than_the_field_can_tell_are_told_as_the_longest_it_can() -> None:
+def test_sum_of_two_throttles_longer_than_int32_is_reported_as_int32_max() -> None:
     cluster = VirtualCluster(release_name="1.1", config={"connections.max.idle.ms": "-1"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1.0, request_percentage=1e-9)

@@ -1,4 +1,4 @@
-"""Frames, headers, versions, order and whatever is no Kafka (W-1 to W-11, scenario 25), without sockets and in virtual time."""
+"""Frames, headers, versions, order and invalid bytes (W-1 to W-11, scenario 25), without sockets and in virtual time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def framed(payload: bytes) -> bytes:
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("length", [-1, -(2**31), LIMIT + 1, 2**30, 2**31 - 1])
-def test_a_bad_length_closes_as_soon_as_its_four_bytes_are_there(cluster: VirtualCluster, length: int) -> None:
+def test_invalid_frame_length_closes_the_connection_after_its_four_bytes(cluster: VirtualCluster, length: int) -> None:
     client = cluster.connect()
     client.send_bytes(struct.pack(">i", length)[:3])
     assert client.closed_ms is None
@@ -49,7 +49,7 @@ def test_a_bad_length_closes_as_soon_as_its_four_bytes_are_there(cluster: Virtua
 
 
 @pytest.mark.rule("W-1")
-def test_a_frame_of_no_bytes_closes_and_a_part_of_one_waits(cluster: VirtualCluster) -> None:
+def test_empty_frame_closes_the_connection_and_a_partial_frame_waits(cluster: VirtualCluster) -> None:
     empty, patient = cluster.connect(), cluster.connect()
     empty.send_bytes(framed(b""))
     assert empty.closed_ms is not None
@@ -59,7 +59,7 @@ def test_a_frame_of_no_bytes_closes_and_a_part_of_one_waits(cluster: VirtualClus
 
 
 @pytest.mark.rule("W-1")
-def test_the_limit_is_a_setting() -> None:
+def test_maximum_frame_size_follows_socket_request_max_bytes() -> None:
     cluster = VirtualCluster(config={"socket.request.max.bytes": "100"})
     client = cluster.connect()
     client.send_bytes(struct.pack(">i", 101))
@@ -68,7 +68,7 @@ def test_the_limit_is_a_setting() -> None:
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 64])
-def test_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, chunk: int) -> None:
+def test_request_can_arrive_in_pieces_of_any_size(cluster: VirtualCluster, chunk: int) -> None:
     client = cluster.connect()
     data = client.next_frame(metadata(), 1) + client.next_frame(ApiVersionsRequest(), 0)
     for at in range(0, len(data), chunk):
@@ -78,7 +78,7 @@ def test_a_request_may_come_in_pieces_of_any_size(cluster: VirtualCluster, chunk
 
 @pytest.mark.rule("W-3")
 @pytest.mark.parametrize("key", [-1, 4, 5, 6, 7, 52, 58, 62, 63, 70, 999, 32767])
-def test_keys_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int) -> None:
+def test_unsupported_api_key_closes_the_connection_without_a_response(cluster: VirtualCluster, key: int) -> None:
     client = cluster.connect()
     client.send_bytes(framed(header(key, 0) + bytes(20)))
     assert client.closed_ms is not None
@@ -88,7 +88,9 @@ def test_keys_that_are_not_offered_close_without_a_word(cluster: VirtualCluster,
 @pytest.mark.rule("W-3")
 @pytest.mark.parametrize("key", sorted(int(k) for k in APIS if k != 18))
 @pytest.mark.parametrize("version", [-1, 99])
-def test_versions_that_are_not_offered_close_without_a_word(cluster: VirtualCluster, key: int, version: int) -> None:
+def test_unsupported_version_closes_the_connection_without_a_response(
+    cluster: VirtualCluster, key: int, version: int
+) -> None:
     client = cluster.connect()
     client.send_bytes(framed(header(key, version) + bytes(50)))
     assert client.closed_ms is not None
@@ -97,19 +99,21 @@ def test_versions_that_are_not_offered_close_without_a_word(cluster: VirtualClus
 
 @pytest.mark.rule("W-3", "W-2")
 @pytest.mark.parametrize("version", [5, 6, 99, 32767])
-def test_api_versions_above_ours_are_answered_in_version_0_with_35(cluster: VirtualCluster, version: int) -> None:
+def test_api_versions_request_above_the_latest_version_is_answered_in_version_0(
+    cluster: VirtualCluster, version: int
+) -> None:
     client = cluster.connect()
     client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, version) + b"\0anything"))
     [answer] = client.answers
     assert (answer.correlation_id, answer.message.error_code) == (7, 35)
     assert [(a.api_key, a.min_version, a.max_version) for a in answer.message.api_keys] == [(18, 0, 4)]
-    client.send(metadata(), 1)  # and the connection stays
+    client.send(metadata(), 1)  # the connection stays open
     assert len(client.answers) == 2
 
 
 @pytest.mark.rule("W-3", "W-2")
-def test_api_versions_below_0_are_answered_too_and_their_header_has_no_tags(cluster: VirtualCluster) -> None:
+def test_api_versions_request_with_a_negative_version_gets_unsupported_version(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.expect(7, ApiKey.API_VERSIONS, 0)
     client.send_bytes(framed(header(18, -1)))
@@ -122,7 +126,9 @@ def test_api_versions_below_0_are_answered_too_and_their_header_has_no_tags(clus
     [header(18, 99), header(18, 99)[:-1], header(18, 99)[:8], header(18, 99) + b"\xff" * 6, header(18, -1)[:-1]],
     ids=["no tags", "half a client id", "no client id", "tags without end", "half a client id below 0"],
 )
-def test_an_unknown_version_of_api_versions_needs_a_whole_header(cluster: VirtualCluster, payload: bytes) -> None:
+def test_api_versions_request_of_unknown_version_needs_a_complete_header(
+    cluster: VirtualCluster, payload: bytes
+) -> None:
     client = cluster.connect()
     client.send_bytes(framed(payload))
     assert client.closed_ms is not None
@@ -145,7 +151,9 @@ def test_an_unknown_version_of_api_versions_needs_a_whole_header(cluster: Virtua
         ("name\n", "1.0", 42),
     ],
 )
-def test_software_names_must_be_proper(cluster: VirtualCluster, name: str, version: str, error: int) -> None:
+def test_api_versions_request_with_an_invalid_client_software_name_is_rejected(
+    cluster: VirtualCluster, name: str, version: str, error: int
+) -> None:
     answer = cluster.connect().ask(ApiVersionsRequest(name, version), 3)
     assert answer.error_code == error
     assert bool(answer.api_keys) == (error == 0)
@@ -168,7 +176,9 @@ def bad_bodies() -> list[tuple[str, bytes]]:
 
 @pytest.mark.rule("W-5", "W-6")
 @pytest.mark.parametrize("payload", [p for _, p in bad_bodies()], ids=[name for name, _ in bad_bodies()])
-def test_bodies_that_do_not_parse_close_without_a_word(cluster: VirtualCluster, payload: bytes) -> None:
+def test_malformed_request_body_closes_the_connection_without_a_response(
+    cluster: VirtualCluster, payload: bytes
+) -> None:
     client, other = cluster.connect(), cluster.connect()
     client.send_bytes(framed(payload))
     assert client.closed_ms is not None
@@ -177,7 +187,7 @@ def test_bodies_that_do_not_parse_close_without_a_word(cluster: VirtualCluster, 
 
 
 @pytest.mark.rule("W-5")
-def test_bytes_behind_a_whole_body_are_ignored(cluster: VirtualCluster) -> None:
+def test_extra_bytes_after_a_complete_request_body_are_ignored(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(metadata(), 1, trailing=b"and something else")
     assert client.latest.brokers
@@ -185,12 +195,12 @@ def test_bytes_behind_a_whole_body_are_ignored(cluster: VirtualCluster) -> None:
 
 @pytest.mark.rule("W-6")
 @pytest.mark.parametrize("client_id", [None, "", "x" * 32767])
-def test_client_ids_of_any_length(cluster: VirtualCluster, client_id: str | None) -> None:
+def test_client_ids_of_any_length_are_accepted(cluster: VirtualCluster, client_id: str | None) -> None:
     assert cluster.connect(client_id=client_id).ask(metadata(), 1).brokers
 
 
 @pytest.mark.rule("W-7")
-def test_a_handler_that_fails_answers_with_its_own_error_and_the_connection_stays(
+def test_exception_in_a_handler_returns_an_error_and_keeps_the_connection_open(
     cluster: VirtualCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> Any:
@@ -211,7 +221,7 @@ def test_a_handler_that_fails_answers_with_its_own_error_and_the_connection_stay
 
 
 @pytest.mark.rule("W-8")
-def test_noise_on_fifty_connections_harms_nobody(cluster: VirtualCluster) -> None:
+def test_random_bytes_on_fifty_connections_do_not_affect_other_clients(cluster: VirtualCluster) -> None:
     chance = random.Random(5)
     worker = cluster.connect(client_id="worker")
     for round_ in range(50):
@@ -224,7 +234,7 @@ def test_noise_on_fifty_connections_harms_nobody(cluster: VirtualCluster) -> Non
 
 
 @pytest.mark.rule("W-9")
-def test_answers_come_in_order_behind_a_long_poll(cluster: VirtualCluster) -> None:
+def test_responses_behind_a_parked_fetch_are_sent_in_order(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     sent = [client.send(metadata(), 1) for _ in range(3)]
     sent.append(client.send(fetch(("t", 0, 0), max_wait_ms=300), 11))
@@ -246,8 +256,8 @@ def test_more_frames_than_one_turn_handles_are_all_answered(cluster: VirtualClus
 
 
 @pytest.mark.rule("W-9", "W-10")
-def test_ten_acks_0_requests_and_a_close_are_all_processed(cluster: VirtualCluster) -> None:
-    """Kafka's testGracefulClose."""
+def test_ten_acks_0_produces_followed_by_a_close_are_all_appended(cluster: VirtualCluster) -> None:
+    """Kafka's SocketServerTest.testGracefulClose."""
     client = cluster.connect()
     for _ in range(10):
         client.send(produce("t", batch(b"v"), acks=0), 9)
@@ -257,7 +267,7 @@ def test_ten_acks_0_requests_and_a_close_are_all_processed(cluster: VirtualClust
 
 
 @pytest.mark.rule("W-10")
-def test_what_came_whole_before_the_close_is_answered_and_a_part_dropped(cluster: VirtualCluster) -> None:
+def test_requests_received_completely_before_a_half_close_are_answered(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=300), 11)
     client.send(metadata(), 1)
@@ -270,7 +280,7 @@ def test_what_came_whole_before_the_close_is_answered_and_a_part_dropped(cluster
 
 
 @pytest.mark.rule("W-11")
-def test_an_idle_connection_is_closed_after_its_time_and_use_keeps_it_open() -> None:
+def test_idle_connection_is_closed_after_its_timeout_and_a_used_one_stays_open() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "1000"})
     idle, busy = cluster.connect(), cluster.connect()
     begun = cluster.now_ms
@@ -286,7 +296,7 @@ def test_an_idle_connection_is_closed_after_its_time_and_use_keeps_it_open() -> 
 @pytest.mark.rule("W-8", "W-5")
 @given(st.lists(st.binary(max_size=200), max_size=6))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_close_or_wait_and_never_raise(cluster: VirtualCluster, chunks: list[bytes]) -> None:
+def test_arbitrary_bytes_never_raise_an_exception_in_the_broker(cluster: VirtualCluster, chunks: list[bytes]) -> None:
     client = cluster.connect()
     for chunk in chunks:
         client.send_bytes(framed(chunk))

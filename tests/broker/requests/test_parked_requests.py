@@ -1,4 +1,4 @@
-"""A parked request whose answer cannot be built (W-8): its own connection ends, the others and the turn go on."""
+"""A parked response that cannot be encoded closes only its own connection (W-8)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.wire import batch, fetch, metadata, produce
 
 
 @pytest.mark.rule("W-8")
-def test_a_parked_answer_that_cannot_be_sent_ends_its_own_connection() -> None:
+def test_parked_response_that_cannot_be_encoded_closes_only_its_own_connection() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     parked, other, writer = (cluster.connect() for _ in range(3))
@@ -24,7 +24,7 @@ def test_a_parked_answer_that_cannot_be_sent_ends_its_own_connection() -> None:
     registered = node.apis[ApiKey.FETCH]
 
     def handler(exchange: Exchange, request: FetchRequest) -> Delayed:
-        """Park as every fetch, and spoil what is built for one client."""
+        """Park every fetch, and return an invalid response for one client."""
         inner, outer = registered.handler(exchange, request), Delayed()
         assert isinstance(inner, Delayed)
 
@@ -32,7 +32,7 @@ def test_a_parked_answer_that_cannot_be_sent_ends_its_own_connection() -> None:
             outcome = build()
             assert isinstance(outcome, FetchReply)
             if exchange.peer is parked.connection:
-                # no bytes, and no range of a file
+                # neither bytes nor a file range
                 outcome.message.responses[0].partitions[0].records = 17  # type: ignore[assignment]
             return outcome
 

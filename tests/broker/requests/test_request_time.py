@@ -1,4 +1,4 @@
-"""Request time (Q-15): measured where time is real, scripted where it is not, charged once for everything that a request needs."""
+"""Request time (Q-15): measured in real time, scripted in virtual time, and charged once per request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.wire import batch, fetch, limit, metadata, produce
 
 
 class WorkingClock(ManualClock):
-    """Real time as far as the broker can tell: it passes where a test says that work is done."""
+    """A clock that the broker takes for real time, and that advances where a test simulates work."""
 
     is_wall = True
 
@@ -41,7 +41,7 @@ class WorkingClock(ManualClock):
 
 
 class Bench:
-    """A cluster on a working clock, with a quota of 1 percent for everybody."""
+    """A cluster on a working clock, with a request quota of 1 percent for every client."""
 
     def __init__(self) -> None:
         self.clock = WorkingClock()
@@ -70,9 +70,9 @@ class Bench:
         self.wrap(key, around)
 
     def charged_ms(self, client_id: str) -> float:
-        """The rate is percent over ten seconds."""
-        (found,) = [m for m in self.node.quotas.request.metrics(self.cluster.now_ms) if m.client_id == client_id]
-        return round(found.rate * 100, 6)
+        """Return the request time charged to a client in ms: its rate is a percentage over ten seconds."""
+        (metric,) = [m for m in self.node.quotas.request.metrics(self.cluster.now_ms) if m.client_id == client_id]
+        return round(metric.rate * 100, 6)
 
     def exempt_ms(self) -> float:
         return round(self.node.quotas.exempt_request_time.peek(self.cluster.now_ms) * 100, 6)
@@ -84,7 +84,7 @@ def bench() -> Bench:
 
 
 @pytest.mark.rule("Q-15")
-def test_what_a_handler_takes_is_charged(bench: Bench) -> None:
+def test_time_spent_in_a_handler_is_charged_to_the_request_quota(bench: Bench) -> None:
     bench.costs(ApiKey.METADATA, 102)
     client = bench.cluster.connect()
     assert client.ask(metadata(), 3).throttle_time_ms == 200  # 10.2 percent in ten seconds against 1 percent
@@ -92,7 +92,7 @@ def test_what_a_handler_takes_is_charged(bench: Bench) -> None:
 
 
 @pytest.mark.rule("Q-15")
-def test_a_second_a_second_is_100_percent(bench: Bench) -> None:
+def test_one_second_of_request_time_per_second_is_100_percent_of_the_quota(bench: Bench) -> None:
     bench.limit("test", 100.0)
     bench.costs(ApiKey.METADATA, 1000)
     client = bench.cluster.connect()
@@ -103,7 +103,7 @@ def test_a_second_a_second_is_100_percent(bench: Bench) -> None:
 
 
 @pytest.mark.rule("Q-15")
-def test_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> None:
+def test_parked_request_is_charged_once_with_all_of_its_processing_time(bench: Bench) -> None:
     operation = Delayed()
 
     def park(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
@@ -125,7 +125,7 @@ def test_a_parked_request_is_charged_once_with_all_of_its_time(bench: Bench) -> 
 
 
 @pytest.mark.rule("Q-15")
-def test_what_one_request_does_for_another_is_charged_to_the_other_alone(bench: Bench) -> None:
+def test_request_that_completes_a_parked_request_is_not_charged_for_that_work(bench: Bench) -> None:
     operation = Delayed()
     bench.wrap(ApiKey.METADATA, lambda handler, context, request: operation)
 
@@ -147,7 +147,7 @@ def test_what_one_request_does_for_another_is_charged_to_the_other_alone(bench: 
 
 
 @pytest.mark.rule("Q-15")
-def test_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench) -> None:
+def test_parked_fetch_is_charged_for_reading_but_not_for_waiting(bench: Bench) -> None:
     bench.costs(ApiKey.FETCH, 10)
     read_all = bench.node.reader.read_all
 
@@ -165,7 +165,7 @@ def test_a_long_poll_is_charged_for_reading_and_not_for_waiting(bench: Bench) ->
 
 @pytest.mark.rule("Q-15")
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.INVALID_REQUEST), RuntimeError("a bug")])
-def test_errors_are_charged_like_data(bench: Bench, error: Exception) -> None:
+def test_requests_that_fail_are_charged_request_time(bench: Bench, error: Exception) -> None:
     def fail(handler: Callable[..., Any], context: Exchange, request: Any) -> Any:
         bench.clock.work(120)
         raise error
@@ -177,7 +177,7 @@ def test_errors_are_charged_like_data(bench: Bench, error: Exception) -> None:
 
 
 @pytest.mark.rule("Q-15", "T-3")
-def test_acks_0_is_exempt_and_counted_apart(bench: Bench) -> None:
+def test_acks_0_produce_is_exempt_from_request_time_and_counted_separately(bench: Bench) -> None:
     bench.costs(ApiKey.PRODUCE, 500)
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
@@ -187,7 +187,7 @@ def test_acks_0_is_exempt_and_counted_apart(bench: Bench) -> None:
 
 
 @pytest.mark.rule("Q-15", "T-5")
-def test_a_followers_fetch_is_exempt_and_counted_apart(bench: Bench) -> None:
+def test_follower_fetch_is_exempt_from_request_time_and_counted_separately(bench: Bench) -> None:
     bench.costs(ApiKey.FETCH, 500)
     follower = bench.cluster.connect(client_id="follower")
     assert follower.ask(fetch(("t", 0, 0), replica_id=0, max_wait_ms=0), 11).throttle_time_ms == 0
@@ -196,7 +196,7 @@ def test_a_followers_fetch_is_exempt_and_counted_apart(bench: Bench) -> None:
 
 
 @pytest.mark.rule("Q-15")
-def test_nothing_is_measured_while_nobodys_time_is_limited() -> None:
+def test_request_time_is_not_measured_without_a_request_quota() -> None:
     bench = Bench()
     bench.cluster.state.quota_store.clear()
     bench.node.reset_quotas()
@@ -206,13 +206,13 @@ def test_nothing_is_measured_while_nobodys_time_is_limited() -> None:
 
 
 @pytest.mark.rule("Q-15", "Q-6")
-def test_scripted_costs_give_the_trace_of_ClientRequestQuotaManagerTest() -> None:
+def test_scripted_request_costs_give_the_throttles_of_kafka() -> None:
     cluster = VirtualCluster()
     limit(cluster, request_percentage=1.0)
     costs = cluster.state.request_cost_ms
 
     def ask(cost_ms: float) -> int:
-        """A connection of its own for each, as the mute of the last shall not delay it."""
+        """Send a request on a new connection, because the previous connection is muted; return the throttle time in ms."""
         costs["Metadata"] = cost_ms
         throttle_ms: int = cluster.connect().ask(metadata(), 3).throttle_time_ms
         return throttle_ms
@@ -235,7 +235,7 @@ def test_scripted_costs_give_the_trace_of_ClientRequestQuotaManagerTest() -> Non
 
 
 @pytest.mark.rule("Q-15")
-def test_a_scripted_cost_is_charged_once_to_a_request_that_parks() -> None:
+def test_scripted_cost_of_a_parked_request_is_charged_once() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, request_percentage=1.0)

@@ -1,4 +1,4 @@
-"""Throttle first, mute afterwards (KIP-219), seen from a client's side in virtual time: numbers are exact to the millisecond."""
+"""Throttled responses are sent at once and mute the connection afterwards (KIP-219); exact times in virtual time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("T-1", "T-6")
-def test_the_response_goes_out_at_once_and_the_connection_is_muted_for_its_throttle_time(
+def test_throttled_response_is_sent_at_once_and_then_its_connection_is_muted(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -49,7 +49,7 @@ def test_the_response_goes_out_at_once_and_the_connection_is_muted_for_its_throt
 
 
 @pytest.mark.rule("T-7", "T-8")
-def test_what_is_sent_while_muted_is_answered_at_the_end_of_the_throttle_in_order(
+def test_requests_sent_while_muted_are_answered_in_order_after_the_throttle(
     cluster: VirtualCluster,
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -65,7 +65,7 @@ def test_what_is_sent_while_muted_is_answered_at_the_end_of_the_throttle_in_orde
 
 
 @pytest.mark.rule("T-7")
-def test_other_connections_of_the_client_id_are_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+def test_other_connections_of_a_throttled_client_id_are_served_and_throttled_longer(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     first, second = cluster.connect(), cluster.connect()
     assert first.ask(produce_of_bytes(first, "t", 105_000), 9).throttle_time_ms == 500
@@ -74,7 +74,7 @@ def test_other_connections_of_the_client_id_are_served_and_throttled_longer(clus
 
 
 @pytest.mark.rule("T-9")
-def test_a_client_that_reconnects_is_served_and_throttled_longer(cluster: VirtualCluster) -> None:
+def test_throttled_client_that_reconnects_is_served_and_throttled_longer(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client = cluster.connect()
     assert client.ask(produce_of_bytes(client, "t", 15_000), 9).throttle_time_ms == 5000
@@ -88,7 +88,7 @@ def test_a_client_that_reconnects_is_served_and_throttled_longer(cluster: Virtua
 
 @pytest.mark.rule("T-1")
 @pytest.mark.parametrize("version", [0, 1, 3, 5, 6, 8, 9, 11])
-def test_every_produce_version_is_muted_and_those_with_the_field_tell_the_time(
+def test_throttled_produce_of_every_version_is_muted_and_reports_its_throttle_time(
     cluster: VirtualCluster, version: int
 ) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
@@ -103,7 +103,7 @@ def test_every_produce_version_is_muted_and_those_with_the_field_tell_the_time(
 
 
 @pytest.mark.rule("T-3", "T-8", "Q-11")
-def test_acks_0_pays_for_its_bytes_and_mutes_although_there_is_no_response(cluster: VirtualCluster) -> None:
+def test_acks_0_produce_over_quota_mutes_the_connection_without_a_response(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=0.01)
     client = cluster.connect()
     client.send(produce_of_bytes(client, "t", 105_000, acks=0), 9)
@@ -117,7 +117,7 @@ def test_acks_0_pays_for_its_bytes_and_mutes_although_there_is_no_response(clust
 
 
 @pytest.mark.rule("P-14")
-def test_acks_0_is_never_answered_and_the_next_request_is_read_at_once(cluster: VirtualCluster) -> None:
+def test_acks_0_produce_gets_no_response_and_the_next_request_is_handled_at_once(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
     client.send(metadata(), 1)
@@ -125,7 +125,7 @@ def test_acks_0_is_never_answered_and_the_next_request_is_read_at_once(cluster: 
 
 
 @pytest.mark.rule("P-14", "T-12")
-def test_an_error_with_acks_0_closes_the_connection_after_it_was_charged(cluster: VirtualCluster) -> None:
+def test_failed_acks_0_produce_is_charged_before_its_connection_closes(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     client.send(ProduceRequest(None, 0, 1000, produce("missing", batch(b"x" * 105_000)).topic_data), 9)
@@ -136,8 +136,8 @@ def test_an_error_with_acks_0_closes_the_connection_after_it_was_charged(cluster
 
 
 @pytest.mark.rule("T-4", "Q-13")
-def test_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster: VirtualCluster) -> None:
-    """Scenario 17: a quota of 1000 B/s and an answer of 10050 bytes: 50 ms and nothing, then the same fetch delivers."""
+def test_throttled_fetch_is_empty_and_its_bytes_are_credited_back(cluster: VirtualCluster) -> None:
+    """Scenario 17: 10050 bytes at 1000 B/s give an empty response with 50 ms of throttle, then the repeated fetch returns the data."""
     _produce_for_an_answer_of(cluster, 10_050)
     limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
     reader = cluster.connect(client_id="reader")
@@ -152,7 +152,9 @@ def test_a_throttled_fetch_is_empty_and_its_bytes_are_taken_back(cluster: Virtua
 
 @pytest.mark.rule("T-1", "T-4")
 @pytest.mark.parametrize("version", range(18))
-def test_a_throttled_fetch_of_any_version_is_empty_and_muted(cluster: VirtualCluster, version: int) -> None:
+def test_throttled_fetch_of_any_version_is_empty_and_mutes_the_connection(
+    cluster: VirtualCluster, version: int
+) -> None:
     cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(500)), 9)
     limit(cluster, client_id="reader", request_percentage=0.1)
     cluster.state.request_cost_ms["Fetch"] = 100.0
@@ -171,10 +173,10 @@ def test_a_throttled_fetch_of_any_version_is_empty_and_muted(cluster: VirtualClu
 @pytest.mark.rule("T-4")
 @pytest.mark.parametrize("version", range(18))
 @pytest.mark.parametrize("record_bytes", [500, 200_000])
-def test_a_throttled_fetch_has_the_bytes_of_a_response_without_data(
+def test_throttled_fetch_response_has_exactly_the_bytes_of_an_empty_response(
     cluster: VirtualCluster, version: int, record_bytes: int
 ) -> None:
-    """Records of 500 bytes are copied into the frame, those of 200,000 are not. Nothing of either is left over."""
+    """Records of 500 bytes are copied into the frame and records of 200,000 bytes are not. Neither leaves any bytes."""
     cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(record_bytes)), 9)
     ids = {"t": cluster.state.controller.image.topics["t"].topic_id}
     reader = cluster.connect(client_id="reader")
@@ -195,7 +197,7 @@ def test_a_throttled_fetch_has_the_bytes_of_a_response_without_data(
 
 @pytest.mark.rule("T-4", "R-5")
 @pytest.mark.parametrize("case", ["delivered", "without records", "from a throttled follower"])
-def test_the_response_of_a_fetch_under_quota_is_encoded_once(
+def test_fetch_response_under_a_quota_is_encoded_only_once(
     cluster: VirtualCluster, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versioned = codec(ApiKey.FETCH, 11)
@@ -220,11 +222,11 @@ def test_the_response_of_a_fetch_under_quota_is_encoded_once(
 
 
 OVERHEAD_BYTES = 67
-"""What a fetch answer v11 with one partition of topic `t` counts beside its records: 4, and the body around them (Q-12)."""
+"""The charged bytes of a fetch response v11 with one partition of topic `t`, besides its records (Q-12)."""
 
 
 def _produce_for_an_answer_of(cluster: VirtualCluster, size: int) -> None:
-    """One batch, so large that fetching it is charged `size` bytes."""
+    """Produce one batch whose fetch is charged exactly `size` bytes."""
     cluster.connect(client_id="writer").ask(produce("t", batch_of_bytes(size - OVERHEAD_BYTES)), 9)
     free = cluster.connect(client_id="unlimited")
     free.ask(fetch(("t", 0, 0)), 11)
@@ -233,7 +235,7 @@ def _produce_for_an_answer_of(cluster: VirtualCluster, size: int) -> None:
 
 
 @pytest.mark.rule("T-4", "S-10")
-def test_a_throttled_fetch_keeps_its_session_and_the_next_epoch_delivers(cluster: VirtualCluster) -> None:
+def test_throttled_fetch_keeps_its_session_and_the_next_epoch_returns_the_data(cluster: VirtualCluster) -> None:
     client = cluster.connect(client_id="reader")
     session = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     assert session > 0
@@ -249,7 +251,7 @@ def test_a_throttled_fetch_keeps_its_session_and_the_next_epoch_delivers(cluster
 
 
 @pytest.mark.rule("S-10")
-def test_a_throttled_full_fetch_makes_no_session(cluster: VirtualCluster) -> None:
+def test_throttled_full_fetch_creates_no_session(cluster: VirtualCluster) -> None:
     cluster.connect().ask(produce("t", batch_of_bytes(20_000)), 9)
     limit(cluster, client_id="reader", consumer_byte_rate=1500.0)
     client = cluster.connect(client_id="reader")
@@ -260,8 +262,8 @@ def test_a_throttled_full_fetch_makes_no_session(cluster: VirtualCluster) -> Non
 
 
 @pytest.mark.rule("Q-14")
-def test_a_batch_far_above_the_quota_is_throttled_for_ever(cluster: VirtualCluster) -> None:
-    """Scenario 17: quota 250 and an answer of 4096 bytes: 6384 ms first, and never any data."""
+def test_fetch_of_a_batch_far_above_the_quota_is_throttled_forever(cluster: VirtualCluster) -> None:
+    """Scenario 17: 4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
     request = fetch(("t", 0, 0))
@@ -277,7 +279,7 @@ def test_a_batch_far_above_the_quota_is_throttled_for_ever(cluster: VirtualClust
 
 
 @pytest.mark.rule("T-5", "Q-16")
-def test_a_followers_fetch_is_neither_charged_nor_throttled() -> None:
+def test_follower_fetch_is_neither_charged_nor_throttled_by_client_quotas() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     for fetcher in cluster.state.nodes[1].replicas.fetchers.values():
@@ -292,7 +294,7 @@ def test_a_followers_fetch_is_neither_charged_nor_throttled() -> None:
 
 
 @pytest.mark.rule("T-4")
-def test_a_throttle_is_decided_after_the_long_poll_is_over(cluster: VirtualCluster) -> None:
+def test_fetch_throttle_is_computed_when_the_long_poll_ends(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="reader", consumer_byte_rate=100.0)
     client = cluster.connect(client_id="reader")
     client.send(fetch(("t", 0, 0), max_wait_ms=20_000), 11)
@@ -305,8 +307,8 @@ def test_a_throttle_is_decided_after_the_long_poll_is_over(cluster: VirtualClust
 
 
 @pytest.mark.rule("T-11")
-def test_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dropped() -> None:
-    """Scenario 18."""
+def test_idle_connection_is_closed_although_muted_and_its_pending_request_dropped() -> None:
+    """Scenario 18 of the reference."""
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -320,7 +322,7 @@ def test_an_idle_connection_is_closed_although_it_is_muted_and_what_waits_is_dro
 
 
 @pytest.mark.rule("T-11")
-def test_a_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
+def test_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     client = cluster.connect()
@@ -333,7 +335,7 @@ def test_a_parked_fetch_does_not_keep_an_idle_connection_open() -> None:
 
 
 @pytest.mark.rule("T-10")
-def test_the_peer_going_while_muted_harms_nobody(cluster: VirtualCluster) -> None:
+def test_client_that_disconnects_while_muted_does_not_affect_other_connections(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=1000.0)
     client, other = cluster.connect(), cluster.connect(client_id="other")
     client.ask(produce_of_bytes(client, "t", 15_000), 9)
@@ -343,7 +345,7 @@ def test_the_peer_going_while_muted_harms_nobody(cluster: VirtualCluster) -> Non
 
 
 @pytest.mark.rule("Q-11")
-def test_errors_are_charged_like_data(cluster: VirtualCluster) -> None:
+def test_failed_produce_requests_are_charged_to_the_byte_quota(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     answer = client.ask(produce("missing", batch_of_bytes(105_000)), 9)
@@ -352,7 +354,7 @@ def test_errors_are_charged_like_data(cluster: VirtualCluster) -> None:
 
 
 @pytest.mark.rule("Q-0")
-def test_each_broker_has_its_own_sensors() -> None:
+def test_each_broker_measures_and_throttles_a_client_separately() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 2)
     limit(cluster, producer_byte_rate=10_000.0)
@@ -364,7 +366,7 @@ def test_each_broker_has_its_own_sensors() -> None:
 
 
 @pytest.mark.rule("F-4")
-def test_one_fetch_takes_no_more_than_the_quota_has_room_for(cluster: VirtualCluster) -> None:
+def test_one_fetch_returns_no_more_bytes_than_the_quota_has_room_for(cluster: VirtualCluster) -> None:
     writer = cluster.connect(client_id="writer")
     for _ in range(30):
         writer.ask(produce("t", batch_of_bytes(1000)), 9)
@@ -379,7 +381,7 @@ def test_one_fetch_takes_no_more_than_the_quota_has_room_for(cluster: VirtualClu
 
 @pytest.mark.rule("D9")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
-def test_an_empty_client_id_has_the_default_quota_under_kip_and_none_under_kafka(semantics: str) -> None:
+def test_empty_client_id_has_the_default_quota_in_kip_mode_and_none_in_kafka_mode(semantics: str) -> None:
     cluster = VirtualCluster(config={"quota.producer.default": "10000"}, semantics=semantics)
     cluster.topic("t")
     client = cluster.connect(client_id="")
@@ -387,7 +389,7 @@ def test_an_empty_client_id_has_the_default_quota_under_kip_and_none_under_kafka
 
 
 @pytest.mark.rule("T-2")
-def test_every_answer_with_the_field_carries_the_request_time_throttle(cluster: VirtualCluster) -> None:
+def test_every_response_with_a_throttle_field_reports_the_request_time_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, request_percentage=1.0)
     cluster.state.request_cost_ms["Metadata"] = 200.0  # 20 percent of a second at once: over 10 s that is 2 percent
     client = cluster.connect()
@@ -401,8 +403,8 @@ def test_every_answer_with_the_field_carries_the_request_time_throttle(cluster: 
 
 
 @pytest.mark.rule("T-3")
-def test_the_larger_of_bytes_and_request_time_counts(cluster: VirtualCluster) -> None:
-    """Scenario 20."""
+def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: VirtualCluster) -> None:
+    """Scenario 20 of the reference."""
     limit(cluster, producer_byte_rate=1.0, request_percentage=0.01)
     cluster.state.request_cost_ms["Produce"] = 100.0
     client = cluster.connect()
@@ -411,7 +413,7 @@ def test_the_larger_of_bytes_and_request_time_counts(cluster: VirtualCluster) ->
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_flat_shows_what_a_response_holds(cluster: VirtualCluster) -> None:
+def test_flat_helper_of_the_tests_returns_topic_and_partition_data_of_a_fetch(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

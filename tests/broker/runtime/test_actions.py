@@ -1,4 +1,4 @@
-"""A turn: consequences run flat, in order, at one instant, and one that fails does not take the others with it (W-8)."""
+"""The action queue: steps of one turn run in order and at one time, and a failing step does not stop the others (W-8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from kafkaproto.broker.runtime.actions import ActionQueue
 
 
-def test_steps_run_in_order_and_so_do_the_steps_that_they_queue() -> None:
+def test_action_queue_runs_steps_in_order_and_then_the_steps_that_they_add() -> None:
     actions, seen = ActionQueue(0), []
 
     def first(now_ms: int) -> None:
@@ -23,7 +23,7 @@ def test_steps_run_in_order_and_so_do_the_steps_that_they_queue() -> None:
     assert seen == ["first", "second", "of the first"]
 
 
-def test_every_step_of_a_turn_is_at_its_instant() -> None:
+def test_all_steps_of_an_action_queue_run_get_the_same_time() -> None:
     actions, seen = ActionQueue(1), []
     actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
     actions.run(42)
@@ -31,7 +31,7 @@ def test_every_step_of_a_turn_is_at_its_instant() -> None:
     assert actions.now_ms == 42
 
 
-def test_a_chain_of_a_hundred_thousand_steps_does_not_nest() -> None:
+def test_action_queue_runs_a_chain_of_100000_steps_without_recursion() -> None:
     actions, seen = ActionQueue(0), []
 
     def step(now_ms: int) -> None:
@@ -47,7 +47,9 @@ def test_a_chain_of_a_hundred_thousand_steps_does_not_nest() -> None:
 
 
 @pytest.mark.rule("W-8")
-def test_a_step_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_in_a_step_of_the_action_queue_is_logged_and_other_steps_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     actions, seen = ActionQueue(0), []
     actions.soon(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     actions.soon(seen.append)
@@ -60,7 +62,7 @@ def test_a_step_that_raises_is_logged_and_the_others_run(caplog: pytest.LogCaptu
     assert seen == [3, 4]
 
 
-def test_what_ends_the_process_is_not_held_up() -> None:
+def test_keyboard_interrupt_in_a_step_of_the_action_queue_is_not_caught() -> None:
     actions, seen = ActionQueue(0), []
 
     def interrupted(now_ms: int) -> None:

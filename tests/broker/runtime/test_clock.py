@@ -1,4 +1,4 @@
-"""The three clocks: what they tell, what moves them, and how long a deadline is away in real time (house §4, "Clocks")."""
+"""The three clocks: the time they return, what advances them, and the real time until a deadline (docs/explanation/clocks.md)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from kafkaproto.broker.runtime.clock import JumpClock, ManualClock, SystemClock
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_the_clocks_of_real_time_tell_milliseconds_since_the_epoch(clock: SystemClock) -> None:
+def test_system_and_jump_clocks_return_milliseconds_since_the_epoch(clock: SystemClock) -> None:
     assert abs(clock.now_ms() - time.time() * 1000) < 1000
     assert clock.is_wall
 
 
-def test_steps_of_the_system_time_do_not_reach_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_clock_ignores_steps_of_the_system_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SystemClock()
     before = clock.now_ms()
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert 0 <= clock.now_ms() - before < 1000
 
 
-def test_real_time_never_goes_backwards_and_has_fractions() -> None:
+def test_system_clock_never_goes_backwards_and_has_fractions_of_milliseconds() -> None:
     clock = SystemClock()
-    told = [clock.precise_ms() for _ in range(1000)]
-    assert told == sorted(told)
-    assert any(ms != int(ms) for ms in told)
-    assert clock.now_ms() >= int(told[-1])
+    times = [clock.precise_ms() for _ in range(1000)]
+    assert times == sorted(times)
+    assert any(ms != int(ms) for ms in times)
+    assert clock.now_ms() >= int(times[-1])
 
 
-def test_the_jump_clock_adds_to_wall_time_and_goes_on() -> None:
+def test_jump_clock_adds_its_advances_to_wall_time() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(3_600_000)
     assert 3_599_000 < clock.now_ms() - wall.now_ms() < 3_601_000
@@ -41,7 +41,7 @@ def test_the_jump_clock_adds_to_wall_time_and_goes_on() -> None:
     assert clock.precise_ms() >= before
 
 
-def test_the_jump_clock_goes_back_to_wall_time_when_it_is_reset() -> None:
+def test_jump_clock_returns_to_wall_time_when_reset() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(10**9)
     clock.reset()
@@ -52,14 +52,14 @@ def test_the_jump_clock_goes_back_to_wall_time_when_it_is_reset() -> None:
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_a_deadline_in_real_time_is_as_far_away_as_it_says(clock: SystemClock) -> None:
+def test_deadline_in_real_time_has_the_requested_delay(clock: SystemClock) -> None:
     delay_ms = clock.real_delay_ms(clock.now_ms() + 5000)
     assert delay_ms is not None and 4000 < delay_ms <= 5000
     past_ms = clock.real_delay_ms(clock.now_ms() - 5000)
     assert past_ms is not None and past_ms <= -5000
 
 
-def test_a_jump_brings_deadlines_nearer() -> None:
+def test_advancing_the_jump_clock_shortens_the_delay_to_a_deadline() -> None:
     clock = JumpClock()
     deadline_ms = clock.now_ms() + 60_000
     clock.advance(59_000)
@@ -67,7 +67,7 @@ def test_a_jump_brings_deadlines_nearer() -> None:
     assert delay_ms is not None and 0 < delay_ms <= 1000
 
 
-def test_the_manual_clock_stands_still_until_told() -> None:
+def test_manual_clock_stands_still_until_advanced() -> None:
     clock = ManualClock(1000)
     assert (clock.now_ms(), clock.precise_ms()) == (1000, 1000.0)
     clock.advance(250)
@@ -76,7 +76,7 @@ def test_the_manual_clock_stands_still_until_told() -> None:
     assert not clock.is_wall
 
 
-def test_under_the_manual_clock_a_deadline_never_comes_by_itself() -> None:
+def test_deadline_under_the_manual_clock_has_no_real_delay() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0
@@ -84,8 +84,8 @@ def test_under_the_manual_clock_a_deadline_never_comes_by_itself() -> None:
 
 
 @pytest.mark.parametrize("clock", [JumpClock(), ManualClock()])
-def test_no_clock_goes_backwards(clock: JumpClock | ManualClock) -> None:
+def test_clocks_cannot_be_advanced_by_a_negative_time(clock: JumpClock | ManualClock) -> None:
     before = clock.now_ms()
-    with pytest.raises(ValueError, match=r"advance\(-1\): time goes forwards only; give a number >= 0"):
+    with pytest.raises(ValueError, match=r"advance\(-1\): the time to advance by must be at least 0 ms"):
         clock.advance(-1)
     assert clock.now_ms() >= before

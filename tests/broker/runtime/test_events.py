@@ -1,4 +1,4 @@
-"""The event port: who is called, in which order, and what an observer sees of a whole run."""
+"""Broker events: subscribers, their order, and the events that an observer receives during a run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
 from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.wire import batch, fetch, limit, metadata, produce
@@ -29,7 +30,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_an_event_without_a_subscriber_is_none_and_with_one_calls_its_method() -> None:
+def test_event_without_subscriber_is_none_and_with_a_subscriber_calls_its_method() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -42,7 +43,7 @@ def test_an_event_without_a_subscriber_is_none_and_with_one_calls_its_method() -
     assert events.cleared is None
 
 
-def test_several_subscribers_are_called_in_the_order_in_which_they_were_attached() -> None:
+def test_event_subscribers_are_called_in_the_order_they_were_attached() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     first, second = observer_of(calls, "cleared", "throttle_ended"), observer_of(calls, "cleared")
     events.attach(second)
@@ -56,11 +57,11 @@ def test_several_subscribers_are_called_in_the_order_in_which_they_were_attached
     assert events.cleared is not None
     events.cleared(5)
     assert order == [second, first]
-    with pytest.raises(ValueError, match="attached already"):
+    with pytest.raises(ValueError, match="already attached to this cluster"):
         events.attach(first)
 
 
-def test_all_records_come_apart_while_an_observer_wants_them_so() -> None:
+def test_records_are_reported_separately_while_an_observer_requests_that() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -83,6 +84,7 @@ def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
     cluster.advance(60_000)
     client.send(fetch(("t", 0, 2), max_wait_ms=500, min_bytes=1), 12)
     cluster.advance(500)
+    client.ask(FindCoordinatorRequest("g"), 0)
     client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 5)
     member = cluster.connect(cluster.state.coordinator_of("g"))
     member.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 3)
@@ -96,7 +98,7 @@ def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
     return [(a.at_ms, a.correlation_id, a.size_bytes) for a in [*client.answers, *member.answers]]
 
 
-def test_a_new_observer_sees_a_whole_run() -> None:
+def test_new_observer_receives_all_events_of_a_run() -> None:
     cluster = VirtualCluster(2, release_name="3.9")
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, *EVENTS))
@@ -112,12 +114,12 @@ def test_a_new_observer_sees_a_whole_run() -> None:
     assert {arguments[2] for name, arguments in calls if name == "noted"} >= {"parked", "broker", "leader"}
 
 
-def test_every_event_is_named_in_the_documentation_of_an_observer() -> None:
+def test_every_event_is_documented_in_the_observer_docstring() -> None:
     assert Observer.__doc__ is not None
     assert [name for name in EVENTS if f"`{name}`" not in Observer.__doc__] == []
 
 
-def test_moves_of_offsets_come_with_the_replica_and_its_log() -> None:
+def test_offset_events_contain_the_replica_and_its_log() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     calls: list[tuple[str, tuple[Any, ...]]] = []
@@ -145,11 +147,11 @@ def test_moves_of_offsets_come_with_the_replica_and_its_log() -> None:
     assert moves[3:] == [(1 - leader, 1, 2), (leader, 1, 3), (1 - leader, 1, 3)]
     assert set(places) == {("t", 0, 0)}
     truncations = [arguments for _, arguments in calls]
-    assert [one[:-1] for one in truncations] == [(i, "t", 0, "start", 0, 1) for i in (leader, 1 - leader)]
+    assert [truncation[:-1] for truncation in truncations] == [(i, "t", 0, "start", 0, 1) for i in (leader, 1 - leader)]
     assert begun_ms == truncations[0][-1] <= truncations[1][-1] < cluster.now_ms
 
 
-def test_a_broker_that_stops_and_starts_is_reported_once_each() -> None:
+def test_broker_stop_and_start_are_each_reported_once_to_observers() -> None:
     cluster = VirtualCluster(2)
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, "broker_changed"))
@@ -160,7 +162,7 @@ def test_a_broker_that_stops_and_starts_is_reported_once_each() -> None:
     assert [arguments for _, arguments in calls] == [(1, False, now_ms - 15), (1, True, now_ms - 5)]
 
 
-def test_the_states_of_a_group_are_reported_with_its_members_and_generation() -> None:
+def test_group_state_events_contain_members_and_generation() -> None:
     cluster = VirtualCluster()
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, "group_changed"))
@@ -191,7 +193,7 @@ def raising(name: str, calls: Counter[str]) -> Callable[..., None]:
     return method
 
 
-def test_an_observer_that_raises_is_logged_and_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_in_an_observer_is_logged_and_does_not_change_the_run(caplog: pytest.LogCaptureFixture) -> None:
     undisturbed, disturbed = VirtualCluster(2, release_name="3.9"), VirtualCluster(2, release_name="3.9")
     raised: Counter[str] = Counter()
     calls: list[tuple[str, tuple[Any, ...]]] = []
@@ -203,8 +205,8 @@ def test_an_observer_that_raises_is_logged_and_changes_nothing(caplog: pytest.Lo
     assert failed == {f"of {name}" for name in raised}
 
 
-def test_a_request_that_need_not_wait_for_others_is_neither_parked_nor_completed() -> None:
-    """The join of the only member completes inside its handler; that of a second one waits for the first."""
+def test_request_that_completes_in_its_handler_is_not_reported_as_parked() -> None:
+    """The join of the only member completes inside its handler; that of a second member waits for the first one."""
     cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": "0"})
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, "request_parked", "request_completed"))

@@ -1,4 +1,4 @@
-"""The heap of deadlines: order, cancelling, and what callbacks may do meanwhile."""
+"""Timers: their order, cancelling, and what callbacks may do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 from tests.support.memory import Living
 
 
-def test_deadlines_fire_in_order_of_time_and_equal_ones_in_order_of_setting() -> None:
+def test_timers_fire_in_order_of_time_and_then_of_creation() -> None:
     timers, fired = Timers(), []
     for name, at_ms in (("c", 30), ("a1", 10), ("b", 20), ("a2", 10), ("a3", 10)):
         timers.at(at_ms, lambda _, name=name: fired.append(name))  # type: ignore[misc]
@@ -23,24 +23,24 @@ def test_deadlines_fire_in_order_of_time_and_equal_ones_in_order_of_setting() ->
     assert len(timers) == 1
 
 
-def test_a_callback_is_told_what_time_it_is_and_fires_once() -> None:
-    timers, told = Timers(), []
-    timers.at(10, told.append)
+def test_timer_callback_gets_the_current_time_and_fires_once() -> None:
+    timers, calls = Timers(), []
+    timers.at(10, calls.append)
     assert timers.run_due(9) == 0
     timers.run_due(17)
     timers.run_due(100)
-    assert told == [17]
+    assert calls == [17]
     assert timers.next_deadline_ms() is None
 
 
-def test_a_callback_may_set_a_deadline_that_is_due_already() -> None:
+def test_timer_callback_may_set_a_deadline_that_is_already_due() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda now_ms: timers.at(now_ms - 5, fired.append))
     assert timers.run_due(10) == 2
     assert fired == [10]
 
 
-def test_a_cancelled_deadline_does_not_fire_and_may_be_cancelled_again() -> None:
+def test_cancelled_timer_does_not_fire_and_can_be_cancelled_again() -> None:
     timers, fired = Timers(), []
     timer = timers.at(10, fired.append)
     other = timers.at(20, fired.append)
@@ -53,7 +53,7 @@ def test_a_cancelled_deadline_does_not_fire_and_may_be_cancelled_again() -> None
     assert (fired, len(timers)) == ([50], 0)
 
 
-def test_a_callback_may_cancel_one_that_is_due_at_the_same_time() -> None:
+def test_timer_callback_may_cancel_a_timer_due_at_the_same_time() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda _: later.cancel())
     later = timers.at(10, fired.append)
@@ -61,7 +61,7 @@ def test_a_callback_may_cancel_one_that_is_due_at_the_same_time() -> None:
     assert fired == []
 
 
-def test_a_callback_that_raises_has_fired_and_the_others_are_still_there() -> None:
+def test_timer_callback_that_raises_has_fired_and_other_timers_remain() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     timers.at(10, fired.append)
@@ -73,7 +73,7 @@ def test_a_callback_that_raises_has_fired_and_the_others_are_still_there() -> No
     assert fired == [-1, 10]
 
 
-def test_dead_entries_are_swept_so_that_cancelled_deadlines_cost_nothing_for_long() -> None:
+def test_cancelled_timers_are_removed_so_that_they_use_no_memory() -> None:
     timers, alive = Timers(), Living(Timer)
     for _ in range(100):
         made = [timers.at(1_000_000 + i, lambda _: None) for i in range(100)]
@@ -84,7 +84,7 @@ def test_dead_entries_are_swept_so_that_cancelled_deadlines_cost_nothing_for_lon
     assert alive.count() <= 200
 
 
-def test_a_cancelled_timer_lets_go_of_what_its_callback_holds() -> None:
+def test_cancelled_timer_releases_its_callback() -> None:
     class DelayingPeer:
         def fire(self, now_ms: int) -> None: ...
 
@@ -97,7 +97,7 @@ def test_a_cancelled_timer_lets_go_of_what_its_callback_holds() -> None:
     assert seen() is None
 
 
-def test_a_sweep_while_deadlines_fire_loses_none() -> None:
+def test_cleanup_of_cancelled_timers_during_firing_loses_no_timers() -> None:
     timers, fired = Timers(), []
     many = [timers.at(20, lambda _: None) for _ in range(300)]
 
@@ -113,7 +113,7 @@ def test_a_sweep_while_deadlines_fire_loses_none() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["set", "cancel", "run"]), st.integers(0, 40)), max_size=150))
-def test_timers_are_a_sorted_list(steps: list[tuple[str, int]]) -> None:
+def test_timers_behave_like_a_sorted_list(steps: list[tuple[str, int]]) -> None:
     timers = Timers()
     model: dict[int, tuple[int, Timer]] = {}
     fired: list[int] = []

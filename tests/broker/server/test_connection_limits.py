@@ -1,4 +1,4 @@
-"""Limits of connections on real sockets: what a client sees of W-12 and W-13."""
+"""Connection limits on real sockets, as a client sees them (W-12, W-13)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.support.wire import metadata
 MANY = 500
 
 
-async def at_the_door(cluster: AsyncTestCluster, count: int) -> None:
-    """Until the broker has accepted so many sockets, served or not."""
+async def wait_until_accepted(cluster: AsyncTestCluster, count: int) -> None:
+    """Wait until the broker has accepted `count` sockets, whether it serves them or not."""
     await until(lambda: open_sockets(cluster) == count)
 
 
@@ -22,23 +22,23 @@ async def works(client: RawClient) -> bool:
 
 
 @pytest.mark.rule("W-12")
-async def test_the_surplus_client_of_an_address_reads_the_end() -> None:
+async def test_client_above_max_connections_per_ip_is_disconnected() -> None:
     async with async_cluster(config={"max.connections.per.ip": 1}) as cluster, client_of(cluster) as first:
         async with client_of(cluster) as second:
             assert await second.rest() == b""
         assert await works(first)
         first.close()
-        await at_the_door(cluster, 0)
+        await wait_until_accepted(cluster, 0)
         async with client_of(cluster) as third:
             assert await works(third)
 
 
 @pytest.mark.rule("W-12")
-async def test_a_client_without_a_slot_is_answered_when_one_is_free() -> None:
+async def test_client_above_max_connections_is_served_when_a_slot_is_free() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as second:
-            await at_the_door(cluster, 2)
+            await wait_until_accepted(cluster, 2)
             await second.send(metadata(), 1)
             assert await works(first)
             assert len(cluster.state.journal.requests("Metadata")) == 2
@@ -48,12 +48,12 @@ async def test_a_client_without_a_slot_is_answered_when_one_is_free() -> None:
 
 
 @pytest.mark.rule("W-13")
-async def test_a_client_above_the_rate_is_answered_after_its_wait() -> None:
+async def test_client_above_the_connection_rate_is_served_after_its_delay() -> None:
     config = {"max.connection.creation.rate": 1, "quota.window.num": 2}
     async with async_cluster(config=config, clock="manual") as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as second:
-            await at_the_door(cluster, 2)
+            await wait_until_accepted(cluster, 2)
             await second.send(metadata(), 1)
             await cluster.clock.advance(999)
             assert len(cluster.state.journal.requests("Metadata")) == 1
@@ -62,16 +62,16 @@ async def test_a_client_above_the_rate_is_answered_after_its_wait() -> None:
 
 
 @pytest.mark.rule("W-13")
-async def test_a_client_of_a_throttled_address_is_held_unserved_and_then_closed() -> None:
+async def test_client_of_a_throttled_ip_is_held_without_service_and_then_closed() -> None:
     async with async_cluster(config={"quota.window.num": 2}, clock="manual") as cluster:
         cluster.state.quota_store.set(QuotaEntity(ip="127.0.0.1"), "connection_creation_rate", 5)
         clients = [await connect(cluster) for _ in range(7)]
-        await at_the_door(cluster, 7)
+        await wait_until_accepted(cluster, 7)
         await clients[5].send(metadata(), 1)
         await cluster.clock.advance(199)
         assert open_sockets(cluster) == 7
         await cluster.clock.advance(1)
-        await at_the_door(cluster, 5)
+        await wait_until_accepted(cluster, 5)
         assert [await client.rest() for client in clients[5:]] == [b"", b""]
         assert [await works(client) for client in clients[:5]] == [True] * 5
         for client in clients:
@@ -79,37 +79,37 @@ async def test_a_client_of_a_throttled_address_is_held_unserved_and_then_closed(
 
 
 @pytest.mark.rule("W-12")
-async def test_a_broker_that_stops_closes_those_who_wait() -> None:
+async def test_stopping_broker_closes_connections_that_wait_for_a_slot() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         async with client_of(cluster) as waiting:
-            await at_the_door(cluster, 2)
+            await wait_until_accepted(cluster, 2)
             cluster.server.loop.call(lambda: cluster.state.stop_broker(0))
             assert await waiting.rest() == b""
-        await at_the_door(cluster, 0)
+        await wait_until_accepted(cluster, 0)
 
 
 @pytest.mark.rule("W-12")
-async def test_a_client_that_went_while_it_waited_harms_nobody() -> None:
+async def test_client_that_disconnects_while_waiting_for_a_slot_affects_no_other_client() -> None:
     async with async_cluster(config={"max.connections": 1}) as cluster, client_of(cluster) as first:
         assert await works(first)
         gone = await connect(cluster)
-        await at_the_door(cluster, 2)
+        await wait_until_accepted(cluster, 2)
         gone.reset()
         async with client_of(cluster) as last:
-            await at_the_door(cluster, 3)
+            await wait_until_accepted(cluster, 3)
             first.close()
             assert await works(last)
 
 
 @pytest.mark.rule("W-12")
-async def test_counts_are_right_after_many_have_come_and_gone() -> None:
+async def test_connection_count_is_zero_after_many_clients_connect_and_disconnect() -> None:
     async with async_cluster(config={"max.connections.per.ip": 40}) as cluster:
         quotas = cluster.state.nodes[0].connection_quotas
         for n in range(MANY):
             client = await connect(cluster)
             client.reset() if n % 2 else client.close()
-        await at_the_door(cluster, 0)
+        await wait_until_accepted(cluster, 0)
         assert quotas.total == 0 and quotas.address_has_room("127.0.0.1")
         async with client_of(cluster) as client:
             assert await works(client)

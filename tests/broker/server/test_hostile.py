@@ -1,4 +1,4 @@
-"""Bytes that are no Kafka get what Kafka gives them, cost no memory, and nobody else notices (W-1 to W-8)."""
+"""Invalid bytes on real sockets are handled as in Kafka, use no memory, and do not affect other clients (W-1 to W-8)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def length(value: int) -> bytes:
 
 
 def header(key: int, version: int, correlation_id: int = 7, client_id: bytes = b"raw") -> bytes:
-    """Request header v1 and, behind it, bytes that are a body of nothing."""
+    """Return a request header v1 followed by bytes of an empty body."""
     numbers = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)
     return numbers + correlation_id.to_bytes(4, "big") + len(client_id).to_bytes(2, "big") + client_id
 
@@ -46,22 +46,22 @@ async def closed_without_a_word(cluster: AsyncTestCluster, data: bytes) -> None:
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("announced", [-1, -(2**31), 104857601, GIB, 2**31 - 1])
-async def test_a_length_that_is_not_allowed_closes_as_soon_as_its_four_bytes_are_there(announced: int) -> None:
+async def test_invalid_frame_length_closes_the_connection_before_any_payload_is_sent(announced: int) -> None:
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, length(announced))
 
 
 @pytest.mark.rule("W-1", "W-6")
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7])
-async def test_a_frame_too_short_for_a_header_closes(size: int) -> None:
+async def test_frame_too_short_for_a_header_closes_the_connection(size: int) -> None:
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, framed(bytes(size)))
 
 
 @pytest.mark.rule("W-1")
 @pytest.mark.parametrize("socket_limit", ["104857600", str(2**31 - 1)])
-async def test_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_limit: int) -> None:
-    """50 connections announce 1 GiB (or the 100 MB that is the default) and send 100 KB of it each, then one a megabyte."""
+async def test_frame_announcing_a_gibibyte_uses_only_memory_for_received_bytes(socket_limit: int) -> None:
+    """50 connections announce 1 GiB, or the default limit of 100 MB, and send 100 KB each; then one sends a megabyte."""
     config = {"socket.request.max.bytes": socket_limit}
     announced = min(GIB, int(socket_limit))
     async with async_cluster(config=config) as cluster, client_of(cluster) as healthy:
@@ -81,7 +81,7 @@ async def test_a_length_prefix_of_a_gibibyte_costs_what_has_arrived(socket_limit
 
 
 @pytest.mark.rule("W-1")
-async def test_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
+async def test_partial_frame_waits_until_the_idle_timeout() -> None:
     async with serving(config={"connections.max.idle.ms": "5000"}, clock="manual") as (cluster, client):
         await client.send_bytes(frame(metadata(), 1)[:-1])
         await cluster.clock.advance(4999)
@@ -94,7 +94,7 @@ async def test_a_partial_frame_waits_until_the_idle_time_is_over() -> None:
 
 
 @pytest.mark.rule("W-3")
-async def test_unknown_api_keys_close() -> None:
+async def test_unknown_api_keys_close_the_connection() -> None:
     async with async_cluster() as cluster:
         offered = set(cluster.state.apis)
         for key in [-1, -32768, 32767, *(key for key in range(100) if key not in offered)]:
@@ -103,17 +103,17 @@ async def test_unknown_api_keys_close() -> None:
 
 @pytest.mark.rule("W-3")
 @pytest.mark.parametrize("version", [99, -1, 32767, -32768])
-async def test_a_version_that_is_not_offered_closes_whatever_the_api(version: int) -> None:
+async def test_unsupported_version_of_any_api_closes_the_connection(version: int) -> None:
     async with async_cluster() as cluster:
         for key in cluster.state.apis:
             if key == ApiKey.API_VERSIONS:
-                continue  # the exception to the rule: below
+                continue  # the exception, tested below
             await closed_without_a_word(cluster, framed(header(key, version) + bytes(20)))
 
 
 @pytest.mark.rule("W-3")
 @pytest.mark.parametrize("version", [-32768, -1, 5, 99, 32767])
-async def test_api_versions_of_a_version_that_is_not_offered_is_answered_in_version_0(version: int) -> None:
+async def test_unsupported_api_versions_request_is_answered_in_version_0(version: int) -> None:
     async with serving() as (_, client):
         await client.send_bytes(framed(header(ApiKey.API_VERSIONS, version, 4711) + b"\x00whatever"))
         size = int.from_bytes(await client.data(4), "big")
@@ -123,11 +123,11 @@ async def test_api_versions_of_a_version_that_is_not_offered_is_answered_in_vers
         assert end == size
         assert message.error_code == UNSUPPORTED_VERSION
         assert [(a.api_key, a.min_version, a.max_version) for a in message.api_keys] == [(18, 0, 4)]
-        await client.ask(ApiVersionsRequest(), 0)  # and the connection goes on
+        await client.ask(ApiVersionsRequest(), 0)  # the connection stays open
 
 
 @pytest.mark.rule("W-2", "W-6")
-async def test_api_versions_of_an_unknown_version_is_answered_when_its_header_is_whole() -> None:
+async def test_unknown_api_versions_version_is_answered_only_with_a_complete_header() -> None:
     whole = header(ApiKey.API_VERSIONS, 99) + b"\x00"
     async with async_cluster() as cluster:
         for cut in range(len(whole)):
@@ -164,7 +164,7 @@ REQUESTS = {
 
 @pytest.mark.rule("W-1", "W-10")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_a_frame_cut_at_every_byte_and_closed_changes_nothing(name: str) -> None:
+async def test_frame_cut_at_any_byte_and_then_closed_changes_nothing(name: str) -> None:
     request, version = REQUESTS[name]
     data = frame(request, version)
     async with async_cluster(topics={"t": 1}) as cluster:
@@ -182,7 +182,7 @@ async def test_a_frame_cut_at_every_byte_and_closed_changes_nothing(name: str) -
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_a_body_cut_at_every_byte_in_a_frame_of_the_right_length_closes_without_an_answer(name: str) -> None:
+async def test_request_body_cut_at_any_byte_closes_the_connection_without_a_response(name: str) -> None:
     request, version = REQUESTS[name]
     payload = frame(request, version)[4:]
     async with async_cluster(topics={"t": 1}) as cluster:
@@ -194,7 +194,7 @@ async def test_a_body_cut_at_every_byte_in_a_frame_of_the_right_length_closes_wi
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_bytes_behind_a_valid_body_are_ignored(name: str) -> None:
+async def test_extra_bytes_after_a_valid_request_body_are_ignored_on_a_socket(name: str) -> None:
     request, version = REQUESTS[name]
     async with serving(topics={"t": 1}) as (_, client):
         await client.send_bytes(framed(client.frame(request, version)[4:] + b"\xff" * 30))
@@ -202,8 +202,8 @@ async def test_bytes_behind_a_valid_body_are_ignored(name: str) -> None:
 
 
 @pytest.mark.rule("W-5")
-async def test_an_array_of_two_billion_elements_in_a_small_frame_closes_and_costs_nothing() -> None:
-    """RequestContextTest.testInvalidRequestForArrayList."""
+async def test_array_of_two_billion_elements_closes_the_connection_without_using_memory() -> None:
+    """Kafka's RequestContextTest.testInvalidRequestForArrayList."""
     async with async_cluster() as cluster:
         await closed_without_a_word(cluster, framed(header(3, 1) + length(5) + bytes(4)))
         with memory_within(4 * MIB):
@@ -212,8 +212,8 @@ async def test_an_array_of_two_billion_elements_in_a_small_frame_closes_and_cost
 
 
 @pytest.mark.rule("W-5")
-async def test_every_api_and_version_survives_random_bodies() -> None:
-    """A right header, then noise: an answer or a close, never a log entry of an error (the fixture looks)."""
+async def test_random_request_bodies_of_every_api_and_version_never_crash_the_broker() -> None:
+    """A valid header with random bytes gets a response or a close, but no error in the log (checked by the fixture)."""
     rng = random.Random(5)
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as healthy:
         for key, offered in cluster.state.apis.items():
@@ -228,7 +228,7 @@ async def test_every_api_and_version_survives_random_bodies() -> None:
 
 
 @pytest.mark.rule("W-5")
-async def test_every_api_survives_flipped_bytes_in_valid_requests() -> None:
+async def test_flipped_bytes_in_valid_requests_of_every_api_never_crash_the_broker() -> None:
     rng = random.Random(6)
     async with async_cluster(topics={"t": 1}, clock="manual") as cluster:
         for request, version in REQUESTS.values():
@@ -244,11 +244,11 @@ async def test_every_api_survives_flipped_bytes_in_valid_requests() -> None:
             assert (await healthy.ask(metadata(["t"]), 1)).topics[0].error_code == 0
 
 
-# ---- others notice nothing ----------------------------------------------------------------------------------------------------------
+# ---- other clients are not affected -------------------------------------------------------------------------------------------------
 
 
 async def be_hostile(cluster: AsyncTestCluster, rng: random.Random, connections: int) -> None:
-    """One after the other: noise, noise with a believable length, a valid beginning."""
+    """Send random bytes, random bytes with a plausible length, and the start of a valid request, one after the other."""
     for _ in range(connections):
         kind = rng.randrange(4)
         noise = rng.randbytes(rng.choice([1, 10, 1000, 60_000]))
@@ -278,7 +278,7 @@ async def work(client: RawClient, rounds: int) -> None:
 
 
 @pytest.mark.rule("W-8")
-async def test_noise_on_50_connections_while_a_client_works_and_memory_stays() -> None:
+async def test_random_bytes_on_50_connections_do_not_affect_a_client_or_grow_memory() -> None:
     async with serving(topics={"t": 1}) as (cluster, client):
         await be_hostile(cluster, random.Random(1), 20)
         await work_and_be_hostile(cluster, client)
@@ -296,7 +296,7 @@ async def work_and_be_hostile(cluster: AsyncTestCluster, client: RawClient) -> N
 @pytest.mark.rule("W-8")
 @pytest.mark.clients
 @pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
-def test_kafka_python_notices_nothing_of_noise_on_50_connections() -> None:
+def test_kafka_python_works_while_50_connections_send_random_bytes() -> None:
     from kafka import KafkaConsumer, KafkaProducer
 
     with ThreadPoolExecutor(1) as own_thread, cluster(topics={"t": 2}) as c:
@@ -313,11 +313,11 @@ def test_kafka_python_notices_nothing_of_noise_on_50_connections() -> None:
 
 
 async def hostility(address: str) -> int:
-    """50 connections that send noise, in the broker's own loop; how many there were."""
+    """Open 50 connections that send random bytes in the broker's own event loop, and return their number."""
     host, _, port = address.rpartition(":")
     rng = random.Random(3)
 
-    async def one() -> None:
+    async def send_garbage() -> None:
         for _ in range(3):
             reader, writer = await asyncio.open_connection(host, int(port))
             try:
@@ -330,15 +330,15 @@ async def hostility(address: str) -> int:
             finally:
                 writer.transport.abort()
 
-    await asyncio.gather(*[one() for _ in range(50)])
+    await asyncio.gather(*[send_garbage() for _ in range(50)])
     return 50
 
 
-# ---- bugs of ours -------------------------------------------------------------------------------------------------------------------
+# ---- internal errors -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("W-8")
-async def test_a_request_that_fails_inside_the_broker_ends_its_own_connection_only(
+async def test_request_that_fails_inside_the_broker_closes_only_its_own_connection(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("a request failed")
@@ -354,8 +354,8 @@ async def test_a_request_that_fails_inside_the_broker_ends_its_own_connection_on
 
 
 @pytest.mark.rule("W-8")
-async def test_a_deadline_that_fails_does_not_stop_the_others(errors_expected: list[str]) -> None:
-    errors_expected.append("what was due failed")
+async def test_timer_that_fails_does_not_stop_other_timers(errors_expected: list[str]) -> None:
+    errors_expected.append("a timer of the cluster failed")
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         now_ms = cluster.state.clock.now_ms()
         cluster.run_in_loop(lambda: cluster.state.timers.at(now_ms + 10, lambda _: 1 / 0))  # type: ignore[arg-type, return-value]
@@ -371,7 +371,7 @@ async def test_a_deadline_that_fails_does_not_stop_the_others(errors_expected: l
 
 
 @pytest.mark.rule("W-8")
-async def test_a_connection_that_comes_while_the_broker_stops_is_closed() -> None:
+async def test_connection_accepted_while_the_broker_stops_is_closed() -> None:
     async with async_cluster() as cluster:
         client = await connect(cluster)
         cluster.broker(0).stop()

@@ -1,7 +1,7 @@
-"""`kill -9` at random moments under load: what clients were told must be there in the next process, once, and in order.
+"""Kills with `kill -9` at random moments under load: acknowledged records are recovered exactly once and in order.
 
-Four folders, fifty processes each. A client does one thing after the other, some of them several at a time; what was on its way
-when the process died may have happened or not.
+Each of four data directories is used by fifty processes. A client sends one request at a time, and some clients send several.
+A request that was in flight when the process was killed may or may not have been executed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.broker.group.placement import java_hash
 from kafkaproto.client import key_of, read_response
 from kafkaproto.frame import read_frame
 from kafkaproto.messages.alter_client_quotas import (
@@ -40,6 +39,7 @@ from kafkaproto.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from kafkaproto.partitioner import java_hash
 from kafkaproto.records.batch import batches, records
 from tests.support.raw import frame
 from tests.support.wire import batch, fetch, flat, produce, produced
@@ -52,7 +52,7 @@ GROUP = next(f"g{i}" for i in range(100) if java_hash(f"g{i}") % 4 == 0)  # brok
 
 
 class Client:
-    """A blocking connection to broker 0. Raises OSError or EOFError when the broker is gone."""
+    """A blocking connection to broker 0. Raises OSError or EOFError when the broker was killed."""
 
     def __init__(self, address: str) -> None:
         host, port = address.split(":")
@@ -70,7 +70,7 @@ class Client:
 
 
 class Written(NamedTuple):
-    """A batch of one record; sequence -1: its producer is not idempotent."""
+    """A batch of one record; sequence -1 means that its producer is not idempotent."""
 
     topic: str
     partition: int
@@ -79,12 +79,12 @@ class Written(NamedTuple):
     sequence: int
 
 
-class Told:
-    """What clients were told, and what they asked for without being told."""
+class Responses:
+    """The responses that clients received, and the requests that got no response."""
 
     def __init__(self) -> None:
         self.topics: dict[str, bool | None] = {}
-        """Whether it is there; None: was asked to change and is not known."""
+        """Topic to whether it exists; None if a change of it got no response."""
         self.acked: dict[tuple[str, int], dict[int, bytes]] = {}
         self.unsure: dict[tuple[str, int], set[bytes]] = {}
         self.commits: dict[tuple[str, int], set[int]] = {}
@@ -96,11 +96,11 @@ class Told:
 
 
 class Load:
-    """Random work on one connection until the broker dies."""
+    """Random requests on one connection until the broker is killed."""
 
-    def __init__(self, client: Client, told: Told, random: Random, brokers: int) -> None:
+    def __init__(self, client: Client, acknowledged: Responses, random: Random, brokers: int) -> None:
         self.client = client
-        self.told = told
+        self.acknowledged = acknowledged
         self.random = random
         self.replicas = list(range(brokers))
         self.number = 0
@@ -115,45 +115,49 @@ class Load:
             return
 
     def existing(self) -> list[str]:
-        return [name for name, there in self.told.topics.items() if there]
+        return [name for name, there in self.acknowledged.topics.items() if there]
 
     def write(self) -> None:
         if not self.existing():
             self.create()
-        made = [self.one() for _ in range(self.random.randint(1, 5))]
+        made = [self.produce() for _ in range(self.random.randint(1, 5))]
         for written in made:
-            self.told.unsure.setdefault(written[:2], set()).add(written.value)
+            self.acknowledged.unsure.setdefault(written[:2], set()).add(written.value)
             if written.sequence >= 0:
-                self.told.to_repeat.append(written)
+                self.acknowledged.to_repeat.append(written)
         for written in made:
             self.client.send(self.request(written), 9)
         for written in made:
-            self.acknowledged(written, produced(self.client.answer(self.request(written), 9)))
+            self.note(written, produced(self.client.answer(self.request(written), 9)))
 
-    def one(self) -> Written:
-        told, random = self.told, self.random
+    def produce(self) -> Written:
+        acknowledged, random = self.acknowledged, self.random
         key = random.choice(self.existing()), random.randrange(PARTITIONS)
         value = os.urandom(8).hex().encode() * random.randint(1, 40)
         sequence = -1
         if random.random() < 0.5:
-            sequence = told.sequences.get(key, 0)
-            told.sequences[key] = sequence + 1
+            sequence = acknowledged.sequences.get(key, 0)
+            acknowledged.sequences[key] = sequence + 1
         return Written(*key, value, random.choice((1, -1)), sequence)
 
     def request(self, written: Written) -> Any:
         options: dict[str, Any] = {}
         if written.sequence >= 0:
-            options = {"producer_id": self.told.producer_id, "producer_epoch": 0, "base_sequence": written.sequence}
+            options = {
+                "producer_id": self.acknowledged.producer_id,
+                "producer_epoch": 0,
+                "base_sequence": written.sequence,
+            }
         data = batch(written.value, **options)
         return produce(written.topic, data, written.partition, written.acks, timeout_ms=10_000)
 
-    def acknowledged(self, written: Written, answer: Any) -> None:
+    def note(self, written: Written, answer: Any) -> None:
         assert answer.error_code == 0, (written, answer)
-        known = self.told.acked.setdefault(written[:2], {})
+        known = self.acknowledged.acked.setdefault(written[:2], {})
         assert known.setdefault(answer.base_offset, written.value) == written.value, "one offset for two batches"
-        self.told.unsure[written[:2]].discard(written.value)
-        if written in self.told.to_repeat:
-            self.told.to_repeat.remove(written)
+        self.acknowledged.unsure[written[:2]].discard(written.value)
+        if written in self.acknowledged.to_repeat:
+            self.acknowledged.to_repeat.remove(written)
 
     def commit(self) -> None:
         topics = self.existing()
@@ -161,7 +165,7 @@ class Load:
             return
         key = self.random.choice(topics), self.random.randrange(PARTITIONS)
         offset = self.random.randrange(1_000_000)
-        known = self.told.commits.setdefault(key, {-1})
+        known = self.acknowledged.commits.setdefault(key, {-1})
         known.add(offset)
         partition = OffsetCommitRequestPartition(key[1], committed_offset=offset)
         request = OffsetCommitRequest(GROUP, topics=[OffsetCommitRequestTopic(key[0], partitions=[partition])])
@@ -171,37 +175,37 @@ class Load:
 
     def create(self) -> None:
         name = f"t-{os.urandom(4).hex()}"
-        self.told.topics[name] = None
+        self.acknowledged.topics[name] = None
         assignments = [CreatableReplicaAssignment(i, self.replicas) for i in range(PARTITIONS)]
         answer = self.client.ask(CreateTopicsRequest([CreatableTopic(name, -1, -1, assignments)], 10_000), 5)
         assert answer.topics[0].error_code == 0
-        self.told.topics[name] = True
+        self.acknowledged.topics[name] = True
 
     def delete(self) -> None:
         topics = self.existing()
         if len(topics) < 3:
             return
         name = self.random.choice(topics)
-        self.told.topics[name] = None
+        self.acknowledged.topics[name] = None
         answer = self.client.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000), 5)
         assert answer.responses[0].error_code == 0
-        self.told.topics[name] = False
+        self.acknowledged.topics[name] = False
 
     def limit(self) -> None:
         value = float(self.random.randrange(1, 1_000_000_000))
-        self.told.quota.add(value)
+        self.acknowledged.quota.add(value)
         entity = [AlterClientQuotasRequestEntityData("client-id", "somebody")]
         entry = AlterClientQuotasRequestEntryData(entity, [OpData("consumer_byte_rate", value)])
         assert self.client.ask(AlterClientQuotasRequest([entry]), 1).entries[0].error_code == 0
-        self.told.quota = {value}
+        self.acknowledged.quota = {value}
 
 
 class Check:
-    """Compares a process that has just started with what clients were told before."""
+    """A comparison of a restarted process with the responses that clients received before."""
 
-    def __init__(self, client: Client, told: Told) -> None:
+    def __init__(self, client: Client, acknowledged: Responses) -> None:
         self.client = client
-        self.told = told
+        self.acknowledged = acknowledged
 
     def run(self, load: Load) -> None:
         self.topics()
@@ -216,79 +220,79 @@ class Check:
     def topics(self) -> None:
         answer = self.client.ask(MetadataRequest(None), 9)
         there = {topic.name for topic in answer.topics if not topic.is_internal}
-        for name, expected in list(self.told.topics.items()):
+        for name, expected in list(self.acknowledged.topics.items()):
             assert expected is None or expected == (name in there), (name, expected)
             if name in there:
-                self.told.topics[name] = True
+                self.acknowledged.topics[name] = True
             else:
-                del self.told.topics[name]
+                del self.acknowledged.topics[name]
                 for index in range(PARTITIONS):
-                    for known in (self.told.acked, self.told.unsure, self.told.commits):
+                    for known in (self.acknowledged.acked, self.acknowledged.unsure, self.acknowledged.commits):
                         known.pop((name, index), None)
-                self.told.to_repeat = [w for w in self.told.to_repeat if w.topic != name]
-        assert there <= set(self.told.topics)
+                self.acknowledged.to_repeat = [w for w in self.acknowledged.to_repeat if w.topic != name]
+        assert there <= set(self.acknowledged.topics)
 
     def repeat(self, load: Load) -> None:
-        """As a producer would: what it was told nothing of, in order, once more."""
-        for written in list(self.told.to_repeat):
-            load.acknowledged(written, produced(self.client.ask(load.request(written), 9)))
+        """Send all batches without a response again, in order, as a producer does."""
+        for written in list(self.acknowledged.to_repeat):
+            load.note(written, produced(self.client.ask(load.request(written), 9)))
 
     def records(self, name: str, index: int) -> None:
         key = (name, index)
-        found = self.read(name, index)
-        values = list(found.values())
-        assert list(found) == list(range(len(found))), "offsets with gaps, or out of order"
+        stored = self.read(name, index)
+        values = list(stored.values())
+        assert list(stored) == list(range(len(stored))), "offsets with gaps, or out of order"
         assert len(set(values)) == len(values), "a record twice"
-        acked = self.told.acked.setdefault(key, {})
+        acked = self.acknowledged.acked.setdefault(key, {})
         for offset, value in acked.items():
-            assert found.get(offset) == value, f"{name}-{index}: what was told of offset {offset} is not there"
-        unsure = self.told.unsure.setdefault(key, set())
-        assert {found[offset] for offset in found.keys() - acked.keys()} <= unsure
-        acked.update(found)
+            assert stored.get(offset) == value, f"{name}-{index}: the acknowledged record at offset {offset} is missing"
+        unsure = self.acknowledged.unsure.setdefault(key, set())
+        assert {stored[offset] for offset in stored.keys() - acked.keys()} <= unsure
+        acked.update(stored)
         unsure.clear()
 
     def read(self, name: str, index: int) -> dict[int, bytes]:
-        found: dict[int, bytes] = {}
+        stored: dict[int, bytes] = {}
         while True:
-            answer = self.client.ask(fetch((name, index, len(found))), 11)
+            answer = self.client.ask(fetch((name, index, len(stored))), 11)
             [(_, data)] = flat(answer)
             assert data.error_code == 0
-            before = len(found)
+            before = len(stored)
             for made in batches(bytes(data.records or b"")):
                 for record in records(made.view):
                     assert record.value is not None
-                    found[record.offset] = record.value
-            if len(found) == before:
+                    stored[record.offset] = record.value
+            if len(stored) == before:
                 assert data.high_watermark == before
-                return found
+                return stored
 
     def committed(self, name: str, index: int) -> None:
         answer = self.client.ask(OffsetFetchRequest(GROUP, [OffsetFetchRequestTopic(name, [index])]), 5)
         offset = answer.topics[0].partitions[0].committed_offset
-        known = self.told.commits.setdefault((name, index), {-1})
-        assert offset in known, f"{name}-{index}: committed {offset}, told {known}"
+        known = self.acknowledged.commits.setdefault((name, index), {-1})
+        assert offset in known, f"{name}-{index}: committed offset {offset}, acknowledged {known}"
         known.intersection_update({offset})
 
     def quota(self) -> None:
         answer = self.client.ask(DescribeClientQuotasRequest([]), 1)
-        [found] = [value.value for entry in answer.entries for value in entry.values] or [None]
-        assert found in self.told.quota
-        self.told.quota = {found}
+        [quota_value] = [value.value for entry in answer.entries for value in entry.values] or [None]
+        assert quota_value in self.acknowledged.quota
+        self.acknowledged.quota = {quota_value}
 
     def new_producer(self, load: Load) -> None:
-        """Ids are never given twice; the old producer goes on with its sequences as long as this one does not take its place."""
+        """Check that producer ids are never reused; the old producer continues its sequences until a new one replaces it."""
         given = self.client.ask(InitProducerIdRequest(None, 1000), 1).producer_id
-        assert given not in self.told.producer_ids
-        self.told.producer_ids.add(given)
-        if self.told.producer_id < 0 or load.random.random() < 0.2:
-            self.told.producer_id = given
-            self.told.sequences.clear()
+        assert given not in self.acknowledged.producer_ids
+        self.acknowledged.producer_ids.add(given)
+        if self.acknowledged.producer_id < 0 or load.random.random() < 0.2:
+            self.acknowledged.producer_id = given
+            self.acknowledged.sequences.clear()
 
 
 @pytest.fixture
 def runner() -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.broker.lives_runner"],
+        [sys.executable, "-m", "tests.support.broker.process_runner"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -304,13 +308,13 @@ def runner() -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("seed", "brokers"), [(1, 1), (2, 1), (3, 3), (4, 3)])
-def test_nothing_that_a_client_was_told_is_lost_by_kill_9(
+def test_acknowledged_records_survive_kill_9_exactly_once_and_in_order(
     tmp_path: Path, runner: subprocess.Popen[str], seed: int, brokers: int
 ) -> None:
     assert runner.stdin is not None and runner.stdout is not None
-    random, told = Random(seed), Told()
+    random, acknowledged = Random(seed), Responses()
     options = ["--port", "0", "--brokers", str(brokers), "--data-dir", str(tmp_path / "data")]
-    # a client of another test may still look for a topic at this port, where its own broker listened before
+    # a client of another test may still connect to this port, where its own broker listened before
     options += ["-c", "auto.create.topics.enable=false"]
     for _ in range(PROCESSES):
         runner.stdin.write(json.dumps(options) + "\n")
@@ -319,8 +323,8 @@ def test_nothing_that_a_client_was_told_is_lost_by_kill_9(
         try:
             addresses = [runner.stdout.readline().strip() for _ in range(brokers)]
             client = Client(addresses[0])
-            load = Load(client, told, random, brokers)
-            Check(client, told).run(load)
+            load = Load(client, acknowledged, random, brokers)
+            Check(client, acknowledged).run(load)
             killer = threading.Timer(random.uniform(0, LONGEST_LIFE_SECONDS), os.kill, (broker, signal.SIGKILL))
             killer.start()
             load.run()
@@ -331,11 +335,13 @@ def test_nothing_that_a_client_was_told_is_lost_by_kill_9(
             if broker:
                 os.kill(broker, signal.SIGKILL)
         assert runner.stdout.readline() == "ended\n"
-    assert sum(map(len, told.acked.values())) > 1000
+    assert sum(map(len, acknowledged.acked.values())) > 1000
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_without_a_data_directory_nothing_is_left_behind(tmp_path: Path, ending: signal.Signals) -> None:
+def test_broker_without_a_data_dir_leaves_no_files_when_killed_or_stopped(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "broker", "--port", "0", "--memory", "0", "--topic", "t:2"]
     with subprocess.Popen(
         command,
@@ -346,7 +352,7 @@ def test_without_a_data_directory_nothing_is_left_behind(tmp_path: Path, ending:
     ) as process:
         assert process.stdout is not None
         client = Client(process.stdout.readline().strip())
-        for partition, size in ((0, 100), (1, 500_000)):  # in the file that all share, and in one of its own
+        for partition, size in ((0, 100), (1, 500_000)):  # in the shared file, and in a file of its own
             answer = client.ask(produce("t", batch(b"x" * size), partition), 9)
             assert produced(answer).error_code == 0
         held = [os.readlink(path) for path in Path(f"/proc/{process.pid}/fd").iterdir()]

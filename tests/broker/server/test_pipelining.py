@@ -1,7 +1,8 @@
-"""One request of a connection at a time, in order, whatever way its bytes come (W-1, W-9, W-10)."""
+"""Pipelined requests of a connection are handled one at a time and in order, however their bytes arrive (W-1, W-9, W-10)."""
 
 from __future__ import annotations
 
+import logging
 import random
 
 import pytest
@@ -21,7 +22,7 @@ async def ids(client: RawClient, count: int) -> list[int]:
 
 
 @pytest.mark.rule("W-9")
-async def test_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
+async def test_parked_fetch_delays_requests_sent_behind_that_fetch() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send_bytes(
             client.frame(metadata(), 1)
@@ -40,7 +41,7 @@ async def test_a_long_poll_holds_back_what_was_sent_behind_it() -> None:
 
 
 @pytest.mark.rule("W-8", "W-9")
-async def test_a_long_poll_holds_back_its_own_connection_only() -> None:
+async def test_parked_fetch_delays_only_its_own_connection() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
@@ -49,13 +50,27 @@ async def test_a_long_poll_holds_back_its_own_connection_only() -> None:
         assert await ids(client, 1) == [1]
 
 
+async def test_parked_request_whose_response_fails_closes_the_connection_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    errors_expected.append("cannot be sent")
+    caplog.set_level(logging.DEBUG, "kafkaproto.connection")
+    async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
+        await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
+        await cluster.wait_for(lambda journal: journal.events("parked"))
+        monkeypatch.setattr(cluster.state.events, "response_ready", lambda *_: 1 / 0)
+        await cluster.clock.advance(PARK_MS)
+        assert await client.rest() == b""
+    assert "closed: the response cannot be sent" in caplog.text
+
+
 @pytest.mark.rule("W-8")
-async def test_after_64_frames_of_one_connection_the_others_have_their_turn() -> None:
+async def test_broker_serves_other_connections_after_64_frames_of_one_connection() -> None:
     async with serving() as (cluster, busy), client_of(cluster, client_id="other") as other:
         await busy.ask(metadata(), 1)
         await other.ask(metadata(), 1)
         count = 10 * FRAMES_PER_TURN
-        # Both lie in the kernel before the broker's loop has its next pass.
+        # Both frames are in the kernel's buffer before the next pass of the broker's event loop.
         assert busy.socket.send(b"".join(busy.frame(metadata(), 1) for _ in range(count)))
         assert other.socket.send(other.frame(metadata(), 1))
         assert (await other.answer()).correlation_id == 2
@@ -65,14 +80,14 @@ async def test_after_64_frames_of_one_connection_the_others_have_their_turn() ->
 
 
 @pytest.mark.rule("W-9")
-async def test_thousands_of_frames_in_one_segment_are_answered_in_order() -> None:
+async def test_thousands_of_requests_in_one_segment_are_answered_in_order() -> None:
     async with serving() as (_, client):
         await client.send_bytes(b"".join(client.frame(ApiVersionsRequest(), 0) for _ in range(3000)))
         assert await ids(client, 3000) == list(range(1, 3001))
 
 
 @pytest.mark.rule("W-1")
-async def test_frames_that_come_byte_by_byte_are_the_same_frames() -> None:
+async def test_requests_sent_byte_by_byte_are_handled_like_whole_frames() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         data = client.frame(produce("t", batch(b"abc")), 9) + client.frame(metadata(["t"]), 4)
         for at in range(len(data)):
@@ -84,7 +99,7 @@ async def test_frames_that_come_byte_by_byte_are_the_same_frames() -> None:
 
 
 @pytest.mark.rule("W-1")
-async def test_two_frames_split_at_every_place_are_the_same_frames() -> None:
+async def test_two_requests_split_at_any_byte_are_handled_like_whole_frames() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         length = len(client.frame(produce("t", batch(b"x")), 9) + client.frame(metadata(["t"]), 4))
         for at in range(1, length):
@@ -97,8 +112,8 @@ async def test_two_frames_split_at_every_place_are_the_same_frames() -> None:
 
 
 @pytest.mark.rule("W-9")
-async def test_large_frames_of_many_sizes_arrive_whole_and_leave_no_memory_behind() -> None:
-    """Several megabytes each, pipelined, with a small frame after each."""
+async def test_large_pipelined_requests_arrive_completely_and_leave_no_memory_in_use() -> None:
+    """The requests of several megabytes each are pipelined, with a small request after each."""
     config = {"message.max.bytes": str(10 << 20)}
     async with serving(topics={"t": 1}, config=config) as (cluster, client):
         values = [random.Random(i).randbytes(size) for i, size in enumerate((5_000_000, 300_000, 70_000, 7_654_321))]
@@ -113,11 +128,11 @@ async def test_large_frames_of_many_sizes_arrive_whole_and_leave_no_memory_behin
         assert cluster.server.loop.buffers.spare_bytes <= 4 << 20
 
 
-# ---- the client goes first --------------------------------------------------------------------------------------------------------
+# ---- the client closes first ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("W-10")
-async def test_a_half_closed_client_gets_the_answers_to_all_that_it_sent_whole() -> None:
+async def test_half_closed_client_gets_responses_to_all_complete_requests() -> None:
     async with serving() as (cluster, client):
         whole = b"".join(client.frame(metadata(), 1) for _ in range(200))
         await client.send_bytes(whole + frame(metadata(), 1)[:-1])
@@ -130,7 +145,7 @@ async def test_a_half_closed_client_gets_the_answers_to_all_that_it_sent_whole()
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("trailing", [0, 1])
-async def test_a_half_closed_client_is_answered_when_its_long_poll_is_over(trailing: int) -> None:
+async def test_half_closed_client_gets_its_parked_response_when_the_fetch_completes(trailing: int) -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         requests = [fetch(("t", 0, 0), max_wait_ms=PARK_MS), metadata()][: 1 + trailing]
         await client.send_bytes(b"".join(client.frame(r, 1 if i else 11) for i, r in enumerate(requests)))
@@ -146,7 +161,7 @@ async def test_a_half_closed_client_is_answered_when_its_long_poll_is_over(trail
 
 
 @pytest.mark.rule("W-10")
-async def test_a_half_closed_client_is_answered_when_its_throttle_is_over() -> None:
+async def test_half_closed_client_gets_its_response_after_the_throttle() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         cluster.set_quota(client_id="raw", producer_byte_rate=1000.0)
         await client.send_bytes(client.frame(produce("t", batch(bytes(15_000))), 9) + client.frame(metadata(), 1))
@@ -161,8 +176,8 @@ async def test_a_half_closed_client_is_answered_when_its_throttle_is_over() -> N
 
 
 @pytest.mark.rule("W-10")
-async def test_ten_acks_0_requests_and_a_close_are_ten_records() -> None:
-    """SocketServerTest.testGracefulClose."""
+async def test_ten_acks_0_produces_before_a_close_write_ten_records() -> None:
+    """Kafka's SocketServerTest.testGracefulClose."""
     async with serving(topics={"t": 1}) as (cluster, client):
         data = b"".join(client.frame(produce("t", batch(b"%d" % i), acks=0), 9) for i in range(10))
         await client.send_bytes(data)
@@ -173,7 +188,7 @@ async def test_ten_acks_0_requests_and_a_close_are_ten_records() -> None:
 
 
 @pytest.mark.rule("W-10")
-async def test_a_client_that_resets_while_parked_is_forgotten() -> None:
+async def test_client_that_resets_its_connection_while_parked_leaves_no_state() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
@@ -184,7 +199,7 @@ async def test_a_client_that_resets_while_parked_is_forgotten() -> None:
 
 
 @pytest.mark.rule("W-10")
-async def test_after_an_answer_that_could_not_be_written_no_more_requests_are_handled() -> None:
+async def test_no_requests_are_handled_after_a_response_that_could_not_be_written() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send_bytes(
             client.frame(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
@@ -192,7 +207,7 @@ async def test_after_an_answer_that_could_not_be_written_no_more_requests_are_ha
         )
         await cluster.wait_for(lambda journal: journal.events("parked"))
         client.reset()
-        # Not read while one frame waits, so the reset is seen by the write and by nothing before.
+        # The broker does not read while one frame waits, so that it notices the reset only when it writes.
         await cluster.server.loop.settle()
         assert open_sockets(cluster) == 1
         await cluster.clock.advance(PARK_MS)
@@ -204,13 +219,13 @@ async def test_after_an_answer_that_could_not_be_written_no_more_requests_are_ha
 
 
 def wide(cluster: AsyncTestCluster) -> None:
-    """Topics that make an answer of Metadata some 100 KB long."""
+    """Create topics that make a Metadata response about 100 KB long."""
     for number in range(300):
         cluster.create_topic(f"{number:03}-" + "n" * 240)
 
 
 @pytest.mark.rule("W-9")
-async def test_a_client_that_does_not_read_costs_one_answer_and_stops_being_served() -> None:
+async def test_client_that_does_not_read_uses_memory_for_one_response_only() -> None:
     async with serving() as (cluster, healthy):
         wide(cluster)
         client = await connect(cluster, client_id="stalled", small_buffer=True)
@@ -235,14 +250,14 @@ async def answer_bytes(client: RawClient) -> bytes:
 
 
 @pytest.mark.rule("W-9")
-async def test_behind_a_parked_request_one_whole_frame_is_read_and_no_more() -> None:
-    """20 MB of requests behind a long poll: the broker holds one of them, the others stay with the sender."""
+async def test_broker_buffers_one_complete_frame_behind_a_parked_request_and_no_more() -> None:
+    """Of 20 MB of requests behind a parked fetch, the broker holds one request; the others stay with the sender."""
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
-        one = frame(produce("missing", batch(bytes(900_000))), 9, 77)
-        rest = memoryview(one * 20)
-        with reads_of(cluster) as reads, memory_within(2 * len(one) + 200_000, at_least=len(one)):
+        frame_bytes = frame(produce("missing", batch(bytes(900_000))), 9, 77)
+        rest = memoryview(frame_bytes * 20)
+        with reads_of(cluster) as reads, memory_within(2 * len(frame_bytes) + 200_000, at_least=len(frame_bytes)):
             while True:
                 before = reads.count
                 try:

@@ -1,7 +1,8 @@
-"""A view of a frame dies when `begin` returns (house §4): what parks, lasts or is told later has copied what it keeps.
+"""A view of a frame is invalid after `begin` returns: code that parks, runs later or reports later must copy what it keeps.
 
-Two ways to make it so. `poison` overwrites the bytes of every frame as soon as it was taken, on real sockets, and everything must
-still be right. `take back` gives each frame memory of its own and asks for it back: any view that is still held makes that fail.
+See docs/explanation/architecture.md.
+Two modes check this. `poison` overwrites the bytes of every frame after it is handled, on real sockets, and all results must still be
+correct. `take back` gives each frame its own memory and releases that memory, which fails if a view is still held.
 """
 
 from __future__ import annotations
@@ -64,8 +65,10 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_the_trap_itself_snaps(monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]) -> None:
-    """A handler that keeps a view is found: by its broken text, or by the memory that does not come back."""
+async def test_poisoned_frame_buffers_reveal_a_handler_that_keeps_a_view(
+    monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
+) -> None:
+    """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""
     errors_expected.append("a request failed")
     kept = []
 
@@ -83,7 +86,7 @@ async def test_the_trap_itself_snaps(monkeypatch: pytest.MonkeyPatch, errors_exp
 
 
 @pytest.mark.rule("P-13")
-async def test_a_parked_produce_names_its_topic_when_it_is_answered_and_its_records_are_whole() -> None:
+async def test_parked_produce_keeps_its_topic_and_records_after_its_frame_is_released() -> None:
     async with async_cluster(3, {"topic-of-the-test": {"replication_factor": 3}}, clock="manual") as cluster:
         for follower in (1, 2):
             cluster.follower("topic-of-the-test", 0, follower).hold()
@@ -105,7 +108,7 @@ async def test_a_parked_produce_names_its_topic_when_it_is_answered_and_its_reco
 
 @pytest.mark.rule("F-29")
 @pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
-async def test_a_parked_fetch_and_its_session_know_their_topics(version: int) -> None:
+async def test_parked_fetch_and_its_session_keep_topic_names_after_frame_release(version: int) -> None:
     async with async_cluster(topics={"alpha": 1, "beta": 1}, clock="manual") as cluster:
         ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
         async with client_of(cluster, client_id="the reader") as client, client_of(cluster) as writer:
@@ -138,21 +141,21 @@ def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"sub
     )
 
 
-async def test_G_joins_syncs_and_commits_outlive_their_frames() -> None:
+async def test_group_members_and_commits_stay_valid_after_their_frames_are_released() -> None:
     async with (
         async_cluster(topics={"t": 2}, clock="manual") as cluster,
-        client_of(cluster, client_id="one") as one,
+        client_of(cluster, client_id="one") as client_a,
         client_of(cluster, client_id="two") as two,
     ):
-        await one.ask(FindCoordinatorRequest(key="the-group"), 2)
-        first = await one.ask(join(metadata_bytes=b"meta of one"), 3)
+        await client_a.ask(FindCoordinatorRequest(key="the-group"), 2)
+        first = await client_a.ask(join(metadata_bytes=b"meta of one"), 3)
         assert (first.error_code, first.member_id[:4]) == (0, "one-")
         await two.send(join(metadata_bytes=b"meta of two"), 3)
-        await one.ask(HeartbeatRequest("the-group", first.generation_id, first.member_id), 2)
-        await one.send(join(first.member_id, metadata_bytes=b"meta of one"), 3)
-        leader, follower = (await one.answer()).message, (await two.answer()).message
-        told = {m.member_id: bytes(m.metadata) for m in leader.members}
-        assert told == {first.member_id: b"meta of one", follower.member_id: b"meta of two"}
+        await client_a.ask(HeartbeatRequest("the-group", first.generation_id, first.member_id), 2)
+        await client_a.send(join(first.member_id, metadata_bytes=b"meta of one"), 3)
+        leader, follower = (await client_a.answer()).message, (await two.answer()).message
+        metadata_by_member = {m.member_id: bytes(m.metadata) for m in leader.members}
+        assert metadata_by_member == {first.member_id: b"meta of one", follower.member_id: b"meta of two"}
 
         await two.send(SyncGroupRequest("the-group", follower.generation_id, follower.member_id), 2)
         await cluster.server.loop.settle()
@@ -160,7 +163,7 @@ async def test_G_joins_syncs_and_commits_outlive_their_frames() -> None:
             SyncGroupRequestAssignment(leader.member_id, b"for one"),
             SyncGroupRequestAssignment(follower.member_id, b"for two"),
         ]
-        synced = await one.ask(
+        synced = await client_a.ask(
             SyncGroupRequest("the-group", leader.generation_id, leader.member_id, None, None, None, assignments), 2
         )
         assert (bytes(synced.assignment), bytes((await two.answer()).message.assignment)) == (b"for one", b"for two")
@@ -172,14 +175,14 @@ async def test_G_joins_syncs_and_commits_outlive_their_frames() -> None:
             leader.member_id,
             topics=[OffsetCommitRequestTopic("t", partitions=[partition])],
         )
-        await one.ask(commit, 7)
-        await one.ask(metadata(["noise" * 40]), 4)
-        asked = OffsetFetchRequest(
+        await client_a.ask(commit, 7)
+        await client_a.ask(metadata(["noise" * 40]), 4)
+        request = OffsetFetchRequest(
             groups=[OffsetFetchRequestGroup("the-group", topics=[OffsetFetchRequestTopics("t", partition_indexes=[1])])]
         )
-        [group] = (await two.ask(asked, 8)).groups
-        [found] = group.topics[0].partitions
-        assert (group.topics[0].name, found.committed_offset, found.metadata) == ("t", 77, "what I remember")
+        [group] = (await two.ask(request, 8)).groups
+        [place] = group.topics[0].partitions
+        assert (group.topics[0].name, place.committed_offset, place.metadata) == ("t", 77, "what I remember")
         [described] = (await two.ask(DescribeGroupsRequest(["the-group"]), 0)).groups
         assert (described.group_id, described.protocol_type, described.protocol_data) == (
             "the-group",
@@ -194,7 +197,7 @@ async def test_G_joins_syncs_and_commits_outlive_their_frames() -> None:
         assert listed.group_id == "the-group"
 
 
-async def test_M_topics_and_their_settings_outlive_their_frames() -> None:
+async def test_topics_and_their_settings_stay_valid_after_their_frames_are_released() -> None:
     async with async_cluster() as cluster, client_of(cluster) as client:
         topic = CreatableTopic("made-here", 2, 1, configs=[CreatableTopicConfig("max.message.bytes", "12345")])
         await client.ask(CreateTopicsRequest([topic]), 4)
@@ -208,7 +211,7 @@ async def test_M_topics_and_their_settings_outlive_their_frames() -> None:
 
 
 @pytest.mark.rule("P-17")
-async def test_what_is_known_of_a_producer_outlives_its_frames() -> None:
+async def test_producer_state_stays_valid_after_its_frames_are_released() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
@@ -221,7 +224,7 @@ async def test_what_is_known_of_a_producer_outlives_its_frames() -> None:
 
 
 @pytest.mark.rule("Q-4")
-async def test_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() -> None:
+async def test_quota_of_a_client_id_applies_after_its_frame_is_released() -> None:
     async with (
         async_cluster(topics={"t": 1}, clock="manual") as cluster,
         client_of(cluster, client_id="limited") as client,
@@ -236,8 +239,8 @@ async def test_the_quota_of_a_client_id_is_found_after_its_frame_is_gone() -> No
 
 
 @pytest.mark.rule("W-9")
-async def test_what_waits_behind_a_dead_frame_is_alive() -> None:
-    """Pipelined frames lie next to each other in one buffer; large ones move into a buffer of their own."""
+async def test_pipelined_frames_behind_a_released_frame_stay_valid() -> None:
+    """Pipelined frames are adjacent in one buffer; large ones move into their own buffer."""
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]
         await client.send_bytes(b"".join(client.frame(produce("t", batch(value)), 9) for value in values))

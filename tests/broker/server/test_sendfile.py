@@ -1,4 +1,4 @@
-"""Large fetches: the bytes, their order, and every way in which a connection may end while it sends (house §4, "sendfile")."""
+"""Large fetches: the bytes, their order, and every way in which a connection may end while it sends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SENDFILE = [pytest.param(True, id="sendfile"), pytest.param(False, id="copies")]
 
 
 def fill(cluster: AsyncTestCluster, partition: int, total_bytes: int, seed: int = 0) -> None:
-    """Records of random bytes, so that a byte in a wrong place shows."""
+    """Fill a partition with records of random bytes, so that a misplaced byte is noticed."""
     rng = random.Random(seed + partition)
     while total_bytes > 0:
         size = min(BATCH_BYTES, total_bytes)
@@ -39,13 +39,13 @@ def fill(cluster: AsyncTestCluster, partition: int, total_bytes: int, seed: int 
 
 
 def stored(cluster: AsyncTestCluster, partition: int) -> bytes:
-    """The partition's log as it lies in its store."""
+    """Return the bytes of the partition's log in its store."""
     log = leader_of(cluster.state, "t", partition).log
     return b"".join(log.store.read(position, header.size) for position, header in log.batches(0))
 
 
 def is_sending() -> bool:
-    """Whether the one connection has a task that sends; nothing else of a broker is a task."""
+    """Return whether the single connection has a sending task; a broker has no other tasks."""
     return len(asyncio.all_tasks()) == 2
 
 
@@ -53,7 +53,7 @@ def is_sending() -> bool:
 async def large(
     sendfile: bool, *partition_bytes: int, config: dict[str, str] | None = None
 ) -> AsyncIterator[AsyncTestCluster]:
-    """A broker with topic `t`, its partitions filled with so many bytes."""
+    """Run a broker with topic `t`, whose partitions contain so many bytes."""
     async with async_cluster(topics={"t": len(partition_bytes)}, config=config, clock="manual") as cluster:
         cluster.server.loop.sendfile = sendfile
         for partition, total in enumerate(partition_bytes):
@@ -62,13 +62,13 @@ async def large(
 
 
 def everything(*partitions: int, **options: int):
-    """A fetch of whole partitions from their beginning."""
+    """Return a fetch of whole partitions from their first offset."""
     return fetch(*[("t", partition, 0) for partition in partitions], partition_max=1 << 30, **options)
 
 
 @pytest.mark.rule("F-27", "X-1")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_every_byte_of_several_partitions_comes_in_its_place(sendfile: bool) -> None:
+async def test_fetch_of_several_large_partitions_returns_every_byte_in_order(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB, 100, 1_500_000, 70_000) as cluster, client_of(cluster) as client:
         answer = await client.ask(everything(2, 0, 1, 3), 11)
         assert [data.partition_index for _, data in flat(answer)] == [2, 0, 1, 3]
@@ -78,7 +78,7 @@ async def test_every_byte_of_several_partitions_comes_in_its_place(sendfile: boo
 
 @pytest.mark.rule("F-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_range_that_is_cut_to_its_limit_is_the_beginning_of_the_log(sendfile: bool) -> None:
+async def test_fetch_limited_within_a_large_log_returns_the_first_bytes_of_the_log(sendfile: bool) -> None:
     async with large(sendfile, 0) as cluster, client_of(cluster) as client:
         for number in range(100):
             cluster.produce("t", [random.Random(number).randbytes(30_000)], 0)
@@ -90,7 +90,7 @@ async def test_a_range_that_is_cut_to_its_limit_is_the_beginning_of_the_log(send
 
 @contextmanager
 def tasks_of_the_broker() -> Iterator[list[str]]:
-    """The names of the coroutines of the broker of which the loop makes tasks meanwhile."""
+    """Collect the names of the broker's coroutines that become tasks within the block."""
     names: list[str] = []
 
     def make(loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **more: Any) -> asyncio.Task[Any]:
@@ -106,7 +106,7 @@ def tasks_of_the_broker() -> Iterator[list[str]]:
         loop.set_task_factory(None)
 
 
-async def test_small_ranges_of_a_file_go_out_in_one_write_without_a_task() -> None:
+async def test_small_file_ranges_are_sent_in_one_write_without_a_task() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         for number in range(40):
             cluster.produce("t", [bytes([number]) * 5000], 0)
@@ -120,8 +120,8 @@ async def test_small_ranges_of_a_file_go_out_in_one_write_without_a_task() -> No
             assert len(made) == tasks
 
 
-async def test_so_many_small_ranges_are_not_copied_into_memory_all_at_once() -> None:
-    """An answer of 7 MB in ranges of 60,000 bytes to a client that does not read: no more than one piece of it is held."""
+async def test_response_with_many_small_file_ranges_is_not_copied_into_memory_at_once() -> None:
+    """Of a 7 MB response in ranges of 60,000 bytes to a client that does not read, only one piece is held in memory."""
     async with async_cluster(topics={"t": 120}) as cluster, client_of(cluster, small_buffer=True) as client:
         for partition in range(120):
             for _ in range(4):
@@ -136,8 +136,8 @@ async def test_so_many_small_ranges_are_not_copied_into_memory_all_at_once() -> 
             assert bytes(data.records) == stored(cluster, data.partition_index)[:60_000]
 
 
-async def test_large_copies_wait_for_the_kernel_piece_by_piece() -> None:
-    """Without sendfile an answer of 6 MB to a client that does not read costs a piece of 1 MiB and its copy, not 6."""
+async def test_large_response_without_sendfile_is_copied_in_pieces_of_1_mib() -> None:
+    """A 6 MB response to a client that does not read uses a piece of 1 MiB and its copy, not 6 MB."""
     async with large(False, 6 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         with memory_within(3 * MIB, at_least=channel_module.COPY_BYTES):
             await client.send(everything(0), 11)
@@ -150,9 +150,11 @@ async def test_large_copies_wait_for_the_kernel_piece_by_piece() -> None:
 
 @pytest.mark.rule("W-9")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_requests_behind_a_large_fetch_are_answered_after_it_in_order(sendfile: bool) -> None:
+async def test_requests_behind_a_large_fetch_are_answered_in_order(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
-        sent = b"".join(client.frame(one, 11 if i % 2 else 1) for i, one in enumerate([metadata(), everything(0)] * 5))
+        sent = b"".join(
+            client.frame(request, 11 if i % 2 else 1) for i, request in enumerate([metadata(), everything(0)] * 5)
+        )
         await client.send_bytes(sent)
         answers = [await client.answer() for _ in range(10)]
         assert [answer.correlation_id for answer in answers] == list(range(1, 11))
@@ -162,22 +164,22 @@ async def test_requests_behind_a_large_fetch_are_answered_after_it_in_order(send
 
 @pytest.mark.rule("W-8")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_many_connections_fetch_at_once_and_each_gets_its_own_bytes(sendfile: bool) -> None:
+async def test_concurrent_large_fetches_each_return_their_own_bytes(sendfile: bool) -> None:
     async with large(sendfile, 2 * MIB, 2 * MIB) as cluster:
-        wanted = [stored(cluster, 0), stored(cluster, 1)]
+        stored_bytes = [stored(cluster, 0), stored(cluster, 1)]
 
         async def read(number: int) -> None:
             async with client_of(cluster) as client:
                 for turn in range(2):
                     partition = (number + turn) % 2
                     [(_, data)] = flat(await client.ask(everything(partition), 11))
-                    assert bytes(data.records) == wanted[partition]
+                    assert bytes(data.records) == stored_bytes[partition]
 
         await asyncio.gather(*[read(number) for number in range(16)])
 
 
 @pytest.mark.rule("W-9")
-async def test_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> None:
+async def test_connection_stops_reading_while_a_large_response_is_sent() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.send(everything(0), 11)
         await cluster.wait_for(lambda journal: journal.requests("Fetch"))
@@ -191,7 +193,7 @@ async def test_while_it_sends_nothing_more_is_read_and_afterwards_it_is() -> Non
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_the_loop_is_sending_until_the_client_has_read_a_large_response() -> None:
+async def test_broker_loop_reports_sending_until_the_client_has_read_a_large_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -203,8 +205,8 @@ async def test_the_loop_is_sending_until_the_client_has_read_a_large_response() 
 
 
 @pytest.mark.rule("W-9")
-async def test_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself() -> None:
-    """Behind the large fetch a long poll parks, and one whole frame waits behind that: no more is read."""
+async def test_paused_reading_stays_paused_after_sendfile_completes() -> None:
+    """A long poll is parked behind the large fetch, followed by one complete frame: the broker reads no more."""
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
         end = leader_of(cluster.state, "t", 0).log.log_end_offset
         await client.send_bytes(
@@ -223,13 +225,16 @@ async def test_a_pause_of_reading_outlives_sendfile_which_resumes_it_by_itself()
         assert [(await client.answer()).correlation_id for _ in range(3)] == [2, 3, 4]
 
 
-# ---- a handler made by hand: responses that no handler of today gives ---------------------------------------------------------------
+# ---- a scripted handler: responses that no current handler gives -------------------------------------------------------------------
 
 
 def answer_fetches_with(
     cluster: AsyncTestCluster, *records: bytes | FileRange, also: Callable[[Exchange], object] = lambda _: None
 ) -> None:
-    """Let the broker answer fetches with these records, one partition each, also if the client is throttled. also: called by the handler."""
+    """Let the broker answer fetches with these records, one partition each, even if the client is throttled.
+
+    also: a function that the handler calls.
+    """
 
     def handler(exchange: Exchange, _: FetchRequest) -> Reply:
         also(exchange)
@@ -248,7 +253,7 @@ def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
 
 @pytest.mark.rule("T-6", "T-7")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) -> None:
+async def test_throttle_mute_applies_again_after_a_large_response_is_sent(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         answer_fetches_with(cluster, file_range(cluster, 2 * MIB), b"behind")
         cluster.force_throttle(5000, api="Fetch")
@@ -263,14 +268,14 @@ async def test_a_mute_is_in_force_again_when_the_range_is_out(sendfile: bool) ->
         assert cluster.journal.requests("Metadata") == []
         await cluster.clock.advance(1000)
         assert (await client.answer()).correlation_id == 2
-        [fetched], [asked] = cluster.journal.requests("Fetch"), cluster.journal.requests("Metadata")
-        assert asked.at_ms == fetched.at_ms + 5000  # T-8
+        [fetched], [metadata_request] = cluster.journal.requests("Fetch"), cluster.journal.requests("Metadata")
+        assert metadata_request.at_ms == fetched.at_ms + 5000  # T-8
 
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its_end(sendfile: bool) -> None:
-    """Behind the fetch lies a request that the broker has read already: only the mute keeps it from being handled."""
+async def test_throttle_that_ends_during_a_large_response_unmutes_after_the_response(sendfile: bool) -> None:
+    """Behind the fetch is a request that the broker has already read: only the mute keeps it from being handled."""
     async with large(sendfile, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         answer_fetches_with(cluster, file_range(cluster, 8_000_000))
         cluster.force_throttle(500, api="Fetch")
@@ -286,7 +291,7 @@ async def test_a_throttle_that_ends_while_the_range_still_goes_out_waits_for_its
 
 @pytest.mark.rule("W-8")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_range_that_cannot_be_sent_whole_ends_its_connection_only(sendfile: bool) -> None:
+async def test_file_range_that_cannot_be_sent_completely_closes_only_its_connection(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client, client_of(cluster) as other:
         await other.ask(metadata(), 1)
         answer_fetches_with(cluster, FileRange(file_range(cluster, 3 * MIB).file, 3 * MIB, 100_000))
@@ -297,7 +302,7 @@ async def test_a_range_that_cannot_be_sent_whole_ends_its_connection_only(sendfi
 
 
 @pytest.mark.rule("W-8")
-async def test_a_small_range_that_cannot_be_read_whole_closes_and_announces_nothing_it_does_not_send(
+async def test_small_file_range_that_cannot_be_read_closes_without_a_partial_response(
     errors_expected: list[str],
 ) -> None:
     errors_expected.append("a request failed")
@@ -307,12 +312,12 @@ async def test_a_small_range_that_cannot_be_read_whole_closes_and_announces_noth
         assert await client.rest() == b""
 
 
-# ---- the end comes while it sends ---------------------------------------------------------------------------------------------------
+# ---- the connection ends during the response ---------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
 async def stalled(sendfile: bool, **config: str) -> AsyncIterator[tuple[AsyncTestCluster, RawClient]]:
-    """A client that asked for 8 MB and reads nothing; the broker has sent what the kernel took."""
+    """Run a client that has fetched 8 MB and reads nothing; the broker has sent what the kernel accepted."""
     settings = {name.replace("_", "."): value for name, value in config.items()}
     async with large(sendfile, 8 * MIB, config=settings) as cluster:
         client = await connect(cluster, small_buffer=True)
@@ -327,7 +332,7 @@ async def stalled(sendfile: bool, **config: str) -> AsyncIterator[tuple[AsyncTes
 
 
 async def nothing_is_left(cluster: AsyncTestCluster) -> None:
-    """No socket, no task, no timer of the connection, and no lease on the file that was sent."""
+    """Wait until the connection has no socket, task or timer, and no lease on the file sent."""
     await until(lambda: not open_sockets(cluster))
     await until(lambda: len(asyncio.all_tasks()) == 1)
     assert not cluster.state.nodes[0].connections
@@ -342,7 +347,7 @@ async def nothing_is_left(cluster: AsyncTestCluster) -> None:
 
 @pytest.mark.rule("W-11")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_an_idle_close_while_it_sends(sendfile: bool) -> None:
+async def test_idle_timeout_closes_a_connection_while_a_large_response_is_sent(sendfile: bool) -> None:
     async with stalled(sendfile, connections_max_idle_ms="5000") as (cluster, client):
         await cluster.clock.advance(4999)
         assert open_sockets(cluster) == 1
@@ -353,7 +358,7 @@ async def test_an_idle_close_while_it_sends(sendfile: bool) -> None:
 
 @pytest.mark.rule("W-8")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bool) -> None:
+async def test_broker_can_stop_and_restart_while_sending_a_large_response(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         cluster.broker(0).stop()
         assert len(await client.rest()) < 8 * MIB
@@ -365,7 +370,7 @@ async def test_a_broker_that_stops_while_it_sends_and_comes_back(sendfile: bool)
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_client_that_resets_while_it_is_sent_to(sendfile: bool) -> None:
+async def test_client_that_resets_while_receiving_a_large_response_leaves_no_state(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.reset()
         await nothing_is_left(cluster)
@@ -373,14 +378,14 @@ async def test_a_client_that_resets_while_it_is_sent_to(sendfile: bool) -> None:
 
 @pytest.mark.rule("W-10")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_client_that_closes_with_bytes_unread(sendfile: bool) -> None:
+async def test_client_that_closes_with_unread_response_bytes_leaves_no_state(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, client):
         client.close()
         await nothing_is_left(cluster)
 
 
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_a_cluster_that_ends_while_it_sends_leaves_no_task(sendfile: bool) -> None:
+async def test_cluster_stop_while_sending_a_large_response_leaves_no_task(sendfile: bool) -> None:
     async with stalled(sendfile) as (cluster, _):
         pass
     assert not open_sockets(cluster)
@@ -389,8 +394,8 @@ async def test_a_cluster_that_ends_while_it_sends_leaves_no_task(sendfile: bool)
 
 @pytest.mark.parametrize("sendfile", SENDFILE)
 @pytest.mark.parametrize("way", ["close", "stop"])
-async def test_a_close_before_the_first_byte_of_the_answer(sendfile: bool, way: str) -> None:
-    """In the same turn in which sending began: its task has not run yet."""
+async def test_connection_closed_before_the_first_response_byte_leaves_no_task(sendfile: bool, way: str) -> None:
+    """The close happens in the turn in which sending started: the sending task has not run yet."""
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         tasks_before_end: list[int] = []
 
@@ -401,7 +406,7 @@ async def test_a_close_before_the_first_byte_of_the_answer(sendfile: bool, way: 
             else:
                 cluster.broker(0).stop()
 
-        in_this_turn = asyncio.get_running_loop().call_soon  # before the task, which is made after it
+        in_this_turn = asyncio.get_running_loop().call_soon  # before the task, which is created after it
         answer_fetches_with(
             cluster, file_range(cluster, 2 * MIB), also=lambda exchange: in_this_turn(lambda: end(exchange))
         )
@@ -413,8 +418,8 @@ async def test_a_close_before_the_first_byte_of_the_answer(sendfile: bool, way: 
 
 
 @pytest.mark.parametrize("way", ["close", "reset", "stop"])
-async def test_an_end_while_what_stands_before_the_range_is_still_on_its_way(way: str) -> None:
-    """asyncio's own sendfile waits for an empty buffer, and raises in the loop when the connection ends meanwhile."""
+async def test_connection_closed_while_bytes_before_a_file_range_are_sent_leaves_no_task(way: str) -> None:
+    """asyncio's sendfile waits for an empty buffer, and raises in the event loop if the connection closes meanwhile."""
     async with large(True, 3 * MIB) as cluster:
         client = await connect(cluster, small_buffer=True)
         answer_fetches_with(cluster, bytes(16 * MIB), file_range(cluster, 2 * MIB))

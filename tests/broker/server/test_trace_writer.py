@@ -1,4 +1,4 @@
-"""A trace on disk: files that are begun anew, what does not fit is counted, what was flushed outlives the process."""
+"""Trace files: rotation by size, counting of dropped entries, and flushed entries after a kill."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def events(folder: Path) -> list[Event]:
     return [e for path in files_of(folder) for e in Trace(path).entries() if isinstance(e, Event)]
 
 
-def test_files_are_begun_anew_when_they_are_large_and_each_says_whose_it_is(tmp_path: Path) -> None:
+def test_trace_writer_starts_a_new_file_with_its_run_and_number_at_the_size_limit(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {"recorder": "test"}, file_bytes=2000)
     for number in range(100):
         writer.put(event("e", {"seq": number, "filler": "x" * 100}))
@@ -46,7 +46,7 @@ def test_files_are_begun_anew_when_they_are_large_and_each_says_whose_it_is(tmp_
     assert [e.facts["seq"] for e in events(tmp_path)] == list(range(100))
 
 
-def test_what_does_not_fit_is_dropped_and_counted(tmp_path: Path) -> None:
+def test_trace_writer_drops_and_counts_entries_that_do_not_fit_its_queue(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {}, queue_pieces=0)
     for number in range(7):
         writer.put(event("e", {"seq": number}))
@@ -55,23 +55,23 @@ def test_what_does_not_fit_is_dropped_and_counted(tmp_path: Path) -> None:
     assert [(e.kind, e.facts["entries"]) for e in events(tmp_path)] == [("dropped", 9)]
 
 
-def test_what_waits_is_bounded_in_bytes_and_what_is_written_makes_room(tmp_path: Path) -> None:
+def test_trace_writer_queue_limits_its_bytes_and_has_room_again_after_writing(tmp_path: Path) -> None:
     size = len(event("e", {"seq": 1}))
     writer = TraceWriter(tmp_path, "run", {}, queue_bytes=3 * size)
     taken = 0
     deadline = time.monotonic() + PATIENCE_S
-    while taken < 12 and time.monotonic() < deadline:  # the thread takes three at a time
+    while taken < 12 and time.monotonic() < deadline:  # the thread writes three at a time
         before = writer.dropped
         writer.put(event("e", {"seq": taken % 10}))
         taken += writer.dropped == before
     writer.put(event("e", {"filler": "x" * 4 * size}))
     writer.close()
-    told = events(tmp_path)
-    assert [e.facts["seq"] for e in told if e.kind == "e"] == [number % 10 for number in range(12)]
-    assert told[-1].kind == "dropped" and told[-1].facts["entries"] == writer.dropped > 0
+    recorded_events = events(tmp_path)
+    assert [e.facts["seq"] for e in recorded_events if e.kind == "e"] == [number % 10 for number in range(12)]
+    assert recorded_events[-1].kind == "dropped" and recorded_events[-1].facts["entries"] == writer.dropped > 0
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+def test_unwritable_trace_folder_is_rejected_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"trace folder .*file.*--trace"):
         TraceWriter(tmp_path / "file", "run", {})
@@ -81,30 +81,30 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
 
 
 def addresses(cluster: Cluster) -> list[tuple[str, int]]:
-    """Where clients are told that brokers are."""
-    return [address for one in cluster.controller.image.brokers.values() for address in one.listeners.values()]
+    """Return the broker addresses that clients get in Metadata responses."""
+    return [address for broker in cluster.controller.image.brokers.values() for address in broker.listeners.values()]
 
 
-def test_nobody_is_let_in_before_the_trace_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, asked = tracing.Recording, []
+def test_no_connection_is_accepted_before_the_trace_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, connection_states = tracing.Recording, []
 
     def begin(cluster: Cluster, folder: str) -> Recording:
         for address in addresses(cluster):
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(address, PATIENCE_S)
-            asked.append(address)
+            connection_states.append(address)
         return begun(cluster, folder)
 
     monkeypatch.setattr(tracing, "Recording", begin)
     with cluster(2, trace=tmp_path) as c:
-        assert [f"{host}:{port}" for host, port in asked] == c.bootstrap_servers
-        for address in asked:
+        assert [f"{host}:{port}" for host, port in connection_states] == c.bootstrap_servers
+        for address in connection_states:
             socket.create_connection(address, PATIENCE_S).close()
-    told = [(one.facts["broker"], one.kind) for one in events(tmp_path)]
-    assert sorted(told) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
+    recorded = [(entry.facts["broker"], entry.kind) for entry in events(tmp_path)]
+    assert sorted(recorded) == [(broker, kind) for broker in (0, 1) for kind in ("closed", "opened")]
 
 
-def test_a_port_that_somebody_else_listens_on_first_is_told_as_one_in_use(
+def test_port_taken_while_the_trace_starts_is_reported_as_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = tracing.Recording
@@ -124,7 +124,7 @@ def test_a_port_that_somebody_else_listens_on_first_is_told_as_one_in_use(
             pass
 
 
-def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
+def test_cluster_with_a_trace_records_the_requests_of_clients(tmp_path: Path) -> None:
     with cluster(topics={"t": 1}, trace=tmp_path / "deep" / "trace") as c:
         host, port = c.bootstrap.split(":")
         connection = SocketConnection(host, int(port), "me")
@@ -135,13 +135,13 @@ def test_a_cluster_in_a_test_records_what_clients_do(tmp_path: Path) -> None:
     entries = list(trace.entries())
     assert trace.torn == "" and trace.meta["cluster_id"] and trace.meta["brokers"][0]["id"] == 0
     assert trace.meta["advertised"][str(int(ApiKey.METADATA))][0] == 0
-    [one] = [e for e in entries if isinstance(e, Exchange)]
-    header, _ = decode_request_header(memoryview(one.request), 0, len(one.request))
+    [exchange] = [e for e in entries if isinstance(e, Exchange)]
+    header, _ = decode_request_header(memoryview(exchange.request), 0, len(exchange.request))
     assert (header.client_id, header.api_key) == ("me", ApiKey.METADATA)
     assert [e.kind for e in entries if isinstance(e, Event)] == ["topic", "opened", "closed"]
 
 
-def test_of_an_idle_broker_too_the_last_exchange_is_soon_in_the_file(tmp_path: Path) -> None:
+def test_last_exchange_of_an_idle_broker_is_soon_written_to_the_trace_file(tmp_path: Path) -> None:
     with cluster(trace=tmp_path) as c:
         host, port = c.bootstrap.split(":")
         connection = SocketConnection(host, int(port), "me")
@@ -153,7 +153,7 @@ def test_of_an_idle_broker_too_the_last_exchange_is_soon_in_the_file(tmp_path: P
             time.sleep(0.02)
 
 
-def test_what_was_flushed_outlives_kill_9(tmp_path: Path) -> None:
+def test_flushed_trace_entries_survive_kill_9(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "broker", "--port", "0", "--trace", str(tmp_path), "--log-level", "error"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

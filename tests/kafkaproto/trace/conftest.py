@@ -1,4 +1,4 @@
-"""A trace for what reads traces."""
+"""A recorded trace for tests of trace readers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     b.ask(fetch(("t", 0, 0)), 11)
     b.send(metadata(), 9)
     cluster.advance(300)
-    written = [trace_format.encoded(one) for one in entries]
+    written = [trace_format.encoded(entry) for entry in entries]
     half = len(written) // 2
     for number, part in enumerate((written[:half], written[half:])):
         (tmp_path / f"r-{number}.kptrace").write_bytes(trace_format.header({"run": "r"}) + b"".join(part))

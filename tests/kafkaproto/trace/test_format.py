@@ -1,4 +1,4 @@
-"""The file of a trace: what is written is read, whatever becomes of its end, and what is no trace is told by name and place."""
+"""The trace file format: writing and reading, truncated files, and errors with file name and byte offset."""
 
 from __future__ import annotations
 
@@ -51,31 +51,31 @@ events = st.builds(
 
 
 @given(entries=st.lists(exchanges | states | events, max_size=6), cut=st.integers(0, 400))
-def test_every_whole_entry_is_read_wherever_the_file_ends(
+def test_every_complete_trace_entry_is_read_wherever_the_file_is_truncated(
     entries: list[Entry], cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    parts = [encoded(one) for one in entries]
+    parts = [encoded(entry) for entry in entries]
     begin = header({"run": "r"})
     whole = begin + b"".join(parts)
     end = max(len(begin), len(whole) - cut)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     path.write_bytes(whole[:end])
     left, at = [], len(begin)
-    for one, part in zip(entries, parts, strict=True):
+    for entry, part in zip(entries, parts, strict=True):
         at += len(part)
         if at <= end:
-            left.append(one)
+            left.append(entry)
     trace = Trace(path)
     assert trace.meta == {"run": "r"}
     assert list(trace.entries()) == left
-    rest = end - len(begin) - sum(len(encoded(one)) for one in left)
+    rest = end - len(begin) - sum(len(encoded(entry)) for entry in left)
     assert bool(trace.torn) == bool(rest)
     if rest:
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
 
 
-def test_a_file_is_read_from_where_it_was_left_to_where_it_ended(tmp_path: Path) -> None:
-    """Wherever that was: what was read, and what is left for the next one, are all of it."""
+def test_trace_file_can_be_read_on_from_a_saved_position(tmp_path: Path) -> None:
+    """Entries read before any position, and those read from it, are together all entries."""
     path = tmp_path / "a.kptrace"
     path.write_bytes(header({}) + b"".join(event("a", {"seq": seq}) for seq in range(3)))
     size = path.stat().st_size
@@ -89,11 +89,11 @@ def test_a_file_is_read_from_where_it_was_left_to_where_it_ended(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "error_text"),
     [
-        (b"", "is no trace"),
-        (b"\xd4\xc3\xb2\xa1 a capture", "is no trace"),
-        (b"kptrace\n\x00", "is no trace"),
+        (b"", "is not a trace"),
+        (b"\xd4\xc3\xb2\xa1 a capture", "is not a trace"),
+        (b"kptrace\n\x00", "is not a trace"),
         (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2 and 3"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
@@ -101,53 +101,55 @@ def test_a_file_is_read_from_where_it_was_left_to_where_it_ended(tmp_path: Path)
         (b"kptrace\n\x00\x02\x00\x01\x86\xa0" + b"[" * 100_000, "its header cannot be read"),
     ],
 )
-def test_what_is_no_trace_is_told_by_name(tmp_path: Path, data: bytes, said: str) -> None:
+def test_file_that_is_no_trace_is_rejected_by_name(tmp_path: Path, data: bytes, error_text: str) -> None:
     path = tmp_path / "x.kptrace"
     path.write_bytes(data)
-    with pytest.raises(TraceError, match=said) as caught:
+    with pytest.raises(TraceError, match=error_text) as caught:
         Trace(path)
     assert str(path) in str(caught.value)
 
 
-@given(one=exchanges, happened=events)
-def test_a_trace_of_version_2_is_read_without_what_it_cannot_tell(
-    one: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
+@given(exchange=exchanges, happened=events)
+def test_trace_of_version_2_is_read_without_its_missing_fields(
+    exchange: Exchange, happened: Event, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    lengths = (*one.request_records, *one.response_records)
-    flags = one.answered | one.held << 1 | one.closes << 2
-    counts = (one.request_bytes, one.response_bytes, len(one.request), len(one.response))
-    counts += (len(one.request_records), len(one.response_records))
-    body = struct.pack(">QiQqqqqqiBIIIIHHq", *one[:9], flags, *counts, one.handled_ms)
-    body += struct.pack(f">{len(lengths)}I", *lengths) + one.request + one.response
+    lengths = (*exchange.request_records, *exchange.response_records)
+    flags = exchange.answered | exchange.held << 1 | exchange.closes << 2
+    counts = (exchange.request_bytes, exchange.response_bytes, len(exchange.request), len(exchange.response))
+    counts += (len(exchange.request_records), len(exchange.response_records))
+    body = struct.pack(">QiQqqqqqiBIIIIHHq", *exchange[:9], flags, *counts, exchange.handled_ms)
+    body += struct.pack(f">{len(lengths)}I", *lengths) + exchange.request + exchange.response
     begin = header({"run": "r"}).replace(b"\x00\x03", b"\x00\x02", 1)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     path.write_bytes(begin + struct.pack(">IB", len(body), 1) + body + encoded(happened))
-    assert list(Trace(path).entries()) == [one._replace(wait_ns=-1), happened]
+    assert list(Trace(path).entries()) == [exchange._replace(wait_ns=-1), happened]
 
 
 @pytest.mark.parametrize(("version", "kind"), [(3, 0), (3, 4), (3, 255), (2, 3)])
-def test_bytes_that_begin_no_entry_are_told_with_their_place(tmp_path: Path, version: int, kind: int) -> None:
+def test_invalid_entry_kind_in_a_trace_is_reported_with_its_byte_offset(
+    tmp_path: Path, version: int, kind: int
+) -> None:
     path = tmp_path / "x.kptrace"
     begin = header({}).replace(b"\x00\x03", bytes([0, version]), 1) + event("a", {})
     path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
-    found = []
-    with pytest.raises(TraceError, match=f"x.kptrace: no entry begins at byte {len(begin)}"):
-        found.extend(Trace(path).entries())
+    entries = []
+    with pytest.raises(TraceError, match=f"x.kptrace: no entry of a trace begins at byte {len(begin)}"):
+        entries.extend(Trace(path).entries())
 
 
 @pytest.mark.parametrize("body", [b"", b"12", b"{", b"{}", bytes(81), b"[" * 100_000], ids=lambda body: str(body[:9]))
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_an_entry_that_cannot_be_read_is_told_with_its_place(tmp_path: Path, kind: int, body: bytes) -> None:
+def test_unreadable_trace_entry_is_reported_with_its_byte_offset(tmp_path: Path, kind: int, body: bytes) -> None:
     path = tmp_path / "x.kptrace"
     path.write_bytes(header({}) + len(body).to_bytes(4, "big") + bytes([kind]) + body)
     with pytest.raises(TraceError, match=f"the entry at byte {len(header({}))} cannot be read"):
         list(Trace(path).entries())
 
 
-def test_a_folder_is_read_in_order_and_one_without_traces_is_told(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="holds no trace"):
+def test_trace_folder_is_read_in_order_and_a_folder_without_traces_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="contains no trace"):
         files_of(tmp_path)
-    with pytest.raises(TraceError, match="holds no trace"):
+    with pytest.raises(TraceError, match="contains no trace"):
         files_of(tmp_path / "nowhere")
     for name in ("r-00001.kptrace", "r-00000.kptrace", "other.txt"):
         (tmp_path / name).write_bytes(header({}))
@@ -155,5 +157,5 @@ def test_a_folder_is_read_in_order_and_one_without_traces_is_told(tmp_path: Path
     assert files_of(tmp_path / "other.txt") == [tmp_path / "other.txt"]
 
 
-def test_what_json_does_not_know_is_written_as_text() -> None:
+def test_trace_event_values_unknown_to_json_are_written_as_text() -> None:
     assert json.loads(event("k", {"entity": frozenset([1])})[5:])["entity"] == "frozenset({1})"

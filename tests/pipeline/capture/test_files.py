@@ -1,4 +1,4 @@
-"""Capture files of every kind as packets, and packets of every link as segments; what is none is refused by name and place."""
+"""Capture files of every kind and packets of every link type; other files are rejected with name and position."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def pcap(order: str, magic: int, version: int = 2, link: int = 1) -> bytes:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize(("magic", "ns"), [(0xA1B2C3D4, 1000), (0xA1B23C4D, 1)])
-def test_pcap_in_both_byte_orders_and_both_units(tmp_path: Path, order: str, magic: int, ns: int) -> None:
+def test_pcap_files_of_both_byte_orders_and_time_units_are_read(
+    tmp_path: Path, order: str, magic: int, ns: int
+) -> None:
     body = struct.pack(order + "IIII", 7, 8, 3, 9) + b"abc"
     assert read(tmp_path / "a.pcap", pcap(order, magic) + body * 2) == [
         Packet(1, 7_000_000_000 + 8 * ns, 1, b"abc", 9),
@@ -48,17 +50,17 @@ def section(order: str, major: int = 1) -> bytes:
 
 
 def interface(order: str, link: int, *options: tuple[int, bytes]) -> bytes:
-    told = b"".join(
+    option_bytes = b"".join(
         struct.pack(order + "HH", code, len(value)) + value + bytes(-len(value) % 4) for code, value in options
     )
-    return block(order, 1, struct.pack(order + "HHI", link, 0, 4) + told)
+    return block(order, 1, struct.pack(order + "HHI", link, 0, 4) + option_bytes)
 
 
 def enhanced(order: str, of: int, ticks: int, data: bytes, length: int) -> bytes:
     return block(order, 6, struct.pack(order + "IIIII", of, ticks >> 32, ticks & 0xFFFFFFFF, len(data), length) + data)
 
 
-def test_pcapng_with_sections_interfaces_units_and_blocks_that_nobody_knows(tmp_path: Path) -> None:
+def test_pcapng_files_with_several_sections_and_unknown_blocks_are_read(tmp_path: Path) -> None:
     data = section("<") + interface("<", 1) + interface("<", 113, (9, b"\x09"), (14, struct.pack("<q", 100)))
     data += enhanced("<", 0, 5_000_001, b"abcde", 5) + block("<", 0xBAD, b"xxxx") + enhanced("<", 1, 7, b"fg", 20)
     data += block("<", 3, struct.pack("<I", 9) + b"simp")
@@ -74,21 +76,26 @@ def test_pcapng_with_sections_interfaces_units_and_blocks_that_nobody_knows(tmp_
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "error_text"),
     [
-        (b"", "begins with nothing"),
-        (b"hello world", "begins with 68 65 6c 6c"),
+        (b"", "starts with the bytes \\(none\\)"),
+        (b"hello world", "starts with the bytes 68 65 6c 6c"),
         (b"\x1f\x8b\x08\x00", "compressed"),
-        (pcap("<", 0xA1B2C3D4, version=3), "version 3.4, and only 2 is known"),
-        (section("<", 2), "at byte 0: a section of pcapng version 2.0 begins, and only 1 is known"),
-        (pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 1 << 30, 1), "at byte 24: a packet of 1073741824 bytes"),
-        (section("<") + struct.pack("<II", 6, 5), "at byte 28: a block of 5 bytes"),
+        (pcap("<", 0xA1B2C3D4, version=3), "version 3.4; only version 2 is supported"),
+        (section("<", 2), "at byte 0: a section has pcapng version 2.0; only version 1 is supported"),
+        (
+            pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 1 << 30, 1),
+            "at byte 24: a packet has an invalid length of 1073741824 bytes",
+        ),
+        (section("<") + struct.pack("<II", 6, 5), "at byte 28: a block has an invalid length of 5 bytes"),
         (section("<") + enhanced("<", 3, 0, b"", 0), "at byte 28: a block of type 6"),
-        (section("<")[:8] + b"oops" + section("<")[12:], "without a byte order"),
+        (section("<")[:8] + b"oops" + section("<")[12:], "has no valid byte-order mark"),
     ],
 )
-def test_what_is_no_capture_is_refused_with_its_name_and_place(tmp_path: Path, data: bytes, said: str) -> None:
-    with pytest.raises(CaptureError, match=said) as raised:
+def test_file_that_is_no_capture_is_rejected_with_name_and_position(
+    tmp_path: Path, data: bytes, error_text: str
+) -> None:
+    with pytest.raises(CaptureError, match=error_text) as raised:
         read(tmp_path / "named.pcap", data)
     assert str(tmp_path / "named.pcap") in str(raised.value)
 
@@ -97,7 +104,7 @@ def test_what_is_no_capture_is_refused_with_its_name_and_place(tmp_path: Path, d
     pcap("<", 0xA1B2C3D4) + struct.pack("<IIII", 0, 0, 3, 3) + b"abc",
     section("<") + interface("<", 1) + enhanced("<", 0, 0, b"abc", 3),
 ])  # fmt: skip
-def test_a_file_may_end_anywhere(tmp_path: Path, data: bytes) -> None:
+def test_capture_file_truncated_at_any_byte_is_read_up_to_its_last_packet(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.pcap"
     for end in range(4, len(data)):
         path.write_bytes(data[:end])
@@ -124,24 +131,30 @@ LINKS = [
 
 
 @pytest.mark.parametrize(("link", "data"), LINKS)
-def test_every_link_leads_to_the_segment(link: int, data: bytes) -> None:
+def test_captured_packets_of_every_link_type_yield_their_tcp_segment(link: int, data: bytes) -> None:
     if data[6:7] == b"\x00" and data[:1] == b"\x60":  # an extension header counts as payload
         data = data[:4] + (int.from_bytes(data[4:6], "big") + 8).to_bytes(2, "big") + data[6:]
-    one = segment_of(link, data, len(data))
-    assert (one.data, one.missing, one.sequence, one.acknowledged, one.flags) == (b"hello", 0, 5, 6, ACK)
-    assert (one.source_port, one.to_port) == (1, 2) and one.source in (A.packed, SIX.packed)
+    segment = segment_of(link, data, len(data))
+    assert (segment.data, segment.missing, segment.sequence, segment.acknowledged, segment.flags) == (
+        b"hello",
+        0,
+        5,
+        6,
+        ACK,
+    )
+    assert (segment.source_port, segment.to_port) == (1, 2) and segment.source in (A.packed, SIX.packed)
 
 
-def test_what_was_not_captured_is_counted_as_missing() -> None:
-    one = segment_of(101, HELLO[:-2], len(HELLO))
-    assert (one.data, one.missing) == (b"hel", 2)
+def test_bytes_of_a_segment_that_were_not_captured_are_counted_as_missing() -> None:
+    segment = segment_of(101, HELLO[:-2], len(HELLO))
+    assert (segment.data, segment.missing) == (b"hel", 2)
     assert segment_of(101, HELLO[:34], len(HELLO)).missing == 5
     for end in range(34):
         with pytest.raises(LeftOut, match="too little captured"):
             segment_of(101, HELLO[:end], len(HELLO))
 
 
-def test_a_card_that_cuts_segments_leaves_the_length_empty() -> None:
+def test_captured_packet_with_zero_ip_length_yields_all_its_data() -> None:
     assert segment_of(101, HELLO[:2] + bytes(2) + HELLO[4:], len(HELLO)).data == b"hello"
 
 
@@ -151,10 +164,10 @@ def test_a_card_that_cuts_segments_leaves_the_length_empty() -> None:
         (ETHERNET, bytes(12) + b"\x08\x06" + HELLO, "not IP"),
         (101, HELLO[:9] + b"\x11" + HELLO[10:], "not TCP"),
         (101, HELLO[:6] + b"\x20\x00" + HELLO[8:], "in fragments"),
-        (105, HELLO, "of link type 105"),
+        (105, HELLO, "unsupported link type 105"),
         (101, b"\x50" + HELLO[1:], "not IP"),
     ],
 )
-def test_packets_without_a_segment_are_left_out_with_a_reason(link: int, data: bytes, why: str) -> None:
+def test_captured_packets_without_a_tcp_segment_are_left_out_with_a_reason(link: int, data: bytes, why: str) -> None:
     with pytest.raises(LeftOut, match=why):
         segment_of(link, data, len(data))

@@ -1,4 +1,4 @@
-"""One direction put together: whatever order segments come in, bytes come out once and in theirs."""
+"""Reassembly of one TCP direction: bytes are returned once and in order, whatever the order of segments."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def text(pieces: list[Piece]) -> bytes:
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(min_size=1, max_size=300), st.integers(0, 2**32 - 1), st.randoms(use_true_random=False))
-def test_overlaps_repetitions_and_any_order_near_the_wrap_give_the_bytes_once(
-    data: bytes, first: int, random: Random
-) -> None:
+def test_tcp_stream_returns_bytes_once_despite_overlaps_and_reordering(data: bytes, first: int, random: Random) -> None:
     stream = Stream()
     stream.begin(first)
     cuts = sorted({0, len(data), *(random.randrange(len(data) + 1) for _ in range(6))})
@@ -42,7 +40,7 @@ def test_overlaps_repetitions_and_any_order_near_the_wrap_give_the_bytes_once(
     assert text(out) == data and not any(isinstance(piece, Hole) for piece in out)
 
 
-def test_what_the_other_end_has_and_nobody_saw_becomes_a_hole_of_its_length() -> None:
+def test_tcp_data_acknowledged_but_not_captured_becomes_a_gap_of_its_length() -> None:
     stream = Stream()
     stream.begin(100)
     out = [*stream.take(100, b"ab", 0, NOW), *stream.take(110, b"yz", 0, NOW)]
@@ -52,7 +50,7 @@ def test_what_the_other_end_has_and_nobody_saw_becomes_a_hole_of_its_length() ->
     assert out[1:] == [Hole(8, LOST, Stamp(PATIENCE_PACKETS, 5)), Data(b"yz", Stamp(PATIENCE_PACKETS, 1))]
 
 
-def test_without_acknowledgements_a_window_is_what_waits_at_most() -> None:
+def test_tcp_stream_without_acknowledgements_buffers_at_most_one_window() -> None:
     stream = Stream()
     stream.begin(0)
     out: list[Piece] = []
@@ -62,7 +60,7 @@ def test_without_acknowledgements_a_window_is_what_waits_at_most() -> None:
     assert out[0] == Hole(size, LOST, NOW) and len(text(out)) > WINDOW_BYTES
 
 
-def test_what_is_cut_short_becomes_a_hole_behind_it_and_ends_are_known() -> None:
+def test_truncated_tcp_segment_is_followed_by_a_gap_and_the_stream_end_is_known() -> None:
     stream = Stream()
     stream.begin(0)
     stream.end(12)
@@ -72,7 +70,7 @@ def test_what_is_cut_short_becomes_a_hole_behind_it_and_ends_are_known() -> None
     assert out == [Data(b"abc", NOW), Hole(5, CUT_SHORT, NOW), Data(b"defg", NOW)] and stream.ended
 
 
-def test_after_a_long_silence_a_stream_goes_on_wherever_it_is() -> None:
+def test_tcp_stream_continues_at_any_sequence_number_after_a_long_gap() -> None:
     stream = Stream()
     stream.begin(0)
     out = [*stream.take(0, b"ab", 0, NOW), *stream.take(3_000_000_000, b"cd", 0, NOW)]
@@ -85,7 +83,7 @@ def test_after_a_long_silence_a_stream_goes_on_wherever_it_is() -> None:
         st.tuples(st.integers(0, 2**32 - 1), st.binary(max_size=20), st.integers(0, 50), st.booleans()), max_size=40
     )
 )
-def test_no_segment_makes_it_raise(segments: list[tuple[int, bytes, int, bool]]) -> None:
+def test_random_tcp_segments_never_raise_an_exception(segments: list[tuple[int, bytes, int, bool]]) -> None:
     stream = Stream()
     for sequence, data, missing, acknowledges in segments:
         for piece in stream.acknowledged(sequence, NOW) if acknowledges else stream.take(sequence, data, missing, NOW):

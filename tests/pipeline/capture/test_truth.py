@@ -1,4 +1,4 @@
-"""A capture of some traffic gives the tables that the broker's own trace of it gives, whatever happened to its packets."""
+"""A capture and the broker's own trace of the traffic give equal tables, even if packets are reordered or repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.pipeline.alike import assert_same
-from tests.support.pipeline.exchanges import fetched, named, talk, versions
+from tests.support.pipeline.exchanges import add_exchanges, fetched, named, versions
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.sniffed import Sniffed, sniffed, written
 from tests.support.pipeline.tables import rows
@@ -35,16 +35,16 @@ pytestmark = [
     pytest.mark.clients,
     pytest.mark.timeout(120),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
 
 def ask(connection: SocketConnection, request: Any, version: int) -> Any:
     connection.send_bytes(connection.frame(request, version))
-    found = connection.take(20)
-    assert found is not None
-    return connection.decode(*found, 0.0).message
+    received = connection.take(20)
+    assert received is not None
+    return connection.decode(*received, 0.0).message
 
 
 def kafka_python(c: TestCluster) -> None:
@@ -85,22 +85,24 @@ def confluent(c: TestCluster) -> None:
 
 
 def raw(port: int) -> None:
-    """Pipelined, without answers, by topic id, in sessions, large."""
-    one = SocketConnection("127.0.0.1", port, "raw")
-    ask(one, metadata(["t"]), 12)
-    one.send_bytes(one.frame(produce("t", batch(b"x", b"y"), acks=0), 9) + one.frame(metadata(["t"]), 9))
-    assert one.take(20) is not None
-    ask(one, produce("t", batch(b"z" * 300_000)), 9)
-    ask(one, produce("none", batch(b"z")), 7)
-    session = ask(one, fetch(("t", 0, 0), session=(0, 0)), 11).session_id
+    """Send pipelined requests, requests without responses, by topic id, in sessions, and large ones."""
+    connection = SocketConnection("127.0.0.1", port, "raw")
+    ask(connection, metadata(["t"]), 12)
+    connection.send_bytes(
+        connection.frame(produce("t", batch(b"x", b"y"), acks=0), 9) + connection.frame(metadata(["t"]), 9)
+    )
+    assert connection.take(20) is not None
+    ask(connection, produce("t", batch(b"z" * 300_000)), 9)
+    ask(connection, produce("none", batch(b"z")), 7)
+    session = ask(connection, fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     for step in (1, 2, 3):
-        ask(one, fetch(session=(session, step)), 11)
-    ask(one, fetch(("t", 0, 1_000_000)), 11)
-    one.close()
+        ask(connection, fetch(session=(session, step)), 11)
+    ask(connection, fetch(("t", 0, 1_000_000)), 11)
+    connection.close()
 
 
 def web(listening: socket.socket) -> None:
-    """What else is said on a machine: no Kafka."""
+    """Send traffic that is not Kafka's protocol."""
     with socket.create_connection(listening.getsockname()) as client:
         server, _ = listening.accept()
         with server:
@@ -111,8 +113,10 @@ def web(listening: socket.socket) -> None:
 
 
 class Recorded(NamedTuple):
-    """trace: the broker's own. tap: what it heard between clients and the broker. packets: of the kernel, between clients and the tap, and of
-    somebody who speaks no Kafka, at `other_port`."""
+    """Recordings of one run. trace: the broker's own. tap: bytes between clients and the broker.
+
+    packets: of the kernel, between clients and the tap, and of a connection with another protocol at `other_port`.
+    """
 
     trace: Path
     tap: Tap
@@ -136,7 +140,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_capture_and_the_brokers_own_trace_give_the_same_tables(
+def test_capture_and_broker_trace_of_the_same_traffic_give_the_same_tables(
     recorded: Recorded, seed: int, tmp_path: Path
 ) -> None:
     tap, wire = recorded.tap, Wire(seed)
@@ -150,28 +154,28 @@ def test_a_capture_and_the_brokers_own_trace_give_the_same_tables(
         assert both["requests"] > 40 and min(both.values()) > 10
 
 
-def test_packets_of_the_kernel_and_the_brokers_own_trace_give_the_same_tables(
-    recorded: Recorded, tmp_path: Path
-) -> None:
-    """As a stranger captures them: larger than any segment, among others that are no Kafka, and nobody tells the port."""
+def test_kernel_packet_capture_and_broker_trace_give_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
+    """Packets are larger than any segment, among others that are not Kafka's protocol, and the port is not given."""
     packets = recorded.packets
     packets.or_skip()
-    assert max(len(one.data) for one in packets.packets) > 10 * LARGEST_SEGMENT_BYTES, "segments are cut too soon"
+    assert max(len(packet.data) for packet in packets.packets) > 10 * LARGEST_SEGMENT_BYTES, "segments are too small"
     job.build(written(packets.packets, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
     job.build(recorded.trace, tmp_path / "trace-out", job.without_spark)
     both = assert_same(tmp_path / "out", tmp_path / "trace-out")
     assert both["requests"] > 40 and min(both.values()) > 10
-    told = rows(tmp_path / "out", "events")
-    assert not {"lost", "unreadable"} & {one["kind"] for one in told}
-    others = sum(recorded.other_port in one.ports for one in packets.packets)
+    recorded_events = rows(tmp_path / "out", "events")
+    assert not {"lost", "unreadable"} & {packet["kind"] for packet in recorded_events}
+    others = sum(recorded.other_port in packet.ports for packet in packets.packets)
     assert others > 5
-    assert [json.loads(one["facts"])["packets"] for one in told if one["kind"] == "left_out"] == [{NO_KAFKA: others}]
+    assert [json.loads(packet["facts"])["packets"] for packet in recorded_events if packet["kind"] == "left_out"] == [
+        {NO_KAFKA: others}
+    ]
 
 
-def test_packets_of_the_kernel_from_any_place_on_give_all_that_is_whole_from_there_on(
+def test_kernel_packet_capture_started_at_any_packet_gives_all_later_requests(
     recorded: Recorded, tmp_path: Path
 ) -> None:
-    """As who begins to capture while clients and brokers talk. Of each connection the first request may have begun before."""
+    """The capture starts while clients and brokers communicate. The first request of each connection may have begun before."""
 
     def requests(start: int) -> list[dict[str, Any]]:
         packets = recorded.packets.packets[start:]
@@ -189,15 +193,17 @@ def test_packets_of_the_kernel_from_any_place_on_give_all_that_is_whole_from_the
         for row in everything:
             if row["seq"] // SEQ_PER_PACKET > start:
                 later.setdefault(row["conn"], []).append(known(row))
-        found = Counter(known(row) for row in requests(start))
-        assert found <= Counter(map(known, everything)), start
-        assert Counter(one for of_connection in later.values() for one in of_connection[1:]) <= found, start
+        matched = Counter(known(row) for row in requests(start))
+        assert matched <= Counter(map(known, everything)), start
+        assert Counter(known_row for of_connection in later.values() for known_row in of_connection[1:]) <= matched, (
+            start
+        )
 
 
-def test_spark_makes_the_tables_that_are_made_without_it(
+def test_capture_tables_built_with_and_without_spark_are_equal(
     spark: Any, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a folder: a capture of real clients, one whose topics and brokers are named late, one that is torn, one that is none, a trace."""
+    """A folder with captures: of real clients, with late names of topics and brokers, truncated, invalid; and a trace."""
     tap = recorded.tap
     folder = tmp_path / "in"
     write(folder, traffic())
@@ -206,38 +212,40 @@ def test_spark_makes_the_tables_that_are_made_without_it(
     wire.disorder()
     wire.write(folder / "one.pcap")
     late = Wire(4)
-    talk(late.connect(40_000), versions(1), fetched(2))
-    talk(late.connect(40_001), named(1))
+    add_exchanges(late.connect(40_000), versions(1), fetched(2))
+    add_exchanges(late.connect(40_001), named(1))
     late.connect(40_002, server=80).says(0, b"GET / HTTP/1.1\r\n")
     late.write(folder / "late.pcap")
     torn = late.write(folder / "torn.pcap")
     torn.write_bytes(torn.read_bytes()[:-1])
     (folder / "bad.pcapng").write_bytes(b"no capture")
-    counts, told = job.build(folder, tmp_path / "a", job.without_spark)
-    monkeypatch.setattr(job, "TOLD_EVERY_S", 0.01)
+    counts, notices = job.build(folder, tmp_path / "a", job.without_spark)
+    monkeypatch.setattr(job, "PROGRESS_INTERVAL_S", 0.01)
     progress: list[str] = []
-    again, said = job.build(folder, tmp_path / "b", partial(job.with_spark, spark, progress=progress.append))
+    again, notices_again = job.build(folder, tmp_path / "b", partial(job.with_spark, spark, progress=progress.append))
     captured_bytes = sum(path.stat().st_size for path in folder.glob("*.pcap"))
-    assert f"0 of {captured_bytes / 1e6:,.0f} MB read, 0 %" in progress and "all is read" in progress[-1]
+    assert f"0 of {captured_bytes / 1e6:,.0f} MB read, 0 %" in progress and "everything is read" in progress[-1]
     assert sorted(counts) == ["late.pcap", "one.pcap", "r", "torn.pcap"]
-    assert counts == again and sorted(told) == sorted(said) and len(told) == 2
+    assert counts == again and sorted(notices) == sorted(notices_again) and len(notices) == 2
     for table in TABLES:
         assert rows(tmp_path / "a", table) == rows(tmp_path / "b", table)
-    found = rows(tmp_path / "b", "partitions", "late.pcap")
-    assert [(row["topic"], row["broker"]) for row in found] == [("t", 3)]
+    partitions = rows(tmp_path / "b", "partitions", "late.pcap")
+    assert [(row["topic"], row["broker"]) for row in partitions] == [("t", 3)]
 
 
-def test_answers_that_are_exchanged_on_the_wire_break_rule_6(spark: Any, tmp_path: Path) -> None:
+def test_responses_out_of_order_in_a_capture_break_audit_rule_6(spark: Any, tmp_path: Path) -> None:
     wire = Wire()
     line = wire.connect()
-    talk(line, versions(1, (18, 0, 4), (3, 0, 12)))
-    asked, answers = zip(named(2), named(3), strict=True)
-    line.says(CLIENT, b"".join(asked))
+    add_exchanges(line, versions(1, (18, 0, 4), (3, 0, 12)))
+    requests, answers = zip(named(2), named(3), strict=True)
+    line.says(CLIENT, b"".join(requests))
     line.says(SERVER, b"".join(reversed(answers)))
-    talk(line, named(4))
+    add_exchanges(line, named(4))
     line.close()
     job.build(wire.write(tmp_path / "a.pcap"), tmp_path / "out", job.without_spark)
     tables = AuditedTables.of(spark, tmp_path / "out")
-    found = {rule.number: outcome(rule, tables) for rule in RULES if rule.number in ("6", "7")}
-    assert sorted(row["correlation_id"] for row in found["6"].sample) == [2, 3]
-    assert [(one.verdict, one.checked, one.broken) for one in found.values()] == [(BROKEN, 4, 2), (HOLDS, 4, 0)]
+    outcomes = {rule.number: outcome(rule, tables) for rule in RULES if rule.number in ("6", "7")}
+    assert sorted(row["correlation_id"] for row in outcomes["6"].sample) == [2, 3]
+    assert [
+        (rule_outcome.verdict, rule_outcome.checked, rule_outcome.broken) for rule_outcome in outcomes.values()
+    ] == [(BROKEN, 4, 2), (HOLDS, 4, 0)]

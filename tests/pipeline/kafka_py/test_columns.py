@@ -1,4 +1,4 @@
-"""Arrow columns have what the record reader reads, whatever the batches are."""
+"""Arrow columns equal the records of the record reader for all kinds of batches."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ new_records = st.builds(
 )
 
 
-def rows_of(data: bytes, wanted: Range = WHOLE, with_headers: bool = True) -> list[dict[str, Any]]:
-    rows = Rows(wanted, with_headers)
+def rows_of(data: bytes, offset_range: Range = WHOLE, with_headers: bool = True) -> list[dict[str, Any]]:
+    rows = Rows(offset_range, with_headers)
     for entry in batches(data):
-        rows.add(entry, wanted.start)
+        rows.add(entry, offset_range.start)
     taken = rows.take()
     taken.validate(full=True)
     assert taken.schema == SCHEMAS[with_headers]
@@ -52,26 +52,26 @@ def rows_of(data: bytes, wanted: Range = WHOLE, with_headers: bool = True) -> li
     return listed
 
 
-def expected(entry: Entry, wanted: Range = WHOLE) -> list[dict[str, Any]]:
+def expected(entry: Entry, offset_range: Range = WHOLE) -> list[dict[str, Any]]:
     header = entry.header
     kind = (1 if header.is_log_append_time else 0) if header.magic else -1
     return [
         {
             "key": r.key,
             "value": r.value,
-            "topic": wanted.topic,
-            "partition": wanted.partition,
+            "topic": offset_range.topic,
+            "partition": offset_range.partition,
             "offset": r.offset,
             "timestamp": EPOCH + timedelta(milliseconds=r.timestamp),
             "timestampType": kind,
             "headers": [{"key": key, "value": value} for key, value in r.headers] or None,
         }
         for r in records(entry.view)
-        if wanted.start <= r.offset < wanted.end
+        if offset_range.start <= r.offset < offset_range.end
     ]
 
 
-@settings(deadline=None)  # the first call is slow: it imports
+@settings(deadline=None)  # the first call is slow because of imports
 @given(
     st.lists(
         st.tuples(st.lists(new_records, min_size=1, max_size=6), st.integers(1, 40), st.sampled_from(Compression)),
@@ -79,7 +79,9 @@ def expected(entry: Entry, wanted: Range = WHOLE) -> list[dict[str, Any]]:
         max_size=4,
     )
 )
-def test_columns_are_what_the_record_reader_reads(parts: list[tuple[list[NewRecord], int, Compression]]) -> None:
+def test_arrow_columns_equal_the_records_of_the_record_reader(
+    parts: list[tuple[list[NewRecord], int, Compression]],
+) -> None:
     data, offset = b"", 0
     for made, times, kind in parts:
         data += build_batch(made * times, base_offset=offset, compression=kind)
@@ -89,26 +91,26 @@ def test_columns_are_what_the_record_reader_reads(parts: list[tuple[list[NewReco
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.integers(0, 150), st.integers(0, 150))
-def test_records_outside_of_the_range_are_left_out(counts: list[int], start: int, end: int) -> None:
-    wanted = Range("t", 0, start, end)
+def test_arrow_reader_leaves_out_records_outside_the_offset_range(counts: list[int], start: int, end: int) -> None:
+    offset_range = Range("t", 0, start, end)
     data, offset = b"", 0
     for count in counts:
         data += build_batch([NewRecord(b"v", b"k", 5, [("h", b"1")])] * count, base_offset=offset)
         offset += count
-    assert rows_of(data, wanted) == [row for entry in batches(data) for row in expected(entry, wanted)]
+    assert rows_of(data, offset_range) == [row for entry in batches(data) for row in expected(entry, offset_range)]
 
 
-def test_gaps_of_a_compacted_log_stay_gaps() -> None:
+def test_reader_keeps_offset_gaps_of_a_compacted_log() -> None:
     data = build_batch([NewRecord(b"%d" % i) for i in range(4)], base_offset=10, offset_deltas=[0, 3, 50, 51])
     assert [row["offset"] for row in rows_of(data)] == [10, 13, 60, 61]
 
 
-def test_what_a_cleaner_leaves_of_a_batch_has_no_rows() -> None:
+def test_batch_emptied_by_compaction_gives_no_rows() -> None:
     header = read_header(build_batch([NewRecord(b"v")], producer_id=1, producer_epoch=0, base_sequence=0))
     assert rows_of(build_empty_batch(header)) == []
 
 
-def test_the_time_of_the_append_is_that_of_all_records() -> None:
+def test_log_append_time_is_the_timestamp_of_all_rows_of_a_batch() -> None:
     data = build_batch([NewRecord(b"v", None, 5)] * 3, attributes=LOG_APPEND_TIME, max_timestamp=1_700_000_000_123)
     entry = next(batches(data))
     assert isinstance(entry.header, BatchHeader) and rows_of(data) == expected(entry)
@@ -117,7 +119,7 @@ def test_the_time_of_the_append_is_that_of_all_records() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("kind", [Compression.NONE, Compression.GZIP], ids=lambda kind: kind.name)
-def test_old_messages_have_rows_too(magic: int, kind: Compression) -> None:
+def test_messages_of_old_magic_give_rows_too(magic: int, kind: Compression) -> None:
     made = [NewRecord(b"v%d" % i, None if i % 2 else b"k", 1000 + i) for i in range(5)] + [NewRecord(None, b"gone", 9)]
     old = message_set.build_message_set(made, magic=magic, compression=kind)
     data = old + build_batch([NewRecord(b"new", None, 7)], base_offset=100)
@@ -125,12 +127,12 @@ def test_old_messages_have_rows_too(magic: int, kind: Compression) -> None:
     assert {row["timestampType"] for row in rows_of(old)} == {-1 if magic == 0 else 0}
 
 
-def test_rows_without_headers_have_no_column_for_them() -> None:
+def test_rows_read_without_headers_have_no_headers_column() -> None:
     [row] = rows_of(build_batch([NewRecord(b"v", None, 1, [("h", b"1")])]), with_headers=False)
     assert "headers" not in row and row["value"] == b"v"
 
 
-def test_batches_are_collected_until_they_are_worth_it_and_told_once() -> None:
+def test_record_batches_are_collected_into_large_arrow_tables() -> None:
     rows = Rows(WHOLE, with_headers=False)
     data = build_batch([NewRecord(b"v")] * 1000)
     entry = next(batches(data))
@@ -139,13 +141,13 @@ def test_batches_are_collected_until_they_are_worth_it_and_told_once() -> None:
     assert rows.take().num_rows == 0
 
 
-def test_large_records_fill_rows_before_many_do() -> None:
+def test_large_records_fill_an_arrow_table_before_the_row_limit() -> None:
     rows = Rows(WHOLE, with_headers=False)
     assert rows.add(next(batches(build_batch([NewRecord(bytes(9 << 20))]))), 0)
 
 
 @pytest.mark.spark
-def test_executors_need_neither_numpy_nor_pandas() -> None:
+def test_spark_executors_need_neither_numpy_nor_pandas() -> None:
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None\n"
         "import kafkaproto.pipeline.kafka_py.source\n"

@@ -1,9 +1,10 @@
-"""Connections agree on versions, speak TLS and SASL PLAIN, and say what is wrong. The broker at the other end is made by hand."""
+"""Connections of kafka_py: version negotiation, TLS, SASL PLAIN and errors, with a scripted broker."""
 
 from __future__ import annotations
 
 import socket
 import ssl
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import pytest
 from kafkaproto.api import ApiKey
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.pipeline.kafka_py import connection
-from kafkaproto.pipeline.kafka_py.client import Client
+from kafkaproto.pipeline.kafka_py.client import Client, check_reachable
 from kafkaproto.pipeline.kafka_py.connection import Connection
 from kafkaproto.pipeline.kafka_py.errors import KafkaError, OptionError
 from kafkaproto.pipeline.kafka_py.options import ClientSettings
 from kafkaproto.pipeline.kafka_py.security import secured
+from kafkaproto.testing import cluster
+from tests.support.answering import answering
 from tests.support.pipeline.hand_made_broker import CERTIFICATE, PEM, Broker, running, settings
 
 JAAS = 'x.PlainLoginModule required username="me" password="secret";'
@@ -25,13 +28,13 @@ JAAS = 'x.PlainLoginModule required username="me" password="secret";'
 def cluster_id(broker: Broker, made: ClientSettings, host: str = "localhost") -> str:
     connection = Connection(host, broker.port, made)
     try:
-        found: str = connection.ask(ApiKey.METADATA, MetadataRequest()).cluster_id
-        return found
+        id_of_cluster: str = connection.ask(ApiKey.METADATA, MetadataRequest()).cluster_id
+        return id_of_cluster
     finally:
         connection.close()
 
 
-def test_the_highest_version_that_both_speak_is_used() -> None:
+def test_kafka_py_connection_uses_the_highest_version_that_both_sides_support() -> None:
     for versions, used in [((0, 8), 8), ((5, 99), 12), ((4, 4), 4)]:
         with running(versions={ApiKey.METADATA: versions}) as broker:
             assert cluster_id(broker, settings()) == "here"
@@ -41,14 +44,14 @@ def test_the_highest_version_that_both_speak_is_used() -> None:
             ]
 
 
-def test_a_broker_that_knows_only_the_oldest_way_to_tell_versions_is_asked_that_way() -> None:
+def test_kafka_py_connection_retries_api_versions_in_version_0_with_an_old_broker() -> None:
     with running(oldest_only=True) as broker:
         assert cluster_id(broker, settings()) == "here"
         assert [version for _, version, _ in broker.seen] == [3, 0, 12]
 
 
 @pytest.mark.parametrize("versions", [{}, {ApiKey.METADATA: (0, 3)}, {ApiKey.METADATA: (13, 14)}], ids=str)
-def test_a_broker_without_a_version_in_common_is_told_of(versions: dict[int, tuple[int, int]]) -> None:
+def test_kafka_py_reports_a_broker_without_a_common_version(versions: dict[int, tuple[int, int]]) -> None:
     with running(versions=versions) as broker, pytest.raises(KafkaError, match="does not speak METADATA 4-12"):
         cluster_id(broker, settings())
 
@@ -57,7 +60,7 @@ def trusting(**more: str) -> ClientSettings:
     return settings(security__protocol="SSL", ssl__truststore__certificates="".join(CERTIFICATE[1:]), **more)
 
 
-def test_tls_is_spoken_with_a_certificate_from_a_text_or_a_file(tmp_path: Path) -> None:
+def test_kafka_py_tls_works_with_certificates_from_text_or_from_a_file(tmp_path: Path) -> None:
     kept = tmp_path / "ca.pem"
     kept.write_text("".join(CERTIFICATE[1:]))
     from_file = settings(security__protocol="SSL", ssl__truststore__location=str(kept), ssl__truststore__type="PEM")
@@ -66,7 +69,7 @@ def test_tls_is_spoken_with_a_certificate_from_a_text_or_a_file(tmp_path: Path) 
             assert cluster_id(broker, made) == "here"
 
 
-def test_a_certificate_that_is_not_trusted_or_of_another_name_is_refused() -> None:
+def test_kafka_py_rejects_an_untrusted_certificate_or_a_wrong_host_name() -> None:
     with running(tls=True) as broker:
         with pytest.raises(ssl.SSLCertVerificationError):
             cluster_id(broker, settings(security__protocol="SSL"))
@@ -75,23 +78,23 @@ def test_a_certificate_that_is_not_trusted_or_of_another_name_is_refused() -> No
         assert cluster_id(broker, trusting(ssl__endpoint__identification__algorithm=""), "127.0.0.1") == "here"
 
 
-def test_a_certificate_that_is_not_trusted_is_told_at_once_and_not_tried_again() -> None:
+def test_kafka_py_reports_an_untrusted_certificate_at_once_without_retries() -> None:
     with running(tls=True) as broker:
         client = Client(replace(settings(security__protocol="SSL"), servers=(f"localhost:{broker.port}",)))
         with pytest.raises(ssl.SSLCertVerificationError):
             client.partitions_of(["t"])
 
 
-def test_a_broker_that_wants_a_certificate_gets_one() -> None:
+def test_kafka_py_sends_a_client_certificate_to_a_broker_that_requires_one() -> None:
     keys = {"ssl__keystore__key": CERTIFICATE[0], "ssl__keystore__certificate__chain": "".join(CERTIFICATE[1:])}
-    with running(tls=True, keys_wanted=True) as broker:
+    with running(tls=True, needs_client_key=True) as broker:
         assert cluster_id(broker, trusting(**keys)) == "here"
         assert cluster_id(broker, trusting(ssl__keystore__location=str(PEM), ssl__keystore__type="PEM")) == "here"
         with pytest.raises(OSError, match=r"(?i)certificate|closed|reset|eof"):
             cluster_id(broker, trusting())
 
 
-def test_pem_that_cannot_be_read_is_told_with_its_option(tmp_path: Path) -> None:
+def test_unreadable_pem_file_is_reported_with_its_option(tmp_path: Path) -> None:
     missing = {"ssl__truststore__location": str(tmp_path / "none.pem"), "ssl__truststore__type": "PEM"}
     with running(tls=True) as broker:
         with pytest.raises(OptionError, match=r"option kafka\.ssl\.truststore\.location: cannot be read"):
@@ -101,7 +104,7 @@ def test_pem_that_cannot_be_read_is_told_with_its_option(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["SASL_PLAINTEXT", "SASL_SSL"])
-def test_a_user_is_known_by_sasl_plain(tls: bool) -> None:
+def test_kafka_py_authenticates_a_user_by_sasl_plain(tls: bool) -> None:
     made = settings(
         security__protocol="SASL_SSL" if tls else "SASL_PLAINTEXT",
         sasl__mechanism="PLAIN",
@@ -114,7 +117,7 @@ def test_a_user_is_known_by_sasl_plain(tls: bool) -> None:
         assert keys == [ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.METADATA]
 
 
-def test_a_connection_inside_tls_that_may_not_log_in_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_connection_that_fails_authentication_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = settings(
         security__protocol="SASL_SSL",
         sasl__mechanism="PLAIN",
@@ -127,14 +130,117 @@ def test_a_connection_inside_tls_that_may_not_log_in_is_closed_at_once(monkeypat
     with running(tls=True) as broker:
         with pytest.raises(KafkaError, match="refused user me"):
             cluster_id(broker, made)
-        left_open = [one for one in inside if one.fileno() >= 0]
-        for one in left_open:
-            one.close()  # or the broker would wait for it
+        left_open = [open_socket for open_socket in inside if open_socket.fileno() >= 0]
+        for open_socket in left_open:
+            open_socket.close()  # or the broker would wait for it
     assert inside and not left_open
 
 
-def test_a_wrong_password_is_told_in_the_words_of_the_broker() -> None:
+def test_wrong_password_is_reported_with_the_error_message_of_the_broker() -> None:
     wrong = JAAS.replace("secret", "guess")
     made = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=wrong)
     with running() as broker, pytest.raises(KafkaError, match="refused user me: go away: SASL_AUTHENTICATION_FAILED"):
         cluster_id(broker, made)
+
+
+# ---- the first contact of a driver -------------------------------------------------------------------------------------------
+
+
+AT_ONCE_S = 10
+"""Seconds: far below the timeout of a call (a minute), and far above the time of a refused connection."""
+
+
+def refusal(servers: str, **options: str) -> str:
+    """Return the error of the first connection. Fails if it has several lines or takes as long as a retry."""
+    begun = time.monotonic()
+    with pytest.raises(OptionError) as caught:
+        check_reachable(replace(settings(**options), servers=tuple(servers.split(","))))
+    assert time.monotonic() - begun < AT_ONCE_S
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_unreachable_bootstrap_servers_are_reported_at_once() -> None:
+    assert refusal("127.0.0.1:1,localhost:2") == (
+        "option kafka.bootstrap.servers: no broker can be reached: 127.0.0.1:1: Connection refused; localhost:2: Connection refused"
+    )
+
+
+def test_unknown_bootstrap_host_is_reported_at_once() -> None:
+    assert refusal("no.such.host.invalid:9092").startswith(
+        "option kafka.bootstrap.servers: no broker can be reached: no.such.host.invalid:9092: "
+    )
+
+
+def test_tls_connection_to_a_plaintext_port_is_reported_with_the_option_to_change() -> None:
+    with cluster() as c:
+        text = refusal(c.bootstrap, security__protocol="SSL")
+        assert text == (
+            f"option kafka.security.protocol: is SSL, but {c.bootstrap}: the broker closed the connection during the TLS handshake; try PLAINTEXT"
+        )
+        login = {"sasl__mechanism": "PLAIN", "sasl__jaas__config": JAAS}
+        assert refusal(c.bootstrap, security__protocol="SASL_SSL", **login).endswith("; try SASL_PLAINTEXT")
+
+
+def test_invalid_response_to_a_tls_handshake_is_reported_at_once() -> None:
+    with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
+    assert text.startswith(f"option kafka.security.protocol: is SSL, but {address}: the TLS handshake failed (")
+
+
+def test_tls_handshake_refused_by_the_broker_does_not_suggest_plaintext() -> None:
+    with answering(b"\x15\x03\x03\x00\x02\x02\x28") as port:
+        text = refusal(address := f"127.0.0.1:{port}", security__protocol="SSL")
+    assert text.startswith(
+        f"option kafka.bootstrap.servers: no broker can be reached: {address}: the TLS handshake failed ("
+    )
+    assert "HANDSHAKE_FAILURE" in text
+
+
+def test_plaintext_connection_to_a_tls_port_is_reported_with_the_option_to_change() -> None:
+    with running(tls=True) as broker:
+        text = refusal(f"localhost:{broker.port}")
+        assert text.startswith(f"option kafka.security.protocol: is PLAINTEXT, but localhost:{broker.port} ")
+        assert text.endswith("; try SSL")
+    with answering(b"\x15\x03\x03\x00\x02\x02\x46") as port:
+        text = refusal(address := f"127.0.0.1:{port}")
+    assert text == f"option kafka.security.protocol: is PLAINTEXT, but {address} speaks TLS; try SSL"
+
+
+def test_server_that_is_no_kafka_broker_is_reported_at_once() -> None:
+    with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        text = refusal(address := f"127.0.0.1:{port}")
+    assert text.endswith(f"no broker can be reached: {address} is not a Kafka broker: its first bytes are b'HTTP'")
+
+
+def test_one_reachable_bootstrap_server_is_enough() -> None:
+    with cluster() as c:
+        check_reachable(replace(settings(), servers=("127.0.0.1:1", c.bootstrap)))
+
+
+def test_connection_to_a_server_that_does_not_respond_is_retried() -> None:
+    """A timeout does not mean that an option is wrong."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        made = settings(request__timeout__ms="100", default__api__timeout__ms="250", retry__backoff__ms="10")
+        made = replace(made, servers=(f"127.0.0.1:{silent.getsockname()[1]}",))
+        with pytest.raises(TimeoutError, match="can be reached"):
+            check_reachable(made)
+        silent.settimeout(0)
+        connections = [silent.accept()[0] for _ in range(2)]
+        for accepted in connections:
+            accepted.close()
+
+
+def test_broker_that_stops_after_the_first_connection_is_retried() -> None:
+    with cluster() as c:
+        made = settings(default__api__timeout__ms="300", retry__backoff__ms="10")
+        made = replace(made, servers=(c.bootstrap,))
+        with Client(made, fail_fast=True) as client:
+            client.until_done("cannot connect", client.any_connection)
+            c.broker(0).stop()
+            client.close()
+            with pytest.raises(TimeoutError, match="can be reached"):
+                client.until_done("cannot connect", client.any_connection)
+            c.broker(0).start()
+            client.until_done("cannot connect", client.any_connection)

@@ -1,4 +1,4 @@
-"""kafka_py treats damaged responses as a broken connection, which a read tries again."""
+"""kafka_py treats damaged responses as a broken connection, which a read retries."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.support.answering import answering
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"\xff\xff\xff\xff", "sent frame at byte 0: a length of -1"),
-        (b"\x00\x00\x00\x00", "holds no response header"),
+        (b"\xff\xff\xff\xff", "is not a Kafka broker: its first bytes are"),
+        (b"\x00\x00\x00\x00", "is too short for a response header"),
         (b"\x00\x00\x00\x04\x00\x00\x00\x01", "ApiVersionsResponse"),
-        (b"\x00\x00\x00\x04\x00\x00\x00\x09", "a response to request 9 instead of 1"),
+        (b"\x00\x00\x00\x04\x00\x00\x00\x09", "correlation id 9, but the oldest pending request is 1"),
         (b"\x00\x00\x00\x09\x00", "closed the connection"),
     ],
 )
-def test_a_damaged_response_is_a_connection_error(data: bytes, text: str) -> None:
+def test_damaged_response_raises_a_connection_error(data: bytes, text: str) -> None:
     with answering(data) as port, pytest.raises(ConnectionError, match=text):
         Connection("127.0.0.1", port, ClientSettings((f"127.0.0.1:{port}",)))

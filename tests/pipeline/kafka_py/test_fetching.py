@@ -1,4 +1,4 @@
-"""A range of offsets is read whole: past moving leaders, gaps, aborted transactions and followers; what is lost is lost loudly."""
+"""Reading a range of offsets with kafka_py: leader changes, gaps, aborted transactions, followers and lost data."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def settings(kafka: TestCluster, **options: str) -> SourceSettings:
 def offsets(made: SourceSettings, topic: str, start: int, end: int) -> list[int]:
     with Client(made.client) as client:
         pieces = fetch(client, made, Range(topic, 0, start, end))
-        found = [r.offset for entry, wanted in pieces for r in records(entry.view) if r.offset >= wanted]
-    return [offset for offset in found if offset < end]
+        offsets_read = [r.offset for entry, begin in pieces for r in records(entry.view) if r.offset >= begin]
+    return [offset for offset in offsets_read if offset < end]
 
 
 def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
@@ -59,7 +59,7 @@ def fill(kafka: TestCluster, topic: str, count: int, each: int = 10) -> None:
         kafka.produce(topic, [NewRecord(b"v%d" % i, None, 1000)] * each, 0)
 
 
-def test_a_range_is_read_whole_and_nothing_else_is_asked_for(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_reads_a_range_of_offsets_completely_with_few_fetches(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__client__id=topic)
     assert offsets(made, topic, 15, 167) == list(range(15, 167))
@@ -67,44 +67,44 @@ def test_a_range_is_read_whole_and_nothing_else_is_asked_for(kafka: TestCluster,
 
 
 @pytest.mark.rule("N-4")
-def test_who_says_its_rack_reads_from_the_replica_in_it(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_with_a_client_rack_reads_from_the_replica_in_that_rack(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     leader = kafka.partition(topic, 0).leader
     rack = "abc"[(leader + 1) % 3]
     made = settings(kafka, kafka__client__rack=rack, kafka__client__id=topic)
     assert offsets(made, topic, 0, 200) == list(range(200))
-    asked = kafka.journal.requests(api="Fetch", client_id=topic)
-    assert asked[0].broker_id == leader and {r.broker_id for r in asked[1:]} == {(leader + 1) % 3}
+    fetches = kafka.journal.requests(api="Fetch", client_id=topic)
+    assert fetches[0].broker_id == leader and {r.broker_id for r in fetches[1:]} == {(leader + 1) % 3}
 
 
-def test_a_follower_that_goes_away_is_left_for_the_leader(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_returns_to_the_leader_when_its_follower_stops(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 40)
     follower = (kafka.partition(topic, 0).leader + 1) % 3
     made = settings(kafka, kafka__client__rack="abc"[follower], kafka__max__partition__fetch__bytes="300")
-    found = []
+    offsets_read = []
     with Client(made.client) as client:
         for entry, _ in fetch(client, made, Range(topic, 0, 0, 400)):
-            found += [r.offset for r in records(entry.view)]
-            if len(found) == 50:
+            offsets_read += [r.offset for r in records(entry.view)]
+            if len(offsets_read) == 50:
                 kafka.broker(follower).stop()
     kafka.broker(follower).start()
-    assert found == list(range(400))
+    assert offsets_read == list(range(400))
 
 
-def test_a_leader_that_moves_is_followed(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_follows_a_leader_change_while_reading(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 40)
     leader = kafka.partition(topic, 0).leader
     made = settings(kafka, kafka__max__partition__fetch__bytes="300")
-    found = []
+    offsets_read = []
     with Client(made.client) as client:
         for entry, _ in fetch(client, made, Range(topic, 0, 0, 400)):
-            found += [r.offset for r in records(entry.view)]
-            if len(found) == 50:
+            offsets_read += [r.offset for r in records(entry.view)]
+            if len(offsets_read) == 50:
                 kafka.elect(topic, 0, (leader + 1) % 3)
-            if len(found) == 200:
+            if len(offsets_read) == 200:
                 kafka.broker((leader + 1) % 3).stop()
     kafka.broker((leader + 1) % 3).start()
-    assert found == list(range(400))
+    assert offsets_read == list(range(400))
 
 
 def begins_at(kafka: TestCluster, topic: str, offset: int) -> None:
@@ -112,36 +112,36 @@ def begins_at(kafka: TestCluster, topic: str, offset: int) -> None:
     kafka.run_in_loop(lambda: kafka.state.nodes[leader].replicas.partitions[topic, 0].log.raise_log_start(offset))
 
 
-def test_records_that_are_gone_fail_the_read_or_are_passed_over(kafka: TestCluster, topic: str) -> None:
+def test_deleted_records_fail_the_read_unless_fail_on_data_loss_is_false(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 3)
     begins_at(kafka, topic, 12)
     made = settings(kafka)
-    with pytest.raises(DataLoss, match="begins at 12, it was to be read from 5"):
+    with pytest.raises(DataLoss, match="begins at offset 12, but the query reads from offset 5"):
         offsets(made, topic, 5, 30)
     assert offsets(replace(made, fail_on_data_loss=False), topic, 5, 30) == list(range(12, 30))
     assert offsets(replace(made, fail_on_data_loss=False), topic, 5, 9) == []
 
 
-def test_records_that_were_never_there_fail_the_read_or_are_passed_over(kafka: TestCluster, topic: str) -> None:
+def test_records_beyond_the_log_end_fail_the_read_unless_data_loss_is_allowed(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 3)
     made = settings(kafka)
     tolerant = replace(made, fail_on_data_loss=False)
-    with pytest.raises(DataLoss, match="ends at 30, it was to be read up to 50"):
+    with pytest.raises(DataLoss, match="ends at offset 30, but the query reads up to offset 50"):
         offsets(made, topic, 5, 50)
     assert offsets(tolerant, topic, 5, 50) == list(range(5, 30))
-    with pytest.raises(DataLoss, match="ends at 30, it was to be read from 40"):
+    with pytest.raises(DataLoss, match="ends at offset 30, but the query reads from offset 40"):
         offsets(made, topic, 40, 50)
     assert offsets(tolerant, topic, 40, 50) == []
 
 
-def test_a_topic_that_is_gone_fails_the_read_or_is_passed_over(kafka: TestCluster, topic: str) -> None:
+def test_deleted_topic_fails_the_read_unless_fail_on_data_loss_is_false(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 40)
     made = settings(kafka, kafka__max__partition__fetch__bytes="300", kafka__default__api__timeout__ms="2000")
     with Client(made.client) as client:
         read = fetch(client, made, Range(topic, 0, 0, 400))
         next(read)
         kafka.delete_topic(topic)
-        with pytest.raises(DataLoss, match="is gone"):
+        with pytest.raises(DataLoss, match="no longer exists"):
             list(read)
     kafka.create_topic(topic, 1, 3)
     kafka.delete_topic(topic)
@@ -149,7 +149,7 @@ def test_a_topic_that_is_gone_fails_the_read_or_is_passed_over(kafka: TestCluste
 
 
 @pytest.mark.rule("T-1")
-def test_a_throttle_is_waited_for(kafka: TestCluster, topic: str) -> None:
+def test_kafka_py_waits_for_a_throttle_and_then_continues_reading(kafka: TestCluster, topic: str) -> None:
     fill(kafka, topic, 20)
     kafka.force_throttle(300, api="Fetch", client_id=topic, times=2)
     made = settings(
@@ -162,16 +162,16 @@ def test_a_throttle_is_waited_for(kafka: TestCluster, topic: str) -> None:
     assert len(kafka.journal.throttles("Fetch", topic)) == 2
 
 
-# ---- with answers made by hand -----------------------------------------------------------------------------------------------
+# ---- with scripted responses -------------------------------------------------------------------------------------------------
 
 
 class Scripted:
-    """A client and its one connection, which answers fetches with what it is given, in turn."""
+    """A client and its only connection, which answers fetches with the given responses in turn."""
 
     def __init__(self, made: SourceSettings, *answers: PartitionData) -> None:
         self.settings = made.client
         self.answers = list(answers)
-        self.asked: list[Any] = []
+        self.offsets: list[Any] = []
         self.forgotten = False
 
     def leader(self, partition: Any) -> int:
@@ -181,7 +181,7 @@ class Scripted:
         return self
 
     def send(self, key: ApiKey, request: Any) -> None:
-        self.asked.append(request.topics[0].partitions[0].fetch_offset)
+        self.offsets.append(request.topics[0].partitions[0].fetch_offset)
 
     def receive(self) -> FetchResponse:
         return FetchResponse(responses=[FetchableTopicResponse("t", partitions=[self.answers.pop(0)])])
@@ -210,7 +210,7 @@ def data(*parts: bytes, aborted: list[AbortedTransaction] | None = None, end: in
 
 
 def sent(base: int, count: int, producer: int = -1) -> bytes:
-    """A batch, part of a transaction if a producer is given."""
+    """Return a batch, part of a transaction if a producer is given."""
     ids = {"producer_id": producer, "producer_epoch": 0, "base_sequence": base, "attributes": TRANSACTIONAL}
     return build_batch([NewRecord(b"v")] * count, base_offset=base, **(ids if producer >= 0 else {}))
 
@@ -237,19 +237,19 @@ MIXED = (
 ABORTED = [AbortedTransaction(8, 10), AbortedTransaction(7, 0)]
 
 
-def test_only_what_is_committed_is_read_when_that_is_asked_for() -> None:
+def test_read_committed_returns_only_records_of_committed_transactions() -> None:
     committed = made(kafka__isolation__level="read_committed")
     assert read(Scripted(committed, data(*MIXED, aborted=ABORTED)), committed, 15) == [2, 3, 4, 5, 7, 8, 14]
 
 
-def test_else_aborted_records_are_read_and_markers_never() -> None:
+def test_read_uncommitted_returns_aborted_records_but_no_markers() -> None:
     uncommitted = made()
     assert read(Scripted(uncommitted, data(*MIXED, aborted=None)), uncommitted, 15) == [
         *range(6), 7, 8, 10, 12, 14,
     ]  # fmt: skip
 
 
-def test_a_transaction_that_was_aborted_before_the_answer_begins_is_told_again_and_left_out() -> None:
+def test_read_committed_skips_a_transaction_aborted_before_the_response() -> None:
     committed = made(kafka__isolation__level="read_committed")
     answers = (
         data(sent(0, 3, 7), aborted=[AbortedTransaction(7, 0)]),
@@ -258,7 +258,7 @@ def test_a_transaction_that_was_aborted_before_the_answer_begins_is_told_again_a
     assert read(Scripted(committed, *answers), committed, 8) == [7]
 
 
-def test_a_range_that_ends_in_markers_and_gaps_ends() -> None:
+def test_read_ends_when_its_range_ends_in_markers_and_offset_gaps() -> None:
     committed = made(kafka__isolation__level="read_committed")
     gap = build_batch([NewRecord(b"v")], base_offset=3, last_offset_delta=6)
     client = Scripted(
@@ -268,20 +268,20 @@ def test_a_range_that_ends_in_markers_and_gaps_ends() -> None:
         data(marker(10, 9, True)),
     )
     assert read(client, committed, 11) == [3]
-    assert client.asked == [0, 3, 10] and not client.forgotten
+    assert client.offsets == [0, 3, 10] and not client.forgotten
 
 
-def test_the_next_request_is_on_its_way_before_the_records_are_read() -> None:
+def test_next_fetch_request_is_sent_before_the_records_are_processed() -> None:
     uncommitted = made()
     client = Scripted(uncommitted, data(sent(0, 5)), data(sent(5, 5)))
     reading = fetch(client, uncommitted, Range("t", 0, 0, 10))  # type: ignore[arg-type]
     next(reading)
-    assert client.asked == [0, 5]
+    assert client.offsets == [0, 5]
     reading.close()  # type: ignore[attr-defined]
-    assert client.forgotten, "an answer is on its way that nobody will read"
+    assert client.forgotten, "a response is in flight that the client will not read"
 
 
-def test_a_batch_whose_checksum_is_wrong_is_not_read_unless_nobody_looks() -> None:
+def test_batch_with_a_wrong_checksum_fails_the_read_unless_check_crcs_is_false() -> None:
     broken = bytearray(sent(0, 1))
     broken[-2] ^= 1
     with pytest.raises(DecodeError, match="crc"):
@@ -290,19 +290,19 @@ def test_a_batch_whose_checksum_is_wrong_is_not_read_unless_nobody_looks() -> No
     assert read(Scripted(lenient, data(bytes(broken))), lenient, 1) == [0]
 
 
-def test_an_error_that_does_not_pass_is_told() -> None:
+def test_permanent_fetch_error_is_raised() -> None:
     refused = PartitionData(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    with pytest.raises(KafkaError, match="fetching from t-0 at offset 0: TOPIC_AUTHORIZATION_FAILED"):
+    with pytest.raises(KafkaError, match="cannot fetch from t-0 at offset 0: TOPIC_AUTHORIZATION_FAILED"):
         read(Scripted(made(), refused), made(), 1)
 
 
-def test_a_record_that_never_comes_ends_the_read_by_its_option() -> None:
+def test_read_times_out_with_the_poll_timeout_option_if_a_record_never_arrives() -> None:
     impatient = made(kafkaConsumer__pollTimeoutMs="1")
     with pytest.raises(TimeoutError, match=r"at offset 0 .*option kafkaConsumer\.pollTimeoutMs"):
         read(Scripted(impatient, *[data()] * 1_000_000), impatient, 1)
 
 
-def test_time_that_passes_while_spark_works_is_no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processing_time_of_spark_does_not_count_towards_the_poll_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     patient = made(kafkaConsumer__pollTimeoutMs="1000")

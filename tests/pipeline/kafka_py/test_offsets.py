@@ -1,4 +1,4 @@
-"""How offsets are limited, split and lost: the arithmetic of Spark's own source, with its roundings."""
+"""Limiting, splitting and loss of offsets with the arithmetic and rounding of Spark's source."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ def ranges(*sizes: int) -> list[Range]:
     return [Range("t", i, 10, 10 + size) for i, size in enumerate(sizes)]
 
 
-def test_offsets_are_written_as_spark_writes_them() -> None:
+def test_offsets_are_written_as_json_like_spark_does() -> None:
     assert to_json({C: 7, B: 2, A: 1}) == {"a": {"0": 1, "1": 2}, "b": {"0": 7}}
     assert list(to_json({C: 7, A: 1})) == ["a", "b"]
 
 
 @given(st.dictionaries(st.tuples(st.text(), st.integers(0, 9)), st.integers(-2, 2**62)))
-def test_offsets_come_back_from_json(offsets: dict[tuple[str, int], int]) -> None:
+def test_offsets_survive_a_json_round_trip(offsets: dict[tuple[str, int], int]) -> None:
     assert from_json(json.loads(json.dumps(to_json(offsets)))) == offsets
 
 
 @pytest.mark.parametrize("wrong", [[], 1, {"t": 1}, {"t": {"x": 1}}, {"t": {"-1": 1}}, {"t": {"0": True}}])
-def test_what_are_no_offsets_is_refused(wrong: object) -> None:
+def test_invalid_json_offsets_are_rejected(wrong: object) -> None:
     with pytest.raises((ValueError, TypeError, AttributeError)):
         from_json(wrong)
 
 
-def test_a_limit_is_shared_by_what_each_partition_has() -> None:
+def test_max_offsets_per_trigger_is_shared_in_proportion_to_available_records() -> None:
     start = {A: 0, B: 100, C: 7}
     assert limited(100, start, {A: 300, B: 200, C: 7}) == {A: 75, B: 125, C: 7}
 
 
-def test_a_share_below_one_is_one_and_others_are_rounded_down() -> None:
+def test_partition_share_of_a_limit_is_rounded_down_but_at_least_one() -> None:
     assert limited(10, {A: 0, B: 0}, {A: 9999, B: 1}) == {A: 9, B: 1}
     assert limited(2, {A: 0, B: 0, C: 0}, {A: 5, B: 5, C: 5}) == {A: 1, B: 1, C: 1}
 
 
-def test_a_limit_above_what_is_there_is_none() -> None:
+def test_offset_limit_above_the_available_records_has_no_effect() -> None:
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_a_partition_that_went_back_is_told_and_takes_no_share() -> None:
+def test_partition_whose_offsets_went_back_gets_no_share_of_the_limit() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 
 @given(spans, st.integers(1, 2000))
-def test_a_limited_batch_goes_on_everywhere_and_never_behind_the_end(
+def test_limited_batch_advances_every_partition_and_never_beyond_its_end(
     span: dict[tuple[str, int], tuple[int, int]], limit: int
 ) -> None:
     start = {p: min(pair) for p, pair in span.items()}
@@ -69,11 +69,11 @@ def test_a_limited_batch_goes_on_everywhere_and_never_behind_the_end(
     assert sum(made[p] - start[p] for p in end) <= limit + len(end)
 
 
-def test_ranges_are_one_for_each_partition_and_none_is_empty() -> None:
+def test_offset_ranges_are_one_per_partition_and_never_empty() -> None:
     assert split(ranges(5, 0, 3, -2), None, None) == [Range("t", 0, 10, 15), Range("t", 2, 10, 13)]
 
 
-def test_large_ranges_are_split_until_there_are_enough() -> None:
+def test_large_offset_ranges_are_split_until_min_partitions_is_reached() -> None:
     """The cases of Spark's KafkaOffsetRangeCalculator."""
     assert [r.size for r in split(ranges(100), 4, None)] == [25, 25, 25, 25]
     assert [r.size for r in split(ranges(5), 3, None)] == [1, 2, 2]
@@ -82,22 +82,25 @@ def test_large_ranges_are_split_until_there_are_enough() -> None:
     assert [r.size for r in split(ranges(1, 1000), 2, None)] == [1, 1000]
 
 
-def test_no_range_has_more_records_than_it_may() -> None:
+def test_offset_ranges_are_split_at_max_records_per_partition() -> None:
     assert [r.size for r in split(ranges(10, 3), None, 4)] == [3, 3, 4, 3]
     assert [r.size for r in split(ranges(10), 5, 4)] == [1, 2, 1, 2, 2, 2]
 
 
 @given(st.lists(st.integers(0, 500), max_size=6), st.integers(1, 20) | st.none(), st.integers(1, 100) | st.none())
-def test_the_pieces_of_a_range_are_the_range(sizes: list[int], least: int | None, most: int | None) -> None:
+def test_split_offset_ranges_cover_the_original_ranges(sizes: list[int], least: int | None, most: int | None) -> None:
     pieces = split(ranges(*sizes), least, most)
     assert all(piece.size > 0 and (most is None or piece.size <= most) for piece in pieces)
-    for one in ranges(*sizes):
-        mine = [piece for piece in pieces if piece.partition == one.partition]
+    for offsets in ranges(*sizes):
+        mine = [piece for piece in pieces if piece.partition == offsets.partition]
         covered = [offset for piece in mine for offset in range(piece.start, piece.end)]
-        assert covered == list(range(one.start, one.end))
+        assert covered == list(range(offsets.start, offsets.end))
 
 
-def test_what_is_lost_is_told() -> None:
+def test_lost_partitions_and_offsets_are_reported() -> None:
     assert lost({A: 5}, {A: 5, B: 9}, {B: 0}) == []
-    assert lost({A: 5, B: 7}, {A: 3}, {}) == ["a-0 went back from 5 to 3", "a-1 is gone, it was to be read from 7"]
+    assert lost({A: 5, B: 7}, {A: 3}, {}) == [
+        "a-0 went back from offset 5 to offset 3",
+        "a-1 no longer exists, but the query reads it from offset 7",
+    ]
     assert lost({}, {C: 9}, {C: 4}) == ["b-0 is new and begins at 4, not at 0"]

@@ -1,4 +1,4 @@
-"""Options are those of Spark's Kafka source and sink; one that is wrong, missing or unknown is named."""
+"""Options of Spark's Kafka source and sink; an invalid, missing or unknown option is reported by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named(options: dict[str, str]) -> dict[str, str]:
     return {name.replace("__", "."): value for name, value in options.items()}
 
 
-def test_what_is_not_given_is_as_in_spark() -> None:
+def test_source_options_default_to_those_of_the_spark_connector() -> None:
     batch, stream = source(), source(streaming=True)
     assert (batch.start.everywhere, batch.end.everywhere) == (EARLIEST, LATEST)
     assert stream.start.everywhere == LATEST
@@ -36,7 +36,7 @@ def test_what_is_not_given_is_as_in_spark() -> None:
     assert (batch.fetch_max_bytes, batch.partition_max_bytes) == (50 << 20, 1 << 20)
 
 
-def test_every_option_arrives_whatever_its_case() -> None:
+def test_source_options_are_case_insensitive() -> None:
     made = source(
         STARTINGOFFSETS='{"t": {"0": 3, "1": -2}}',
         endingOffsets='{"t": {"0": 9, "1": -1}}',
@@ -59,14 +59,14 @@ def test_every_option_arrives_whatever_its_case() -> None:
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_topics_are_chosen_in_one_of_three_ways() -> None:
+def test_topics_are_selected_by_subscribe_pattern_or_assign() -> None:
     assert source(subscribe="a, b,a").topics == ("a", "b")
     assert source_settings({**SERVERS, "subscribePattern": "t.*"}, streaming=False).pattern == "t.*"
     assigned = source_settings({**SERVERS, "assign": '{"t": [2, 0], "a": [1]}'}, streaming=False).assigned
     assert assigned == (("a", 1), ("t", 0), ("t", 2))
 
 
-def test_a_time_counts_before_an_offset_and_one_time_for_all_before_one_for_each() -> None:
+def test_timestamp_options_take_precedence_over_offset_options() -> None:
     each = '{"t": {"0": 5}}'
     made = source(startingTimestamp="1000", startingOffsetsByTimestamp=each, startingOffsets=each)
     assert (made.start.name, made.start.timestamp) == ("startingTimestamp", 1000)
@@ -111,25 +111,79 @@ def test_a_time_counts_before_an_offset_and_one_time_for_all_before_one_for_each
     ],
     ids=str,
 )  # fmt: skip
-def test_an_option_that_is_wrong_is_named(options: dict[str, str], name: str) -> None:
+def test_invalid_source_option_is_reported_by_name(options: dict[str, str], name: str) -> None:
     with pytest.raises(OptionError) as caught:
         source(**options)
     assert caught.value.name == name
     assert str(caught.value).startswith(f"option {name}: ")
 
 
-def test_nothing_to_read_is_named() -> None:
-    with pytest.raises(OptionError, match="subscribe, subscribePattern, assign: one of them must be given, none is"):
+@pytest.mark.parametrize(
+    ("given", "suggested"),
+    [
+        ("startingoffset", "startingOffsets"),
+        ("maxoffsetpertrigger", "maxOffsetsPerTrigger"),
+        ("bootstrap.servers", "kafka.bootstrap.servers"),
+        ("kafka.sasl.mechanisms", "kafka.sasl.mechanism"),
+        ("groupidprefixes", "groupIdPrefix"),
+    ],
+)
+def test_unknown_option_suggests_the_nearest_option_as_spelled_in_spark(given: str, suggested: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        source(**{given: "x"})
+    assert str(caught.value) == f'option {given}: is not known; did you mean "{suggested}"?'
+
+
+@pytest.mark.parametrize("given", ["kafka.session.timeout.ms", "kafka.auto.offset.reset", "path"])
+def test_unknown_option_without_a_near_match_lists_all_options(given: str) -> None:
+    with pytest.raises(OptionError, match=r"is not known; known are assign, endingOffsets, .*, subscribePattern$"):
+        source(**{given: "x"})
+
+
+def test_sink_option_on_a_source_or_source_option_on_a_sink_is_rejected() -> None:
+    with pytest.raises(OptionError, match=r"^option kafka\.acks: is an option of writes only$"):
+        source(kafka__acks="all")
+    with pytest.raises(OptionError, match=r"^option startingoffsets: is an option of reads only$"):
+        sink_settings({**SERVERS, "topic": "t", "startingOffsets": "earliest"})
+
+
+@pytest.mark.parametrize("protocol", [None, "PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL"])
+@pytest.mark.parametrize("store", ["truststore", "keystore"])
+@pytest.mark.parametrize(
+    ("setting", "value", "named"),
+    [
+        ("location", "/x.jks", "type"),
+        ("location", "/x.p12", "type"),
+        ("type", "JKS", "type"),
+        ("type", "PKCS12", "type"),
+        ("password", "secret", "password"),
+    ],
+)
+def test_java_key_store_options_are_rejected_whatever_the_security_protocol(
+    protocol: str | None, store: str, setting: str, value: str, named: str
+) -> None:
+    login = {"kafka__sasl__mechanism": "PLAIN", "kafka__sasl__jaas__config": JAAS}
+    options = login if protocol is None else {**login, "kafka__security__protocol": protocol}
+    with pytest.raises(OptionError, match=r"Java key stores.* cannot be read; give PEM files") as caught:
+        source(**options, **{f"kafka__ssl__{store}__{setting}": value})
+    assert caught.value.name == f"kafka.ssl.{store}.{named}"
+    assert "secret" not in str(caught.value)
+
+
+def test_source_without_topics_is_rejected() -> None:
+    with pytest.raises(
+        OptionError, match="subscribe, subscribePattern, assign: exactly one of these must be given, but none is"
+    ):
         source_settings(SERVERS, streaming=False)
 
 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp"])
-def test_a_stream_has_no_end(name: str) -> None:
-    with pytest.raises(OptionError, match=f"option {name}: a streaming query has no end"):
+def test_ending_options_are_rejected_for_a_streaming_query(name: str) -> None:
+    with pytest.raises(OptionError, match=f"option {name}: cannot be used with a streaming query"):
         source(streaming=True, **{name: '{"t": {"0": 5}}' if "Offsets" in name else "5"})
 
 
-def test_a_sink_is_idempotent_unless_told_otherwise() -> None:
+def test_sink_is_idempotent_unless_acks_or_idempotence_options_change_that() -> None:
     made = sink_settings({**SERVERS, "topic": "out"})
     assert (made.topic, made.acks, made.idempotent, made.compression) == ("out", -1, True, Compression.NONE)
     made = sink_settings({**SERVERS, "kafka.acks": "1", "kafka.compression.type": "lz4"})
@@ -148,13 +202,13 @@ def test_a_sink_is_idempotent_unless_told_otherwise() -> None:
     ],
     ids=str,
 )
-def test_an_option_of_a_sink_that_is_wrong_is_named(options: dict[str, str], name: str) -> None:
+def test_invalid_sink_option_is_reported_by_name(options: dict[str, str], name: str) -> None:
     with pytest.raises(OptionError) as caught:
         sink_settings({**SERVERS, **options})
     assert caught.value.name == name
 
 
-def test_options_without_effect_are_taken() -> None:
+def test_options_without_effect_are_accepted() -> None:
     source(kafka__group__id="g", groupIdPrefix="p", kafka__max__poll__records="5000")
     sink_settings({**SERVERS, "kafka.linger.ms": "5", "checkpointLocation": "/c"})
 
@@ -163,7 +217,7 @@ def security(**options: str) -> Security:
     return source(**options).client.security
 
 
-def test_user_and_password_come_from_the_jaas_line_and_stay_out_of_texts() -> None:
+def test_jaas_user_and_password_are_parsed_and_never_shown_in_messages() -> None:
     made = security(
         kafka__security__protocol="SASL_SSL", kafka__sasl__mechanism="PLAIN", kafka__sasl__jaas__config=JAAS
     )
@@ -171,8 +225,14 @@ def test_user_and_password_come_from_the_jaas_line_and_stay_out_of_texts() -> No
     assert "a\\" not in repr(made) and 'a"b' not in repr(made)
 
 
-def test_tls_checks_names_unless_told_otherwise() -> None:
+def test_tls_checks_host_names_unless_disabled_by_an_option() -> None:
     assert security(kafka__security__protocol="SSL").checks_name
     assert not security(kafka__security__protocol="SSL", kafka__ssl__endpoint__identification__algorithm="").checks_name
     pem: dict[str, Any] = {"kafka__ssl__truststore__type": "PEM", "kafka__ssl__truststore__location": "/ca.pem"}
     assert security(kafka__security__protocol="ssl", **pem).trusted == "/ca.pem"
+
+
+@pytest.mark.parametrize("name", ["kafka__sasl__username", "kafka__sasl__password"])
+def test_librdkafka_login_option_is_rejected_with_the_option_to_use_instead(name: str) -> None:
+    with pytest.raises(OptionError, match=r"is not known; set kafka\.sasl\.jaas\.config, .* username=\"me\" password="):
+        source(**{name: "x"})

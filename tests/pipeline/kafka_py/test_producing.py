@@ -1,4 +1,4 @@
-"""Records are written once and whole, past leaders that move, and what cannot be written is told."""
+"""Writing with kafka_py: records are stored once and completely, and failed writes are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record(i: int, key: bytes | None = None) -> NewRecord:
     return NewRecord(b"v%d" % i, key, 1000 + i, [("h", b"%d" % i)])
 
 
-def test_records_are_written_as_they_were_given(kafka: TestCluster) -> None:
+def test_sink_writes_records_with_key_value_timestamp_and_headers(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="500", compression__type="zstd")) as made:
         for i in range(100):
             made.send("t", i % 4, record(i, b"k"))
@@ -42,7 +42,7 @@ def test_records_are_written_as_they_were_given(kafka: TestCluster) -> None:
     ]
 
 
-def test_records_without_a_key_are_spread(kafka: TestCluster) -> None:
+def test_sink_spreads_records_without_a_key_over_partitions(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="200")) as made:
         for i in range(300):
             made.send("t", None, record(i))
@@ -52,7 +52,7 @@ def test_records_without_a_key_are_spread(kafka: TestCluster) -> None:
 
 
 @pytest.mark.rule("P-22")
-def test_a_leader_that_moves_gets_nothing_twice(kafka: TestCluster) -> None:
+def test_sink_writes_no_duplicates_when_a_leader_changes(kafka: TestCluster) -> None:
     with closing(producer(kafka, batch__size="200")) as made:
         for i in range(90):
             made.send("t", 0, record(i))
@@ -66,13 +66,13 @@ def test_a_leader_that_moves_gets_nothing_twice(kafka: TestCluster) -> None:
 
 
 @pytest.mark.rule("P-22")
-def test_a_batch_whose_answer_does_not_come_is_sent_again_and_kept_once(kafka: TestCluster) -> None:
+def test_sink_resends_an_unanswered_batch_and_the_batch_is_stored_once(kafka: TestCluster) -> None:
     leader = kafka.partition("t", 0).leader
     follower = kafka.follower("t", 0, (leader + 1) % 3)
     with closing(producer(kafka, request__timeout__ms="200")) as made:
         made.send("t", 0, record(0))
         made.flush()
-        follower.hold()  # so acks=all waits
+        follower.hold()  # so that acks=all waits
         made.send("t", 0, record(1))
         with ThreadPoolExecutor(1) as pool:
             done = pool.submit(made.flush)
@@ -84,20 +84,20 @@ def test_a_batch_whose_answer_does_not_come_is_sent_again_and_kept_once(kafka: T
     assert [r.value for r in kafka.records("t", 0)] == [b"v0", b"v1", b"v2"]
 
 
-def test_what_cannot_be_written_is_told(kafka: TestCluster) -> None:
+def test_record_that_cannot_be_written_is_reported(kafka: TestCluster) -> None:
     kafka.alter_topic("t", **{"max.message.bytes": 300})
     with closing(producer(kafka, max__request__size="1000")) as made:
-        with pytest.raises(ValueError, match="topic t has partitions 0 to 3, a row wants 4"):
+        with pytest.raises(ValueError, match="topic t has partitions 0 to 3, but a row names 4"):
             made.send("t", 4, record(0))
         with pytest.raises(OptionError, match=r"option kafka\.max\.request\.size: a record of 20\d\d bytes"):
             made.send("t", 0, NewRecord(bytes(2000)))
         made.send("t", 0, NewRecord(bytes(500)))
-        with pytest.raises(KafkaError, match=r"writing to t-0 .*MESSAGE_TOO_LARGE"):
+        with pytest.raises(KafkaError, match=r"cannot write to t-0 .*MESSAGE_TOO_LARGE"):
             made.flush()
     assert kafka.records("t") == []
 
 
-def test_without_idempotence_nobody_asks_for_a_producer_id(kafka: TestCluster) -> None:
+def test_sink_without_idempotence_requests_no_producer_id(kafka: TestCluster) -> None:
     with closing(producer(kafka, acks="1")) as made:
         made.send("t", 0, record(0))
         made.flush()
@@ -105,14 +105,14 @@ def test_without_idempotence_nobody_asks_for_a_producer_id(kafka: TestCluster) -
     assert len(kafka.records("t", 0)) == 1
 
 
-def test_a_topic_that_is_not_there_is_made_as_by_sparks_sink(kafka: TestCluster) -> None:
+def test_sink_creates_a_missing_topic_like_the_spark_sink(kafka: TestCluster) -> None:
     with closing(producer(kafka)) as made:
         made.send("new", None, record(0))
         made.flush()
     assert [r.value for r in kafka.records("new")] == [b"v0"]
 
 
-def test_brokers_that_are_not_there_are_given_up_in_time() -> None:
+def test_sink_gives_up_on_unreachable_brokers_after_its_timeout() -> None:
     settings = sink_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "50"})
     with pytest.raises(TimeoutError, match=r"none of 127\.0\.0\.1:1 can be reached"):
         Producer(settings)

@@ -1,4 +1,4 @@
-"""SCRAM: the numbers of RFC 7677, brokers that prove nothing, and the real Kafka."""
+"""SCRAM: the example of RFC 7677, servers without a valid signature, and a real Kafka."""
 
 from __future__ import annotations
 
@@ -36,65 +36,65 @@ def rfc_login() -> Scram:
     return Scram("SCRAM-SHA-256", "user", "pencil", NONCE)
 
 
-def test_the_exchange_of_the_rfc_byte_for_byte() -> None:
+def test_scram_exchange_equals_the_example_of_rfc_7677() -> None:
     login = rfc_login()
     assert login.first() == b"n,,n=user,r=" + NONCE.encode()
     assert login.final(CHALLENGE) == PROOF
     login.check(SIGNATURE)
 
 
-@pytest.mark.parametrize("said", [b"v=" + b"A" * 43 + b"=", b"v=", b"", b"v=*", b"\xff", SIGNATURE[:-4]])
-def test_who_does_not_know_the_password_is_found_out(said: bytes) -> None:
+@pytest.mark.parametrize("server_final", [b"v=" + b"A" * 43 + b"=", b"v=", b"", b"v=*", b"\xff", SIGNATURE[:-4]])
+def test_scram_rejects_a_server_that_does_not_know_the_password(server_final: bytes) -> None:
     login = rfc_login()
     login.first()
     login.final(CHALLENGE)
     with pytest.raises(ScramError):
-        login.check(said)
+        login.check(server_final)
 
 
-def test_nothing_is_proved_before_there_was_a_challenge() -> None:
-    with pytest.raises(ScramError, match="does not prove"):
+def test_scram_rejects_a_server_signature_before_a_challenge() -> None:
+    with pytest.raises(ScramError, match="did not prove"):
         rfc_login().check(b"v=")
 
 
-def test_an_error_of_the_other_side_is_told() -> None:
+def test_scram_error_of_the_server_is_reported() -> None:
     login = rfc_login()
     login.final(CHALLENGE)
-    with pytest.raises(ScramError, match="it says other-error"):
+    with pytest.raises(ScramError, match="the broker reported other-error"):
         login.check(b"e=other-error")
 
 
 @pytest.mark.parametrize(
     ("challenge", "why"),
     [
-        (CHALLENGE.replace(NONCE.encode(), b"somebodyElses"), "not an answer to this login"),
-        (b"r=" + NONCE.encode() + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "not an answer to this login"),
-        (b"m=ext," + CHALLENGE, "no challenge"),
-        (CHALLENGE.replace(b"s=W22ZaJ0SNY7soEsUEjb6gQ==", b"s=*"), "no challenge"),
-        (CHALLENGE.replace(b"i=4096", b"i=-4096"), "no challenge"),
-        (CHALLENGE.replace(b"4096", b"9" * 5000), "no challenge"),
-        (CHALLENGE.replace(b"4096", "٤٠٩٦".encode()), "no challenge"),
-        (CHALLENGE.replace(b"r=", b"r=\xc3\xa9,r="), "no challenge"),
-        (b",".join(reversed(CHALLENGE.split(b","))), "no challenge"),
-        (CHALLENGE.replace(b"4096", b"%d" % (LEAST_ITERATIONS - 1)), "4095 iterations, 4096 to 1000000 are taken"),
+        (CHALLENGE.replace(NONCE.encode(), b"somebodyElses"), "does not belong to this login"),
+        (b"r=" + NONCE.encode() + b",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "does not belong to this login"),
+        (b"m=ext," + CHALLENGE, "not a SCRAM challenge"),
+        (CHALLENGE.replace(b"s=W22ZaJ0SNY7soEsUEjb6gQ==", b"s=*"), "not a SCRAM challenge"),
+        (CHALLENGE.replace(b"i=4096", b"i=-4096"), "not a SCRAM challenge"),
+        (CHALLENGE.replace(b"4096", b"9" * 5000), "not a SCRAM challenge"),
+        (CHALLENGE.replace(b"4096", "٤٠٩٦".encode()), "not a SCRAM challenge"),
+        (CHALLENGE.replace(b"r=", b"r=\xc3\xa9,r="), "not a SCRAM challenge"),
+        (b",".join(reversed(CHALLENGE.split(b","))), "not a SCRAM challenge"),
+        (CHALLENGE.replace(b"4096", b"%d" % (LEAST_ITERATIONS - 1)), "4095 iterations, but 4096 to 1000000 are supported"),
         (CHALLENGE.replace(b"4096", b"%d" % (MOST_ITERATIONS + 1)), "1000001 iterations"),
-        (b"", "no challenge"),
-        (b"\xff\xfe", "no text"),
+        (b"", "not a SCRAM challenge"),
+        (b"\xff\xfe", "not UTF-8 text"),
     ],
 )  # fmt: skip
-def test_a_challenge_that_cannot_be_is_not_answered(challenge: bytes, why: str) -> None:
+def test_scram_rejects_an_invalid_challenge(challenge: bytes, why: str) -> None:
     with pytest.raises(ScramError, match=why):
         rfc_login().final(challenge)
 
 
-def test_what_a_later_version_adds_to_a_challenge_is_signed_with_it() -> None:
+def test_scram_signs_extensions_that_a_challenge_contains() -> None:
     login = rfc_login()
     assert login.final(CHALLENGE + b",x=ext").rpartition(b",p=")[0] == PROOF.rpartition(b",p=")[0]
-    with pytest.raises(ScramError, match="does not prove"):
-        login.check(SIGNATURE)  # of the challenge without it
+    with pytest.raises(ScramError, match="did not prove"):
+        login.check(SIGNATURE)  # computed without the challenge
 
 
-def test_names_are_escaped_and_every_login_is_another() -> None:
+def test_scram_escapes_user_names_and_uses_a_new_nonce_per_login() -> None:
     assert Scram("SCRAM-SHA-512", "a=b,c", "x", "N").first() == b"n,,n=a=3Db=2Cc,r=N"
     assert Scram("SCRAM-SHA-512", "a", "x").first() != Scram("SCRAM-SHA-512", "a", "x").first()
 
@@ -109,15 +109,15 @@ def security(
 @pytest.mark.parametrize(
     "options", [{"user": "mé"}, {"password": "sécret"}, {"password": "a\tb"}, {"password": ""}, {"more": " tokenauth=true"}], ids=str
 )  # fmt: skip
-def test_what_is_not_spoken_here_is_refused_by_name(options: dict[str, str]) -> None:
+def test_scram_rejects_unsupported_characters_in_user_and_password(options: dict[str, str]) -> None:
     with pytest.raises(OptionError) as caught:
         security(**options)
     assert caught.value.name == "kafka.sasl.jaas.config"
 
 
-def test_a_broker_that_proves_nothing_is_not_spoken_to() -> None:
+def test_scram_sends_no_requests_to_a_server_without_a_valid_signature() -> None:
     class Impostor(Broker):
-        """Takes whatever it is told."""
+        """A server that accepts any login."""
 
         def _answer(self, key: int, request: Any, refused: bool) -> Any:
             if key == ApiKey.SASL_HANDSHAKE:
@@ -131,7 +131,7 @@ def test_a_broker_that_proves_nothing_is_not_spoken_to() -> None:
 
     with (
         running(Impostor) as broker,
-        pytest.raises(KafkaError, match="as me, it does not prove that it knows the password"),
+        pytest.raises(KafkaError, match="as me: the broker did not prove that it knows the password"),
     ):
         Connection("127.0.0.1", broker.port, security())
     assert [key for key, _, _ in broker.seen][-2:] == [ApiKey.SASL_AUTHENTICATE] * 2
@@ -142,12 +142,12 @@ def test_a_broker_that_proves_nothing_is_not_spoken_to() -> None:
 
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[int]:
-    """One node that knows user "me" in both mechanisms, one of them with more iterations than it must have: its port."""
+    """Run one Kafka node with user "me" in both mechanisms, one of them with more iterations than the minimum, and yield its port."""
     folder = Path(tempfile.mkdtemp(prefix="kafka-scram-"))
     plain, port, controller = free_ports(3)
     mechanisms = ",".join(HASHES)
     listeners = f"PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{port}"
-    wanted = {
+    users = {
         "process.roles": "broker,controller",
         "node.id": "1",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
@@ -164,13 +164,13 @@ def kafka() -> Iterator[int]:
         for name in HASHES
     }
     path = folder / "node.properties"
-    path.write_text("".join(f"{name}={value}\n" for name, value in wanted.items()))
+    path.write_text("".join(f"{name}={value}\n" for name, value in users.items()))
     java = ["java", *JVM, "-cp", f"{kafka_jars()}/*"]
     known = ["SCRAM-SHA-256=[name=me,password=secret]", "SCRAM-SHA-512=[name=me,password=secret,iterations=8192]"]
     format_ = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(path)]
     try:
         done = subprocess.run(
-            [*format_, *(part for one in known for part in ("-S", one))], capture_output=True, text=True, check=False
+            [*format_, *(part for user in known for part in ("-S", user))], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         with (
@@ -193,7 +193,7 @@ def _wait_until_it_answers(port: int, node: subprocess.Popen[bytes], out: Path) 
         assert node.poll() is None and time.monotonic() < deadline, out.read_text()[-3000:]
         try:
             Connection("127.0.0.1", port, security()).close()
-        except (OSError, KafkaError):  # not listening yet, or has not read its users
+        except (OSError, KafkaError):  # not listening yet, or the users are not loaded
             time.sleep(0.1)
         else:
             return
@@ -201,16 +201,16 @@ def _wait_until_it_answers(port: int, node: subprocess.Popen[bytes], out: Path) 
 
 @pytest.mark.java
 @pytest.mark.parametrize("mechanism", HASHES)
-def test_a_real_kafka_knows_a_user_by_scram(kafka: int, mechanism: str) -> None:
-    one = Connection("127.0.0.1", kafka, security(mechanism))
-    assert one.ask(ApiKey.METADATA, MetadataRequest([])).cluster_id == CLUSTER_ID
-    one.close()
+def test_real_kafka_authenticates_a_user_by_scram(kafka: int, mechanism: str) -> None:
+    connection = Connection("127.0.0.1", kafka, security(mechanism))
+    assert connection.ask(ApiKey.METADATA, MetadataRequest([])).cluster_id == CLUSTER_ID
+    connection.close()
 
 
 @pytest.mark.java
 @pytest.mark.parametrize("mechanism", HASHES)
 @pytest.mark.parametrize("who", [{"password": "guess"}, {"user": "nobody"}], ids=str)
-def test_a_real_kafka_refuses_a_wrong_password_and_an_unknown_user(
+def test_real_kafka_rejects_a_wrong_scram_password_and_an_unknown_user(
     kafka: int, mechanism: str, who: dict[str, str]
 ) -> None:
     with pytest.raises(KafkaError, match=f"refused user {who.get('user', 'me')}: .*invalid credentials") as caught:
@@ -219,8 +219,8 @@ def test_a_real_kafka_refuses_a_wrong_password_and_an_unknown_user(
 
 
 @pytest.mark.java
-def test_a_real_kafka_that_does_not_offer_a_mechanism_says_which_it_does(kafka: int) -> None:
+def test_real_kafka_without_the_sasl_mechanism_is_reported_with_its_mechanisms(kafka: int) -> None:
     jaas = 'x.PlainLoginModule required username="me" password="secret";'
     plain = settings(security__protocol="SASL_PLAINTEXT", sasl__mechanism="PLAIN", sasl__jaas__config=jaas)
-    with pytest.raises(KafkaError, match=r"offers .*SCRAM-SHA-512.*, PLAIN was asked for"):
+    with pytest.raises(KafkaError, match=r"offers the SASL mechanisms .*SCRAM-SHA-512.*, but not PLAIN"):
         Connection("127.0.0.1", kafka, plain)

@@ -1,4 +1,4 @@
-"""Where micro-batches begin and end, as Spark asks for it before and after 4.2. No Spark runs here; brokers do."""
+"""Start and end of micro-batches for Spark before and after 4.2, without Spark and with real brokers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pyspark.sql.datasource import InputPartition
 
 from kafkaproto.pipeline.kafka_py import stream
 from kafkaproto.pipeline.kafka_py.errors import DataLoss, OptionError
 from kafkaproto.pipeline.kafka_py.offsets import Offsets
 from kafkaproto.pipeline.kafka_py.options import SourceSettings, source_settings
 from kafkaproto.pipeline.kafka_py.planning import Planner
-from kafkaproto.pipeline.kafka_py.reader import KafkaReader
+from kafkaproto.pipeline.kafka_py.reader import KafkaReader, read_range
 from kafkaproto.pipeline.kafka_py.stream import KafkaStreamReader
 from kafkaproto.records.record import NewRecord
 from kafkaproto.testing import TestCluster, cluster
@@ -27,13 +28,13 @@ START_MS = 1_700_000_000_000
 
 @dataclass
 class MaxRows:
-    """What Spark 4.2 has."""
+    """Stands for the class of Spark 4.2."""
 
     max_rows: int
 
 
 class AllAvailable:
-    """What Spark 4.2 has."""
+    """Stands for the class of Spark 4.2."""
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def kafka() -> Iterator[TestCluster]:
 
 @pytest.fixture
 def since_4_2(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if pyspark had the classes of 4.2, which the pinned 4.0 lacks."""
+    """Add the classes of pyspark 4.2, which the pinned 4.0 lacks."""
     monkeypatch.setattr(stream, "ReadMaxRows", MaxRows)
     monkeypatch.setattr(stream, "ReadAllAvailable", AllAvailable)
 
@@ -75,7 +76,7 @@ def ranges(read: KafkaStreamReader, start: Any, end: Any) -> list[tuple[int, int
     return [(p.value.partition, p.value.start, p.value.end) for p in read.partitions(start, end)]
 
 
-def test_before_4_2_a_limit_counts_from_the_batch_that_was_planned_last(kafka: TestCluster) -> None:
+def test_batch_limit_before_spark_4_2_counts_from_the_last_planned_batch(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.latestOffset() == read.latestOffset() == at(18, 2)
@@ -83,14 +84,14 @@ def test_before_4_2_a_limit_counts_from_the_batch_that_was_planned_last(kafka: T
         assert read.latestOffset() == at(36, 4)
 
 
-def test_before_4_2_a_restart_goes_on_from_the_checkpoint(kafka: TestCluster) -> None:
+def test_restart_before_spark_4_2_continues_from_the_checkpoint(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert ranges(read, at(70, 10), at(70, 10)) == []
         assert read.latestOffset() == at(90, 10)
 
 
-def test_without_a_limit_a_batch_takes_what_there_is(kafka: TestCluster) -> None:
+def test_micro_batch_without_a_limit_takes_all_available_records(kafka: TestCluster) -> None:
     fill(kafka, 5, 0)
     with reader(kafka, startingOffsets="earliest") as read:
         assert read.latestOffset() == at(5, 0)
@@ -99,7 +100,7 @@ def test_without_a_limit_a_batch_takes_what_there_is(kafka: TestCluster) -> None
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_from_4_2_on_spark_says_where_and_how_much(kafka: TestCluster) -> None:
+def test_spark_4_2_passes_the_start_offset_and_limit_of_a_batch(kafka: TestCluster) -> None:
     fill(kafka, 90, 10)
     with reader(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="20") as read:
         assert read.getDefaultReadLimit() == MaxRows(20)
@@ -111,7 +112,7 @@ def test_from_4_2_on_spark_says_where_and_how_much(kafka: TestCluster) -> None:
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_from_4_2_on_what_comes_later_is_not_available_now(kafka: TestCluster) -> None:
+def test_available_now_trigger_of_spark_4_2_excludes_records_written_later(kafka: TestCluster) -> None:
     fill(kafka, 30, 0)
     with reader(kafka, startingOffsets="earliest") as read:
         read.prepareForTriggerAvailableNow()
@@ -121,30 +122,30 @@ def test_from_4_2_on_what_comes_later_is_not_available_now(kafka: TestCluster) -
 
 
 @pytest.mark.usefixtures("since_4_2")
-def test_from_4_2_on_nothing_is_available_now_of_what_begins_at_latest(kafka: TestCluster) -> None:
+def test_available_now_trigger_of_spark_4_2_from_latest_reads_nothing(kafka: TestCluster) -> None:
     fill(kafka, 30, 0)
     with reader(kafka) as read:
         read.prepareForTriggerAvailableNow()
-        fill(kafka, 5, 5)  # after the end was frozen, before the beginning is looked up
+        fill(kafka, 5, 5)  # after the end was fixed, before the start is looked up
         begin = read.initialOffset()
         assert read.latestOffset(begin, AllAvailable()) == begin == at(35, 5)
         assert ranges(read, begin, begin) == []
         assert read.latestOffset(begin, AllAvailable()) == begin
 
 
-@pytest.mark.parametrize("spark_says", [False, True], ids=["before 4.2", "from 4.2 on"])
-def test_what_begins_at_latest_has_nothing_in_the_first_batch(kafka: TestCluster, spark_says: bool) -> None:
+@pytest.mark.parametrize("passes_start", [False, True], ids=["before 4.2", "from 4.2 on"])
+def test_stream_starting_at_latest_has_an_empty_first_batch(kafka: TestCluster, passes_start: bool) -> None:
     fill(kafka, 5, 6)
     with reader(kafka, startingOffsets='{"t": {"0": -1, "1": -2}}') as read:
-        begin = read.initialOffset() if spark_says else None
+        begin = read.initialOffset() if passes_start else None
         fill(kafka, 5, 1)
         first = read.latestOffset(begin)
-        assert first == (at(5, 7) if spark_says else at(10, 7))
+        assert first == (at(5, 7) if passes_start else at(10, 7))
         assert ranges(read, read.initialOffset(), first) == [(1, 0, 7)]
-        assert read.latestOffset(first if spark_says else None) == at(10, 7)
+        assert read.latestOffset(first if passes_start else None) == at(10, 7)
 
 
-def test_a_first_batch_that_is_planned_again_after_a_restart_is_the_same(kafka: TestCluster) -> None:
+def test_first_batch_planned_again_after_a_restart_has_the_same_offsets(kafka: TestCluster) -> None:
     fill(kafka, 5, 6)
     options = {"startingOffsets": '{"t": {"0": -1, "1": -2}}'}
     with reader(kafka, **options) as read:
@@ -158,24 +159,24 @@ def test_a_first_batch_that_is_planned_again_after_a_restart_is_the_same(kafka: 
         assert read.latestOffset() == at(10, 11)
 
 
-def test_new_partitions_are_read_from_their_beginning(kafka: TestCluster) -> None:
+def test_stream_reads_new_partitions_from_their_first_offset(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka) as read:
         assert ranges(read, {"t": {"0": 2}}, at(4, 4)) == [(0, 2, 4), (1, 0, 4)]
 
 
-def test_what_a_batch_cannot_have_is_lost_loudly_or_passed_over(kafka: TestCluster) -> None:
+def test_batch_with_lost_offsets_fails_unless_fail_on_data_loss_is_false(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka) as read:
-        with pytest.raises(DataLoss, match="t-0 went back from 9 to 4"):
+        with pytest.raises(DataLoss, match="t-0 went back from offset 9 to offset 4"):
             read.partitions(at(9, 2), at(4, 4))
-        with pytest.raises(DataLoss, match="t-2 is gone, it was to be read from 7"):
+        with pytest.raises(DataLoss, match="t-2 no longer exists, but the query reads it from offset 7"):
             read.partitions(at(4, 2, 7), at(4, 4))
     with reader(kafka, failOnDataLoss="false") as read:
         assert ranges(read, at(9, 2), at(4, 4)) == ranges(read, at(4, 2, 7), at(4, 4)) == [(1, 2, 4)]
 
 
-def test_executors_are_sent_settings_and_no_sockets(kafka: TestCluster) -> None:
+def test_reader_sent_to_executors_contains_settings_but_no_sockets(kafka: TestCluster) -> None:
     fill(kafka, 4, 4)
     with reader(kafka, startingOffsets="earliest") as read:
         [first, _] = read.partitions(read.initialOffset(), at(4, 4))
@@ -194,7 +195,7 @@ def start(kafka: TestCluster, **options: str) -> Offsets:
         planner.close()
 
 
-def test_times_are_looked_up_and_one_that_nobody_reaches_is_an_error_or_latest(kafka: TestCluster) -> None:
+def test_starting_timestamps_are_resolved_and_future_ones_fail_or_mean_latest(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     assert start(kafka, startingTimestamp=str(START_MS + 3)) == {("t", 0): 3, ("t", 1): 3}
     late = {"startingOffsetsByTimestamp": f'{{"t": {{"0": {START_MS + 8}, "1": {START_MS + 8}}}}}'}
@@ -203,7 +204,7 @@ def test_times_are_looked_up_and_one_that_nobody_reaches_is_an_error_or_latest(k
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
 
-def test_an_end_that_went_back_is_looked_at_again(kafka: TestCluster) -> None:
+def test_end_offset_that_went_back_is_queried_again(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     planner = Planner(settings(kafka))
     assert planner.latest({("t", 0): 10}) == {("t", 0): 10, ("t", 1): 5}
@@ -213,8 +214,16 @@ def test_an_end_that_went_back_is_looked_at_again(kafka: TestCluster) -> None:
     planner.close()
 
 
-def test_a_batch_read_that_would_begin_behind_its_end_is_refused_as_by_the_connector(kafka: TestCluster) -> None:
+def test_batch_query_that_starts_behind_its_end_is_rejected(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     offsets = {"startingOffsets": '{"t": {"0": 2, "1": 4}}', "endingOffsets": '{"t": {"0": 9, "1": 3}}'}
-    with pytest.raises(OptionError, match="option startingOffsets: t-1 would begin at 4, behind its end 3"):
+    with pytest.raises(
+        OptionError, match="option startingOffsets: t-1 would start at offset 4, which is after its end at offset 3"
+    ):
         KafkaReader(settings(kafka, streaming=False, **offsets)).partitions()
+
+
+def test_task_without_a_range_reads_nothing() -> None:
+    """Spark plans one task for an empty read: with None up to 4.0, with a partition without a value from 4.1 on."""
+    unreachable = source_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, streaming=False)
+    assert [list(read_range(unreachable, partition)) for partition in (None, InputPartition(None))] == [[], []]

@@ -1,4 +1,4 @@
-"""What two recordings of the same traffic may differ in, and what they may not."""
+"""Permitted and forbidden differences between two recordings of one traffic."""
 
 from __future__ import annotations
 
@@ -29,10 +29,17 @@ def places(entries: list[Entry]) -> list[int]:
 def without_answer(which: int) -> Change:
     def change(entries: list[Entry]) -> list[Entry]:
         at = places(entries)[which]
-        one = entries[at]
-        assert isinstance(one, Exchange)
-        facts = {"seq": 1000, "clock_ms": 0, "at_ns": 0, "broker": one.broker, "of": one.seq, "why": "it ended"}
-        cut = one._replace(answered=False, response=b"", response_bytes=0, response_records=())
+        exchange = entries[at]
+        assert isinstance(exchange, Exchange)
+        facts = {
+            "seq": 1000,
+            "clock_ms": 0,
+            "at_ns": 0,
+            "broker": exchange.broker,
+            "of": exchange.seq,
+            "why": "it ended",
+        }
+        cut = exchange._replace(answered=False, response=b"", response_bytes=0, response_records=())
         return [*entries[:at], Event("trouble", facts), cut, *entries[at + 1 :]]
 
     return change
@@ -48,41 +55,45 @@ def with_another_request(entries: list[Entry]) -> list[Entry]:
     return without_answer(-1)([*without(-1)(entries), last._replace(request_bytes=last.request_bytes + 1)])
 
 
-def as_they_are(entries: list[Entry]) -> list[Entry]:
+def unchanged(entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-@pytest.mark.parametrize(("seen", "cut"), [(as_they_are, 0), (without_answer(-1), 1)], ids=["all", "but one"])
-def test_who_stood_between_may_lack_the_last_answer_of_a_connection(seen: Change, cut: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seen", "cut"), [(unchanged, 0), (without_answer(-1), 1)], ids=["all", "but one"])
+def test_trace_of_a_proxy_may_lack_only_the_last_response_of_a_connection(
+    seen: Change, cut: int, tmp_path: Path
+) -> None:
     entries = traffic()
-    both = assert_same(built(tmp_path / "seen", seen(entries)), built(tmp_path / "told", entries))
+    both = assert_same(built(tmp_path / "seen", seen(entries)), built(tmp_path / "second", entries))
     assert both["requests"] == len(places(entries)) - cut and min(both.values()) > 0
 
 
 @pytest.mark.parametrize(
-    ("seen", "told", "said"),
+    ("seen", "changed", "error_text"),
     [
-        (without(-1), as_they_are, "nobody who stood between has it"),
-        (without(2), as_they_are, "nobody who stood between has it"),
-        (with_another_request, as_they_are, "nobody who stood between has it"),
-        (as_they_are, without(-1), "only who stood between has it"),
-        (without_answer(-2), as_they_are, "it was answered afterwards"),
+        (without(-1), unchanged, "the closer recording lacks it"),
+        (without(2), unchanged, "the closer recording lacks it"),
+        (with_another_request, unchanged, "the closer recording lacks it"),
+        (unchanged, without(-1), "only the closer recording has it"),
+        (without_answer(-2), unchanged, "a later request of the connection has a response"),
     ],
     ids=["lacks the last", "lacks one", "another request", "has more", "lacks an answer before the last"],
 )
-def test_nothing_else_may_differ(seen: Change, told: Change, said: str, tmp_path: Path) -> None:
+def test_tables_of_two_traces_that_differ_otherwise_are_reported_as_different(
+    seen: Change, changed: Change, error_text: str, tmp_path: Path
+) -> None:
     entries = traffic()
-    one, other = built(tmp_path / "seen", seen(entries)), built(tmp_path / "told", told(entries))
-    with pytest.raises(AssertionError, match=said):
-        assert_same(one, other)
+    first, other = built(tmp_path / "seen", seen(entries)), built(tmp_path / "second", changed(entries))
+    with pytest.raises(AssertionError, match=error_text):
+        assert_same(first, other)
 
 
-def test_an_answer_that_differs_is_found_in_any_table(tmp_path: Path) -> None:
+def test_response_that_differs_between_two_traces_is_reported_in_any_table(tmp_path: Path) -> None:
     entries = traffic()
     changed = list(entries)
     at = places(entries)[-1]
     last = entries[at]
     assert isinstance(last, Exchange)
     changed[at] = last._replace(response_records=tuple(length + 1 for length in last.response_records))
-    with pytest.raises(AssertionError, match="only who stood between has it"):
-        assert_same(built(tmp_path / "seen", changed), built(tmp_path / "told", entries))
+    with pytest.raises(AssertionError, match="only the closer recording has it"):
+        assert_same(built(tmp_path / "seen", changed), built(tmp_path / "second", entries))

@@ -1,4 +1,4 @@
-"""What an answer must not claim: quotas that were not in force all the time, losses that are none, waiting that is counted twice."""
+"""What trace analyses must not report: quotas not in force, losses that are none, and waiting counted twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkaproto.pipeline.trace.audit import durability, offsets, throttling
 from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.trace.format import Entry, Event, Exchange
-from tests.support.pipeline.played import told
+from tests.support.pipeline.played import answer_rows
 from tests.support.pipeline.recorded import write
 from tests.support.recording import recorder_into
 from tests.support.scene import hold
@@ -41,7 +41,7 @@ def recorded(
     brokers: int = 1,
     **options: Any,
 ) -> Tables:
-    """kept: of what was recorded."""
+    """Return the tables of the entries recorded by `play`. kept: selects the entries to keep."""
     folder.mkdir(exist_ok=True)
     entries: list[Entry] = []
     cluster = VirtualCluster(brokers, {"quota.window.num": "3"}, **options)
@@ -62,7 +62,7 @@ def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9)
         cluster.advance(answer.throttle_time_ms + 10)
 
 
-def test_only_a_quota_that_was_one_client_s_own_all_the_time_is_in_force(spark: Any, tmp_path: Path) -> None:
+def test_quota_plan_uses_only_quotas_that_one_client_had_all_the_time(spark: Any, tmp_path: Path) -> None:
     def changed(cluster: VirtualCluster) -> None:
         limit(cluster, "same", producer_byte_rate=QUOTA)
         limit(cluster, "changed", producer_byte_rate=QUOTA)
@@ -84,14 +84,14 @@ def test_only_a_quota_that_was_one_client_s_own_all_the_time_is_in_force(spark: 
             sends(cluster, "other", 1)
 
     def in_force(play: Callable[[VirtualCluster], None]) -> list[tuple[str, int]]:
-        plan = told(what_if.ANSWER, "planned", recorded(spark, tmp_path / play.__name__, play))
+        plan = answer_rows(what_if.ANSWER, "planned", recorded(spark, tmp_path / play.__name__, play))
         return [(r["client_id"], r["differs_from_the_broker"]) for r in plan if r["in_force"]]
 
     assert in_force(changed) == [("same", 0)]
     assert in_force(shared) == []
 
 
-def test_an_answer_that_was_held_back_is_planned_as_it_was_and_waited_once(spark: Any, tmp_path: Path) -> None:
+def test_quota_plan_counts_the_throttle_of_a_delayed_response_once(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA, consumer_byte_rate=QUOTA)
         client = cluster.connect(client_id="h")
@@ -105,16 +105,16 @@ def test_an_answer_that_was_held_back_is_planned_as_it_was_and_waited_once(spark
         cluster.advance(20_000)
 
     tables = recorded(spark, tmp_path, play, release_name="1.1")
-    real = [r for r in told(what_if.ANSWER, "planned", tables) if r["in_force"]]
+    real = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["in_force"]]
     assert real and all(r["differs_from_the_broker"] == 0 for r in real)
-    throttled = sum(r["throttled_ms"] for r in told(throttles.ANSWER, "clients", tables))
+    throttled = sum(r["throttled_ms"] for r in answer_rows(throttles.ANSWER, "clients", tables))
     assert throttled == sum(r["throttled_ms"] for r in real) > 0
-    parts = {(r["api"], r["part"]): r["most_ms"] for r in told(latency.ANSWER, "parts", tables)}
+    parts = {(r["api"], r["part"]): r["max_ms"] for r in answer_rows(latency.ANSWER, "parts", tables)}
     assert all(parts[r["api"], part] < r["longest_ms"] for r in real for part in ("handled", "waited"))
 
 
-def test_what_nobody_was_charged_for_is_not_replayed(spark: Any, tmp_path: Path) -> None:
-    """A connection goes while a produce waits for replicas: that produce never paid."""
+def test_quota_plan_leaves_out_requests_that_were_never_charged(spark: Any, tmp_path: Path) -> None:
+    """The connection closes while a produce waits for replicas, so that produce was never charged."""
 
     def play(cluster: VirtualCluster) -> None:
         cluster.topic("all", 1, 2, min_insync_replicas="1")
@@ -131,17 +131,15 @@ def test_what_nobody_was_charged_for_is_not_replayed(spark: Any, tmp_path: Path)
             cluster.advance(8000)
 
     tables = recorded(spark, tmp_path, play, brokers=2)
-    asked = tables.requests.selectExpr("count_if(api = 'Produce')", "count_if(NOT answered)").first()
-    assert asked is not None and tuple(asked) == (5, 1)
-    [real] = [r for r in told(what_if.ANSWER, "planned", tables) if r["in_force"]]
+    counts = tables.requests.selectExpr("count_if(api = 'Produce')", "count_if(NOT answered)").first()
+    assert counts is not None and tuple(counts) == (5, 1)
+    [real] = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["in_force"]]
     assert (real["requests"], real["differs_from_the_broker"]) == (4, 0) and real["throttled_ms"] > 0
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_what_was_charged_and_kept_back_as_its_connection_went_is_replayed(
-    spark: Any, tmp_path: Path, acks: int
-) -> None:
-    """Before 2.0: the bytes are paid, then the answer is kept back."""
+def test_quota_plan_includes_charged_requests_whose_connection_closed(spark: Any, tmp_path: Path, acks: int) -> None:
+    """Before 2.0 the bytes are charged first, and then the response is delayed."""
 
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "h", producer_byte_rate=QUOTA)
@@ -156,12 +154,12 @@ def test_what_was_charged_and_kept_back_as_its_connection_went_is_replayed(
 
     tables = recorded(spark, tmp_path, play, release_name="1.1")
     lost = tables.requests.where("NOT answered AND decided_ms = 0 AND throttle_quota = 'Produce'").count()
-    [real] = [r for r in told(what_if.ANSWER, "planned", tables) if r["in_force"]]
+    [real] = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["in_force"]]
     assert lost == 1 and real["differs_from_the_broker"] == 0 and real["throttles"] > 2
 
 
-def test_a_fetch_that_was_given_up_is_not_one_that_got_nothing(spark: Any, tmp_path: Path) -> None:
-    """As each consumer's last one is that is closed while it waits."""
+def test_abandoned_fetch_is_not_counted_as_an_empty_fetch(spark: Any, tmp_path: Path) -> None:
+    """The last fetch of each consumer is abandoned if the consumer is closed while the fetch waits."""
     spark_s = "consumer-spark-kafka-source-0059f3c4-3cc8-43e4-9c79-7ec93d93c1e2--757908602-executor-1"
 
     def play(cluster: VirtualCluster) -> None:
@@ -173,28 +171,26 @@ def test_a_fetch_that_was_given_up_is_not_one_that_got_nothing(spark: Any, tmp_p
         client.connection.lost()
 
     tables = recorded(spark, tmp_path, play)
-    [sizes] = told(fetch_sizes.ANSWER, "clients", tables)
+    [sizes] = answer_rows(fetch_sizes.ANSWER, "clients", tables)
     assert (sizes["fetches"], sizes["empty"]) == (1, 0)
-    assert [r["power_of_two"] for r in told(fetch_sizes.ANSWER, "records", tables)] == [0]
-    [query] = told(spark_doctor.ANSWER, "queries", tables)
+    assert [r["power_of_two"] for r in answer_rows(fetch_sizes.ANSWER, "records", tables)] == [0]
+    [query] = answer_rows(spark_doctor.ANSWER, "queries", tables)
     assert (query["requests"], query["fetches"], query["empty_fetches"]) == (2, 1, 0)
     assert query["bytes_per_fetch"] > SENT_BYTES
 
 
-def test_what_throttles_take_of_the_time_is_never_more_than_all_of_it(spark: Any, tmp_path: Path) -> None:
-    """Where the broker's clock is moved by hand, and the monotonic one is not."""
+def test_throttled_share_of_time_never_exceeds_100_percent(spark: Any, tmp_path: Path) -> None:
+    """The broker's clock is moved by the test, and the monotonic clock is not."""
 
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "p", producer_byte_rate=QUOTA)
         sends(cluster, "p", 5)
 
-    [one] = told(throttles.ANSWER, "clients", recorded(spark, tmp_path, play))
-    assert one["throttled_ms"] > 1000 and one["percent_of_time"] <= 100
+    [client_row] = answer_rows(throttles.ANSWER, "clients", recorded(spark, tmp_path, play))
+    assert client_row["throttled_ms"] > 1000 and client_row["percent_of_time"] <= 100
 
 
-def test_what_a_recorder_dropped_is_not_taken_for_bytes_that_a_broker_counted_wrongly(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_dropped_trace_entries_are_not_reported_as_wrongly_counted_bytes(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         limit(cluster, "r", consumer_byte_rate=QUOTA)
         sends(cluster, "p", 1)
@@ -203,10 +199,10 @@ def test_what_a_recorder_dropped_is_not_taken_for_bytes_that_a_broker_counted_wr
             cluster.advance(client.ask(fetch(("t", 0, 0)), 11).throttle_time_ms + 10)
 
     def dropped(entries: list[Entry]) -> list[Entry]:
-        """Without fetches that got their data, behind the first throttle."""
-        whole = [isinstance(one, Exchange) and one.response_records and not one.throttle_ms for one in entries]
-        first = next(i for i, one in enumerate(entries) if isinstance(one, Exchange) and one.throttle_ms)
-        left = [one for i, one in enumerate(entries) if i < first or not whole[i]]
+        """Return the entries without successful fetches after the first throttle."""
+        whole = [isinstance(entry, Exchange) and entry.response_records and not entry.throttle_ms for entry in entries]
+        first = next(i for i, entry in enumerate(entries) if isinstance(entry, Exchange) and entry.throttle_ms)
+        left = [entry for i, entry in enumerate(entries) if i < first or not whole[i]]
         assert len(left) < len(entries)
         return [*left, Event("dropped", {"seq": 0, "clock_ms": 0, "broker": -1, "entries": len(entries) - len(left)})]
 
@@ -215,7 +211,7 @@ def test_what_a_recorder_dropped_is_not_taken_for_bytes_that_a_broker_counted_wr
     assert throttling.taken_back(recorded(spark, tmp_path / "part", play, dropped)).where("broken").count() == 0
 
 
-def test_what_compaction_took_is_not_lost_and_a_topic_that_is_made_again_is_another(spark: Any, tmp_path: Path) -> None:
+def test_records_removed_by_compaction_or_topic_recreation_are_not_reported_as_lost(spark: Any, tmp_path: Path) -> None:
     def play(cluster: VirtualCluster) -> None:
         cluster.topic("c", cleanup_policy="compact", segment_bytes="300", min_cleanable_dirty_ratio="0.01")
         client = cluster.connect(client_id="x")
@@ -235,7 +231,7 @@ def test_what_compaction_took_is_not_lost_and_a_topic_that_is_made_again_is_anot
         client.ask(fetch(("old", 0, 0)), 2)
 
     tables = recorded(spark, tmp_path, play)
-    rows = {r["topic"]: r for r in told(ledger.ANSWER, "partitions", tables)}
+    rows = {r["topic"]: r for r in answer_rows(ledger.ANSWER, "partitions", tables)}
     assert (rows["old"]["read"], rows["old"]["unread"], rows["old"]["lost"]) == (2, 0, 0)
     assert (rows["t"]["acknowledged"], rows["t"]["read"], rows["t"]["unread"]) == (4, 2, 2)
     assert rows["c"]["lost"] == 0 < rows["c"]["unread"] and rows["c"]["acknowledged"] == 8

@@ -1,4 +1,4 @@
-"""Numbers are what clients and brokers say they are: whatever they say, every query of every answer runs, and the page is drawn."""
+"""Every query of every analysis runs and the report is drawn, whatever numbers clients and brokers sent."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafkaproto.pipeline.trace.answers import diff
-from kafkaproto.pipeline.trace.answers.answer import found
-from kafkaproto.pipeline.trace.report.making import ANSWERS, RELEASE, at_hand
+from kafkaproto.pipeline.trace.answers.answer import evaluate_query
+from kafkaproto.pipeline.trace.report.making import ANSWERS, RELEASE, fast_tables
 from kafkaproto.pipeline.trace.report.page import Facts, page
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
@@ -33,7 +33,7 @@ SAID = {
     "events": (),
     "state": ("high_watermark", "last_stable_offset", "log_start", "log_end"),
 }
-"""Columns that hold what somebody said, whatever that is."""
+"""Columns whose values come from clients or brokers and may be any number."""
 TIMES = ("begun_ns", "received_ns", "handled_ns", "ready_ns", "sent_ns", "at_ns")
 COUNTS = ("bytes", "bytes_in", "bytes_out", "records_bytes", "records", "count", "first_batch_bytes")
 BITS = {"int": 32, "bigint": 64}
@@ -45,7 +45,7 @@ def largest(table: str, row: Row) -> Row:
 
 
 def least(table: str, row: Row) -> Row:
-    """Nothing lasts, nothing weighs anything, and what is said is as low as it can be."""
+    """Return the row with zero durations and sizes, and the lowest possible values from clients and brokers."""
     kinds = {column.name: BITS.get(column.type, 0) for column in TABLES[table]}
     low = {name: -(2 ** (kinds[name] - 1)) for name in SAID[table]} | dict.fromkeys((*TIMES, *COUNTS), 0)
     return row | {name: value for name, value in low.items() if row.get(name) is not None}
@@ -53,9 +53,9 @@ def least(table: str, row: Row) -> Row:
 
 def rows(run: str) -> dict[str, list[Row]]:
     made: dict[str, list[Row]] = {table: [] for table in TABLES}
-    told = Rows(run, 1_700_000_000_000, 0)
+    rows_made = Rows(run, 1_700_000_000_000, 0)
     for entry in play(run):
-        for table, row in told.of(entry):
+        for table, row in rows_made.of(entry):
             made[table].append(row)
     brokers = [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)]
     facts = {"advertised": {"0": [0, 11], "1": [0]}, "brokers": brokers}
@@ -69,10 +69,10 @@ def runs() -> list[dict[str, list[Row]]]:
 
 
 @pytest.mark.parametrize("change", [largest, least], ids=lambda change: change.__name__)
-def test_whatever_numbers_are_said_every_query_runs_and_the_page_is_drawn(
+def test_report_is_built_whatever_numbers_clients_and_brokers_send(
     spark: Any, runs: list[dict[str, list[Row]]], change: Callable[[str, Row], Row]
 ) -> None:
-    """And none of Spark's consumers fetches: they only ask for offsets."""
+    """Spark's consumers only look up offsets and do not fetch."""
     gone = {
         (r["run"], r["seq"]) for run in runs for r in run["requests"] if (r["client_id"], r["api"]) == (SPARK, "Fetch")
     }
@@ -82,7 +82,9 @@ def test_whatever_numbers_are_said_every_query_runs_and_the_page_is_drawn(
         left = [change(table, r) for run in runs for r in run[table] if (r["run"], r["seq"]) not in gone]
         frames.append(spark.createDataFrame([tuple(r.get(c.name) for c in columns) for r in left], ddl(table)))
     answers = [*ANSWERS, diff.answer("before", "after")]
-    with at_hand(spark, frames, 1) as tables:
-        every = {(answer.name, query.name): found(query, tables) for answer in answers for query in answer.queries}
+    with fast_tables(spark, frames, 1) as tables:
+        every = {
+            (answer.name, query.name): evaluate_query(query, tables) for answer in answers for query in answer.queries
+        }
     assert every["latency", "slowest"].rows and every["spark", "queries"].rows
     assert "</html>" in page(Facts("any", [], [], "TRACE", RELEASE), "", [], answers, every, {})

@@ -1,4 +1,4 @@
-"""The frames of a broken rule's worst row, field by field, also where they cannot be read to their ends."""
+"""Frames of the worst row of a broken rule, field by field, even if they cannot be decoded completely."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.support.pipeline.recorded import write
 from tests.support.recording import Bench
 
 
-def test_of_a_version_that_nobody_knows_the_header_is_shown_and_the_answer_in_the_version_that_it_has(
+def test_broken_rule_shows_the_header_of_a_frame_of_an_unknown_version(
     tmp_path: Path,
 ) -> None:
-    """KIP-511; and a request that was refused has none."""
+    """The rule is from KIP-511. A rejected request has no header."""
     bench = Bench()
     for key in (3, 18):
         frame = struct.pack(">hhih1sb", key, 99, 7, 1, b"x", 0)
@@ -25,11 +25,11 @@ def test_of_a_version_that_nobody_knows_the_header_is_shown_and_the_answer_in_th
         client.send_bytes(struct.pack(">i", len(frame)) + frame)
     write(tmp_path / "t", bench.entries)
     outcomes = [
-        Outcome(rule, 2, 1, 1.0, [{"run": "r", "seq": one.seq}])
-        for rule, one in zip(RULES, bench.exchanges, strict=False)
+        Outcome(rule, 2, 1, 1.0, [{"run": "r", "seq": exchange.seq}])
+        for rule, exchange in zip(RULES, bench.exchanges, strict=False)
     ]
     shown = exchanges(tmp_path / "t", outcomes)
-    [refused], [request, answer] = (shown[one.rule.number] for one in outcomes)
+    [refused], [request, answer] = (shown[exchange.rule.number] for exchange in outcomes)
     assert "request: Metadata v99, correlation id 7, client-id x\n" in refused
-    assert "cannot be read from here on" in refused and "cannot be read from here on" in request
+    assert "cannot be decoded from here on" in refused and "cannot be decoded from here on" in request
     assert "errorCode = 35" in answer and "cannot be read" not in answer

@@ -1,4 +1,4 @@
-"""A trace that grows, and its tables after it: every entry becomes rows once, and the rows are those of reading all of it at once."""
+"""Tables of a growing trace: each entry becomes rows once, equal to those of reading the complete trace."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def tables(out: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def manifest(out: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((out / MANIFEST).read_text())["runs"]
-    return told
+    runs: dict[str, Any] = json.loads((out / MANIFEST).read_text())["runs"]
+    return runs
 
 
 @contextmanager
 def counted() -> Iterator[list[Entry]]:
-    """The entries of which rows were made."""
+    """Collect the entries that are turned into rows."""
     seen: list[Entry] = []
     real = Rows.of
 
@@ -57,7 +57,7 @@ def counted() -> Iterator[list[Entry]]:
 
 
 def same_as_all_at_once(trace: Path, out: Path) -> bool:
-    """The manifest too, and with it what is carried on."""
+    """Return whether the tables, the manifest and the stored state equal those of one complete build."""
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / "out"
         build(trace, fresh)
@@ -69,11 +69,11 @@ def same_as_all_at_once(trace: Path, out: Path) -> bool:
     rotated=st.lists(st.integers(1, len(LIFE) - 1), max_size=2, unique=True),
     steps=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=4),
 )
-def test_however_a_trace_grows_its_tables_are_those_of_all_of_it_and_every_entry_is_read_once(
-    rotated: list[int], steps: list[float]
-) -> None:
-    """rotated: entries at which a file begins. steps: where the trace ends for a while, in bytes of all files: in an entry, in a header,
-    between files."""
+def test_tables_of_a_growing_trace_equal_those_of_the_complete_trace(rotated: list[int], steps: list[float]) -> None:
+    """rotated: entries at which a file begins.
+
+    steps: sizes of all files in bytes at which the trace ends for a while: within an entry, within a header, between files.
+    """
     with tempfile.TemporaryDirectory() as folder, counted() as seen:
         trace, out = Path(folder) / "trace", Path(folder) / "out"
         parts = [LIFE[a:b] for a, b in pairwise([0, *sorted(rotated), len(LIFE)])]
@@ -88,34 +88,34 @@ def test_however_a_trace_grows_its_tables_are_those_of_all_of_it_and_every_entry
                     path.write_bytes(data[:left])
                 left -= len(data)
             if end:
-                _, told = build(trace, out)
-        assert told == [] and encoded(seen[1:]) == encoded(LIFE)
+                _, notices = build(trace, out)
+        assert notices == [] and encoded(seen[1:]) == encoded(LIFE)
         assert same_as_all_at_once(trace, out)
-        found = tables(out)
-        assert manifest(out)["r"]["rows"] == {table: len(found[table]) for table in TABLES}
+        built = tables(out)
+        assert manifest(out)["r"]["rows"] == {table: len(built[table]) for table in TABLES}
 
 
-def test_at_any_entry_what_is_known_can_be_carried_on() -> None:
+def test_table_building_can_stop_and_continue_at_any_trace_entry() -> None:
     whole = Rows("r", 0, 0)
     made = [row for entry in LIFE for row in whole.of(entry)]
     for cut in range(len(LIFE) + 1):
         before = Rows("r", 0, 0)
-        found = [row for entry in LIFE[:cut] for row in before.of(entry)]
-        after = Rows.carrying("r", 0, 0, json.loads(json.dumps(before.carried())))
+        table_rows = [row for entry in LIFE[:cut] for row in before.of(entry)]
+        after = Rows.from_carried("r", 0, 0, json.loads(json.dumps(before.carried())))
         assert after.carried() == before.carried()
-        assert found + [row for entry in LIFE[cut:] for row in after.of(entry)] == made
+        assert table_rows + [row for entry in LIFE[cut:] for row in after.of(entry)] == made
         assert json.dumps(after.carried()) == json.dumps(whole.carried())
     requests = [row for table, row in made if table == "requests"]
     assert {row["session_missing"] for row in requests} >= {0, 1}
     assert {row["throttle_quota"] for row in requests} >= {"Produce", "Forced"}
 
 
-def test_only_what_is_new_is_read_and_told_and_what_is_there_stays(tmp_path: Path) -> None:
+def test_growing_trace_is_read_from_its_new_entries_only_and_keeps_old_files(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic(8)
     write(trace, entries[:2])
     with counted() as seen:
         counts, _ = build(trace, out)
-        assert counts["r"] == {table: len(found) for table, found in tables(out).items()}
+        assert counts["r"] == {table: len(table_rows) for table, table_rows in tables(out).items()}
         for at in range(2, len(entries)):
             kept = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
             if at == 6:
@@ -124,16 +124,16 @@ def test_only_what_is_new_is_read_and_told_and_what_is_there_stays(tmp_path: Pat
                 path = max(trace.iterdir())
                 path.write_bytes(path.read_bytes() + encoded(entries[at : at + 1]))
             del seen[:]
-            counts, told = build(trace, out)
-            new = {table: len(found) for table, found in tables(out).items()}
-            assert seen == [entries[at]] and told == []
+            counts, notices = build(trace, out)
+            new = {table: len(table_rows) for table, table_rows in tables(out).items()}
+            assert seen == [entries[at]] and notices == []
             assert counts["r"]["requests"] == isinstance(entries[at], Exchange) and sum(counts["r"].values())
             assert manifest(out)["r"]["rows"] == new
             assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert same_as_all_at_once(trace, out)
 
 
-def test_a_run_is_read_as_far_as_it_went_when_it_was_found_so_that_a_task_can_be_done_again(tmp_path: Path) -> None:
+def test_repeated_task_reads_a_growing_trace_only_up_to_its_size_at_the_start(tmp_path: Path) -> None:
     path = write(tmp_path, LIFE[:20])
     [run], _ = runs_of(tmp_path)
     before = [(table, rows.to_pylist()) for table, rows in batches(run)]
@@ -145,21 +145,21 @@ def test_a_run_is_read_as_far_as_it_went_when_it_was_found_so_that_a_task_can_be
     assert before[-1][0] == PLACE and json.loads(before[-1][1][0]["text"])["offset"] == run.sizes[0]
 
 
-def test_where_nothing_whole_is_new_nothing_is_told_as_new(tmp_path: Path) -> None:
+def test_trace_without_complete_new_entries_reports_nothing_new(tmp_path: Path) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     path = write(trace, entries[:-1])
     build(trace, out)
     before, whole = tables(out), path.read_bytes() + encoded(entries[-1:])
     path.write_bytes(whole[:-1])
-    counts, [told] = build(trace, out)
-    assert counts == {} and told.torn and tables(out) == before and manifest(out)["r"]["told"] == [told.text]
+    counts, [notice] = build(trace, out)
+    assert counts == {} and notice.torn and tables(out) == before and manifest(out)["r"]["told"] == [notice.text]
     path.write_bytes(whole)
-    counts, told_now = build(trace, out)
-    assert counts["r"]["requests"] == 1 and told_now == [] and manifest(out)["r"]["told"] == []
+    counts, new_notices = build(trace, out)
+    assert counts["r"]["requests"] == 1 and new_notices == [] and manifest(out)["r"]["told"] == []
     assert same_as_all_at_once(trace, out)
 
 
-# ---- where it cannot be gone on with -----------------------------------------------------------------------------------------
+# ---- where the job cannot continue --------------------------------------------------------------------------------------------
 
 
 def the_place(out: Path) -> Path:
@@ -167,11 +167,11 @@ def the_place(out: Path) -> Path:
 
 
 def replaced(out: Path, text: str) -> None:
-    """By somebody who knows how a place is told from another."""
+    """Replace the trace so that only the check of the stored position can notice it."""
     the_place(out).write_text(text)
-    told = json.loads((out / MANIFEST).read_text())
-    told["runs"]["r"][PLACE] = sha256(text.encode()).hexdigest()
-    (out / MANIFEST).write_text(json.dumps(told))
+    manifest_json = json.loads((out / MANIFEST).read_text())
+    manifest_json["runs"]["r"][PLACE] = sha256(text.encode()).hexdigest()
+    (out / MANIFEST).write_text(json.dumps(manifest_json))
 
 
 def another(out: Path, **changes: Any) -> None:
@@ -213,7 +213,7 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-def test_a_run_that_cannot_be_gone_on_with_is_read_from_its_beginning_and_replaced(tmp_path: Path, how: str) -> None:
+def test_run_that_cannot_be_continued_is_read_again_from_its_start(tmp_path: Path, how: str) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:9])
     write(trace, LIFE[9:-4], number=1)
@@ -221,19 +221,21 @@ def test_a_run_that_cannot_be_gone_on_with_is_read_from_its_beginning_and_replac
     SPOILED[how](trace, out)
     write(trace, LIFE[9:], number=1)
     with counted() as seen:
-        counts, told = build(trace, out)
-    assert told == [] and len(seen) > len(LIFE)
-    assert counts["r"] == manifest(out)["r"]["rows"] == {table: len(found) for table, found in tables(out).items()}
+        counts, notices = build(trace, out)
+    assert notices == [] and len(seen) > len(LIFE)
+    assert (
+        counts["r"]
+        == manifest(out)["r"]["rows"]
+        == {table: len(table_rows) for table, table_rows in tables(out).items()}
+    )
     assert same_as_all_at_once(trace, out)
     write(trace, LIFE[:1], number=2)
     with counted() as seen:
         build(trace, out)
-    assert len(seen) == 1  # and from there it goes on again
+    assert len(seen) == 1  # from there on the job continues incrementally
 
 
-def test_tables_of_another_version_of_this_program_are_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_of_another_program_version_are_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:20])
     with monkeypatch.context() as patch:
@@ -245,43 +247,41 @@ def test_tables_of_another_version_of_this_program_are_made_anew(
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_tables_of_another_version_are_made_anew_though_nothing_has_grown(tmp_path: Path) -> None:
-    """As an older one left them: it had no states, and said nothing of its form."""
+def test_tables_of_another_program_version_are_rebuilt_even_without_new_entries(tmp_path: Path) -> None:
+    """An older version left no states and no fingerprint of its format."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE)
     build(trace, out)
     shutil.rmtree(out / "state")
-    told = json.loads((out / MANIFEST).read_text())
-    del told["runs"]["r"][tables_module.FORM]
-    (out / MANIFEST).write_text(json.dumps(told))
+    manifest_json = json.loads((out / MANIFEST).read_text())
+    del manifest_json["runs"]["r"][tables_module.FORM]
+    (out / MANIFEST).write_text(json.dumps(manifest_json))
     assert list(build(trace, out)[0]) == ["r"] and same_as_all_at_once(trace, out)
     assert build(trace, out) == ({}, [])
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_file_with_something_wrong_in_it_is_told_of_each_time(tmp_path: Path, number: int) -> None:
-    """In the last file it is an entry that is none; in one before it may also be an end in the middle of one."""
+def test_damaged_trace_file_is_reported_at_every_run_of_the_job(tmp_path: Path, number: int) -> None:
+    """In the last file the entry is invalid; an earlier file may also end within an entry."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]
     build(trace, out)
     with files[number].open("ab") as file:
         file.write(encoded(LIFE[:1])[:-2] if number == 0 else bytes(9))
-    _, [said] = build(trace, out)
-    assert said.torn == (number == 0) and str(files[number]) in said.text
+    _, [damage_notice] = build(trace, out)
+    assert damage_notice.torn == (number == 0) and str(files[number]) in damage_notice.text
     write(trace, LIFE[20:], number=2)
     with counted() as seen:
         _, [again] = build(trace, out)
-    assert again == said and manifest(out)["r"]["told"] == [said.text]
+    assert again == damage_notice and manifest(out)["r"]["told"] == [damage_notice.text]
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_a_run_that_is_replaced_leaves_nothing_of_what_it_was(tmp_path: Path) -> None:
+def test_replaced_run_leaves_no_old_table_files(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     path = write(trace, LIFE)
     build(trace, out)
-    for _ in range(
-        2
-    ):  # the first time what is new is looked for at the place that was left, and none is left behind it
+    for _ in range(2):  # the first attempt continues at the stored position, and leaves none behind
         assert list((out / PLACES).iterdir())
         path.write_bytes(path.read_bytes() + bytes(9))
         build(trace, out)
@@ -289,11 +289,11 @@ def test_a_run_that_is_replaced_leaves_nothing_of_what_it_was(tmp_path: Path) ->
     assert not list((out / PLACES).iterdir()) and same_as_all_at_once(trace, out)
 
 
-# ---- what is carried stays small ---------------------------------------------------------------------------------------------
+# ---- the stored state stays small ---------------------------------------------------------------------------------------------
 
 
 def clients_that_come_and_go(count: int) -> list[Entry]:
-    """Each names itself and begins a session; the connection that goes on to be there is the first."""
+    """Return entries of clients that each report a name and start a session. Only the first connection stays open."""
     from kafkaproto.messages.api_versions import ApiVersionsRequest
     from tests.support.recording import Bench
     from tests.support.wire import fetch
@@ -310,21 +310,21 @@ def clients_that_come_and_go(count: int) -> list[Entry]:
     return bench.entries
 
 
-def test_what_is_carried_does_not_grow_with_connections_that_have_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_table_state_does_not_grow_with_closed_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     sizes = []
     for count in (5, 50):
         made = Rows("r", 0, 0)
-        found = [
+        state_sizes = [
             row for entry in clients_that_come_and_go(count) for table, row in made.of(entry) if table == "requests"
         ]
         left = made.carried()
         sizes.append((len(left["sessions"]), len(left["connections"]), len(left["closed"])))
-        assert found[-1]["session_expected"] == 1 and found[-1]["asked_partitions"] == 1
+        assert state_sizes[-1]["session_expected"] == 1 and state_sizes[-1]["asked_partitions"] == 1
     assert sizes == [(4, 4, 3)] * 2
 
 
-def test_connections_that_have_closed_leave_no_memory_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_connections_use_no_memory_while_building_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "LATE_CONNECTIONS", 3)
     made = Rows("r", 0, 0)
     entries = clients_that_come_and_go(600)
@@ -335,10 +335,10 @@ def test_connections_that_have_closed_leave_no_memory_behind(monkeypatch: pytest
             list(made.of(entry))
 
 
-def test_an_exchange_that_its_connection_was_closed_in_has_what_is_known_of_it() -> None:
+def test_request_whose_connection_closed_has_the_client_software_in_its_row() -> None:
     entries = clients_that_come_and_go(1)
     at = next(n for n, entry in enumerate(entries) if not isinstance(entry, Exchange) and entry.kind == "closed")
     entries[at - 1], entries[at] = entries[at], entries[at - 1]
     made = Rows("r", 0, 0)
-    found = [row for entry in entries for table, row in made.of(entry) if table == "requests"]
-    assert [row["software"] for row in found if row["conn"] == entries[at].connection] == ["its name 1.2"] * 2  # type: ignore[union-attr]
+    request_rows = [row for entry in entries for table, row in made.of(entry) if table == "requests"]
+    assert [row["software"] for row in request_rows if row["conn"] == entries[at].connection] == ["its name 1.2"] * 2  # type: ignore[union-attr]

@@ -1,5 +1,7 @@
-"""The rules of recorded moves, on what the simulation does: brokers that stop, are elected uncleanly, are killed and come back, topics that
-are made again, logs that are cut. Everything there is as it should be, and high watermarks fall."""
+"""Audit rules of recorded log positions hold for the failures that the simulation causes.
+
+Brokers stop, are killed, restart and are elected uncleanly; topics are recreated and logs truncated. High watermarks may decrease.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ from tests.support.recording import recorder_into
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(300),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 SEEDS = range(3)
 
 
 def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:
-    """The trace of each process of a seed: a broker that is killed begins another."""
+    """Return the trace of each process of a seed: a killed broker starts a new trace."""
     traces: list[list[Entry]] = []
     original = World._new_cluster
 
@@ -46,32 +48,30 @@ def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:
     return traces
 
 
-def test_10_and_20_hold_whatever_happens_to_a_cluster_that_is_right(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: dict[str, list[Row]] = {table: [] for table in TABLES}
+def test_audit_rules_10_and_20_hold_for_simulated_broker_failures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     for seed in SEEDS:
         for number, entries in enumerate(recorded(seed, monkeypatch)):
             made = Rows(f"{seed}-{number}", 0, 0)
             for entry in entries:
                 for table, row in made.of(entry):
-                    found[table].append(row)
-    tables = Tables(*(frame(spark, table, found[table]) for table in TABLES))
+                    rows[table].append(row)
+    tables = Tables(*(frame(spark, table, rows[table]) for table in TABLES))
     for rule in (moves, covered, ordered_offsets):
         checked = rule(tables)
         assert checked.count() > 100 and checked.where("broken").collect() == []
-    assert falls(found["state"]) > 2
+    assert falls(rows["state"]) > 2
     assert ordered_offsets(tables).where("log_end IS NOT NULL").count() > 100
 
 
 def frame(spark: Any, table: str, rows: list[Row]) -> Any:
-    """Of batches, which are the most and which neither rule asks, none."""
-    wanted = [] if table == "batches" else [tuple(row[c.name] for c in TABLES[table]) for row in rows]
-    return spark.createDataFrame(wanted, ddl(table)).coalesce(1).cache()
+    """Return a DataFrame without batches: there are many, and neither rule reads them."""
+    frame_rows = [] if table == "batches" else [tuple(row[c.name] for c in TABLES[table]) for row in rows]
+    return spark.createDataFrame(frame_rows, ddl(table)).coalesce(1).cache()
 
 
 def falls(state: list[Row]) -> int:
-    """How often a high watermark is lower than it was told before."""
+    """Return how often a reported high watermark is lower than the one before."""
     last: dict[tuple[Any, ...], int] = {}
     count = 0
     for row in state:

@@ -1,5 +1,7 @@
-"""A real Kafka behind the proxy, and what real clients do to it: it breaks no rule, those that such a trace can decide are exercised by whom
-they should be, and a capture of the same traffic gives the same tables."""
+"""A real Kafka behind the proxy, used by real clients, breaks no audit rule.
+
+Each client exercises its expected rules, and a capture of the traffic gives equal tables.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from kafkaproto.conformance.scene import new_topic
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.pipeline.trace.audit.rule import NAMES
 from kafkaproto.pipeline.trace.audit.rules import RULES
-from kafkaproto.pipeline.trace.report.making import at_hand
+from kafkaproto.pipeline.trace.report.making import fast_tables
 from kafkaproto.pipeline.trace.tables import read
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.conformance.real_kafka import RealKafka
@@ -26,7 +28,7 @@ from tests.support.pipeline import real_clients
 from tests.support.pipeline.alike import assert_same
 from tests.support.pipeline.real_clients import CONFLUENT, JAVA, PARTITIONS, PYTHON, SPARK, TRANSACTIONS, Place
 from tests.support.pipeline.sniffed import Sniffed, sniffed, written
-from tests.support.pipeline.tap import Heard
+from tests.support.pipeline.tap import Traffic
 from tests.support.pipeline.wire import CLIENT, SERVER, Wire
 from tests.support.proxied import proxied
 
@@ -36,30 +38,32 @@ pytestmark = [
     pytest.mark.clients,
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
 WANTED = {2, *range(6, 10), *range(11, 16), *range(17, 21)}
-EVERYBODY = {"2", "6", "7", "8", "9", "12", "13", "14", "15", "15 twice", "17", "19", "20", "20 HW"}
+EVERYBODY = {"2", "6", "7", "8", "9", "12", "13", "14", "15", "15-twice", "17", "19", "20", "20-HW"}
 EXERCISED = {
-    PYTHON: EVERYBODY | {"13 early", "16 time", "18"},
-    CONFLUENT: EVERYBODY | {"13 early", "18"},
-    TRANSACTIONS: EVERYBODY | {"11", "11 aborted", "13 early"},
-    JAVA: EVERYBODY | {"13 early", "18"},
+    PYTHON: EVERYBODY | {"13-early", "16-time", "18"},
+    CONFLUENT: EVERYBODY | {"13-early", "18"},
+    TRANSACTIONS: EVERYBODY | {"11", "11-aborted", "13-early"},
+    JAVA: EVERYBODY | {"13-early", "18"},
     SPARK: EVERYBODY,
 }
-"""Spark asks for no offset that is not there, and waits for nothing at the end of a partition."""
+"""Spark requests no invalid offset and does not wait at the end of a partition."""
 READERS_RACK = "r2"
-"""Where no partition has its leader."""
+"""A rack without partition leaders."""
 
 
 class Recorded(NamedTuple):
-    """out: tables of the proxy's trace. heard: the bytes between the proxy and the brokers. port_of: of a connection. packets: of the kernel, of
-    everybody who talks to brokers, and they to each other. ours: both ports of the proxy's connections to brokers, for clients and its own."""
+    """Recordings of one run. out: tables of the proxy's trace. traffic: bytes between proxy and brokers. port_of: maps a connection to its port.
+
+    packets: of the kernel, including traffic between brokers. ours: both ports of each connection of the proxy to a broker.
+    """
 
     out: Path
-    heard: Heard
+    traffic: Traffic
     port_of: Callable[[int], int]
     packets: Sniffed
     ours: set[frozenset[int]]
@@ -68,12 +72,12 @@ class Recorded(NamedTuple):
 @pytest.fixture(scope="module")
 def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     folder = tmp_path_factory.mktemp("real")
-    heard = Heard()
+    traffic = Traffic()
     brokers: dict[int, Callable[[], int]] = {}
     ours: set[frozenset[int]] = set()
 
     class Listening(ProxyConnection):
-        """Notes what goes to the broker, and what comes from it before an address is replaced."""
+        """Notes requests as sent to the broker, and responses before addresses are replaced."""
 
         def __init__(self, number: int, broker: Callable[[], int], *more: Any) -> None:
             super().__init__(number, broker, *more)
@@ -83,11 +87,11 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
         def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
             on, back = super().requested(data, now_ns)
             if on:
-                heard.said.append((time.time_ns(), self.number, CLIENT, on))
+                traffic.chunks.append((time.time_ns(), self.number, CLIENT, on))
             return on, back
 
         def answered(self, data: bytes, now_ns: int) -> bytes:
-            heard.said.append((time.time_ns(), self.number, SERVER, data))
+            traffic.chunks.append((time.time_ns(), self.number, SERVER, data))
             return super().answered(data, now_ns)
 
     open_connection = asyncio.open_connection
@@ -107,7 +111,7 @@ def recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
             with proxied(f"{first[0]}:{first[1]}", folder / "trace") as bootstrap:
                 work(spark, kafka, bootstrap)
         job.build(folder / "trace", folder / "out", job.without_spark)
-        yield Recorded(folder / "out", heard, lambda number: ports[brokers[number]()], packets, ours)
+        yield Recorded(folder / "out", traffic, lambda number: ports[brokers[number]()], packets, ours)
     finally:
         kafka.stop()
 
@@ -126,7 +130,7 @@ def work(spark: Any, kafka: RealKafka, bootstrap: str) -> None:
 
 
 class Checked(NamedTuple):
-    """rows, broken: of each rule, by client id."""
+    """The checked and the broken rows of each rule, by client id."""
 
     rows: dict[str, Counter[str]]
     broken: dict[str, list[dict[str, Any]]]
@@ -134,43 +138,45 @@ class Checked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def checked(spark: Any, recorded: Recorded) -> Checked:
-    found = Checked({}, {})
+    checks = Checked({}, {})
     frames = [read(spark, recorded.out, name) for name in NAMES]
-    with at_hand(spark, frames, frames[0].count()) as tables:
+    with fast_tables(spark, frames, frames[0].count()) as tables:
         clients = {row.seq: row.client_id for row in tables.requests.select("seq", "client_id").collect()}
         for rule in RULES:
             rows = [row.asDict() for row in rule.check(tables).collect()]
-            found.rows[rule.number] = Counter(clients[row["seq"]] for row in rows)
-            found.broken[rule.number] = [row for row in rows if row["broken"]]
-    return found
+            checks.rows[rule.number] = Counter(clients[row["seq"]] for row in rows)
+            checks.broken[rule.number] = [row for row in rows if row["broken"]]
+    return checks
 
 
-def test_a_real_kafka_breaks_no_rule(checked: Checked) -> None:
+def test_audit_of_a_real_kafka_breaks_no_rule(checked: Checked) -> None:
     assert {number: rows for number, rows in checked.broken.items() if rows} == {}
 
 
 @pytest.mark.parametrize("client", EXERCISED)
-def test_a_client_exercises_the_rules_that_it_can(checked: Checked, client: str) -> None:
-    wanted = EXERCISED[client]
-    assert {number for number in wanted if not checked.rows[number][client]} == set(), checked.rows
+def test_each_real_client_exercises_its_expected_audit_rules(checked: Checked, client: str) -> None:
+    expected_rules = EXERCISED[client]
+    assert {number for number in expected_rules if not checked.rows[number][client]} == set(), checked.rows
 
 
-def test_together_they_exercise_what_a_proxy_can_decide(checked: Checked) -> None:
-    exercised = {int(number.split()[0]) for number, rows in checked.rows.items() if rows}
+def test_all_real_clients_exercise_every_audit_rule_that_a_proxy_can_decide(checked: Checked) -> None:
+    exercised = {int(number.split("-")[0]) for number, rows in checked.rows.items() if rows}
     assert exercised >= WANTED
 
 
-def test_a_capture_of_the_same_traffic_gives_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
-    capture = recorded.heard.capture(Wire(1), recorded.port_of, tmp_path / "heard.pcap")
+def test_capture_and_proxy_trace_of_real_kafka_give_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
+    capture = recorded.traffic.capture(Wire(1), recorded.port_of, tmp_path / "traffic.pcap")
     job.build(capture, tmp_path / "out", job.without_spark)
     both = assert_same(tmp_path / "out", recorded.out)
     assert both["requests"] > 40 and min(both.values()) > 10
 
 
-def test_packets_of_the_kernel_give_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
-    """Whoever stands in between is nearer to the clients than these packets are: an answer may come when its client has gone."""
+def test_kernel_packet_capture_and_proxy_trace_of_real_kafka_give_the_same_tables(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    """The proxy is closer to the clients than these packets: a response may arrive after its client has disconnected."""
     recorded.packets.or_skip()
-    between = [one for one in recorded.packets.packets if frozenset(one.ports) in recorded.ours]
+    between = [packet for packet in recorded.packets.packets if frozenset(packet.ports) in recorded.ours]
     job.build(written(between, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
     both = assert_same(recorded.out, tmp_path / "out", own=proxy.CLIENT_ID)
     assert both["requests"] > 40 and min(both.values()) > 10

@@ -1,4 +1,4 @@
-"""Quotas that were not: at the quota that was in force the replay is the broker to the millisecond; at others it is what a broker does."""
+"""Quota replay: exact at the quota in force, and like a broker at other quotas."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SAMPLES, WINDOW_MS = 3, 1000
 QUOTA_CONFIG = {"quota.window.num": str(SAMPLES)}
 
 Step = tuple[int, int, int]
-"""(connection, milliseconds since it was free, bytes)."""
+"""(connection, idle time in ms before the request, bytes)."""
 steps = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=40)
 
 
 def produced(plan: list[Step], quota: float) -> list[Request]:
-    """What a broker did with a producer that waits as it is told, on three connections."""
+    """Return the requests of a producer on three connections that obeys the throttle times of a broker."""
     entries: list[Entry] = []
     cluster = VirtualCluster(config=QUOTA_CONFIG)
     cluster.topic("t")
@@ -34,9 +34,9 @@ def produced(plan: list[Step], quota: float) -> list[Request]:
         answer = clients[which].ask(produce("t", batch(b"x" * size)), 9)
         free_ms[which] = cluster.now_ms + answer.throttle_time_ms
     return [
-        Request(one.seq, one.connection, one.clock_ms, one.request_bytes, one.throttle_ms)
-        for one in entries
-        if isinstance(one, Exchange)
+        Request(entry.seq, entry.connection, entry.clock_ms, entry.request_bytes, entry.throttle_ms)
+        for entry in entries
+        if isinstance(entry, Exchange)
     ]
 
 
@@ -47,15 +47,15 @@ def waits(requests: list[Request], quota: float, fetches: bool = False) -> list[
 
 @settings(deadline=None)
 @given(steps, st.sampled_from([1000.0, 7777.0, 50_000.0]))
-def test_at_the_quota_in_force_every_throttle_is_the_brokers(plan: list[Step], quota: float) -> None:
+def test_quota_replay_at_the_quota_in_force_gives_the_recorded_throttles(plan: list[Step], quota: float) -> None:
     requests = produced(plan, quota)
     assert waits(requests, quota) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.just(0), st.integers(0, 1500), st.integers(0, 30_000)), min_size=1, max_size=25))
-def test_at_another_quota_one_connection_waits_as_a_broker_with_that_quota_makes_it(plan: list[Step]) -> None:
-    """The same client against a broker that has the other quota: same gaps, so the same throttles at the same times."""
+def test_quota_replay_at_another_quota_gives_the_throttles_of_a_real_broker(plan: list[Step]) -> None:
+    """The same client runs against a broker with the other quota: equal pauses give equal throttles at equal times."""
     recorded, other = produced(plan, 5000.0), produced(plan, 12_000.0)
     begins, begun = recorded[0].at_ms, other[0].at_ms
     assert [(at - begins, wait) for _, at, wait in waits(recorded, 12_000.0)] == [
@@ -64,7 +64,7 @@ def test_at_another_quota_one_connection_waits_as_a_broker_with_that_quota_makes
 
 
 def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
-    """A consumer that reads 5 KB at a time as long as it lasts; the recorded requests, and how much it has read of each answer."""
+    """Return the recorded requests of a consumer that fetches 5 KB at a time, and the bytes read from each response."""
     entries: list[Entry] = []
     cluster = VirtualCluster(config=QUOTA_CONFIG)
     cluster.topic("t")
@@ -84,26 +84,26 @@ def fetched(quota: float, rounds: int = 12) -> tuple[list[Request], list[int]]:
     seen = {e.facts["of"]: e.facts["value"] for e in entries if isinstance(e, Event) and e.kind == "throttle"}
     requests = [
         Request(
-            one.seq,
-            one.connection,
-            one.clock_ms,
-            seen.get(one.seq, one.response_bytes),
-            one.throttle_ms,
-            one.seq in seen,
+            entry.seq,
+            entry.connection,
+            entry.clock_ms,
+            seen.get(entry.seq, entry.response_bytes),
+            entry.throttle_ms,
+            entry.seq in seen,
         )
-        for one in entries
-        if isinstance(one, Exchange)
+        for entry in entries
+        if isinstance(entry, Exchange)
     ]
     return requests, read
 
 
-def test_fetches_at_the_quota_in_force_are_the_brokers_with_those_that_got_nothing() -> None:
+def test_quota_replay_of_fetches_at_the_quota_in_force_gives_the_recorded_throttles() -> None:
     requests, read = fetched(4000.0)
     assert 0 in read and waits(requests, 4000.0, fetches=True) == [(r.seq, r.at_ms, r.waited_ms) for r in requests]
 
 
-def test_a_fetch_that_would_have_got_nothing_comes_again_and_one_that_came_again_would_not() -> None:
-    """Against brokers that have the other quota. What was recorded without a throttle has none of the gaps before a second try."""
+def test_quota_replay_at_another_quota_adds_or_removes_retried_fetches() -> None:
+    """Compared with brokers that have the other quota. A request recorded without a throttle has no pause before a retry."""
     strict, _ = fetched(4000.0)
     free, all_read = fetched(1e9)
     assert len(free) < len(strict) and 0 not in all_read
@@ -114,6 +114,6 @@ def test_a_fetch_that_would_have_got_nothing_comes_again_and_one_that_came_again
     assert len(tightened) > len(free) and len({seq for seq, _, _ in tightened}) == len(free)
 
 
-def test_a_fetch_larger_than_the_quota_allows_in_all_windows_still_ends() -> None:
+def test_quota_replay_of_a_fetch_larger_than_the_quota_allows_terminates() -> None:
     [_, *again] = waits([Request(1, 1, 0, 1e9, 0), Request(2, 1, 10, 100.0, 0)], 10.0, fetches=True)
     assert again

@@ -1,4 +1,4 @@
-"""What a broker that is right does and looks like a fault is no finding; what it looks like is one. Each is a run of its own."""
+"""The audit reports faults that resemble correct behaviour, and does not report correct behaviour. Each case is its own run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.wire import batch, batch_of_bytes, fetch, limit, metadata, pr
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(300),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 EPOCH_MS = 1_700_000_000_000
@@ -37,10 +37,10 @@ NS_PER_MS = 1_000_000
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 Scene = Callable[[], patched.Rows]
 Found = dict[str, dict[str, int]]
-"""Of each run how many rows break each rule, where any do."""
+"""Maps a run to the number of rows that break each rule, if any."""
 RIGHT: list[Scene] = []
 WRONG: dict[Scene, str] = {}
-"""To the rule that has to find it."""
+"""Maps a wrong run to the rule that must report it."""
 
 
 def right(scene: Scene) -> Scene:
@@ -56,39 +56,39 @@ def wrong(rule: str) -> Callable[[Scene], Scene]:
     return note
 
 
-# ---- who records -------------------------------------------------------------------------------------------------------------
+# ---- recorders ---------------------------------------------------------------------------------------------------------------
 
 
 def rows_of(entries: list[Entry]) -> patched.Rows:
     made = Rows("", EPOCH_MS, 0)
-    found: patched.Rows = {table: [] for table in TABLES}
+    all_rows: patched.Rows = {table: [] for table in TABLES}
     for entry in entries:
         for table, row in made.of(entry):
-            found[table].append(row)
-    return found
+            all_rows[table].append(row)
+    return all_rows
 
 
-def blank(table: str, **told: Any) -> dict[str, Any]:
-    """A row of which only this is known."""
-    return dict.fromkeys(column.name for column in TABLES[table]) | {"run": ""} | told
+def blank(table: str, **fields: Any) -> dict[str, Any]:
+    """Return a row with these values and null in all other columns."""
+    return dict.fromkeys(column.name for column in TABLES[table]) | {"run": ""} | fields
 
 
-def fetched(**told: Any) -> dict[str, Any]:
-    """A request of a Fetch as a proxy sees it."""
+def fetched(**fields: Any) -> dict[str, Any]:
+    """Return a Fetch request as a proxy records it."""
     times = {"received_ns": 1, "ready_ns": 2, "error": 0, "throttle_ms": 0, "records_bytes": 0, "replica_id": -1}
     of = {"seq": 1, "conn": 1, "broker": 0, "api": "Fetch", "api_version": 12, "client_id": "c", "answered": True}
-    return blank("requests") | times | of | told
+    return blank("requests") | times | of | fields
 
 
 def recorded(cluster: VirtualCluster) -> list[Entry]:
-    """What the cluster does from now on, as it records it."""
+    """Return a list that receives everything the cluster records from now on."""
     entries: list[Entry] = [Event("meta", {**meta_of(cluster.state), "wall_ms": EPOCH_MS, "seq": 0, "broker": -1})]
     cluster.state.record(recorder_into(entries))
     return entries
 
 
 class Proxied:
-    """A client's connection as a proxy sees it: it knows when requests and answers pass, and nothing of what the broker does."""
+    """A client's connection as a proxy sees it: the times of requests and responses, without the broker's internal events."""
 
     def __init__(self, cluster: VirtualCluster) -> None:
         self.entries: list[Entry] = []
@@ -101,14 +101,14 @@ class Proxied:
         self._client.write = self._write  # type: ignore[method-assign]
 
     def _write(self, buffers: Any) -> bool:
-        self._relay.answered(b"".join(bytes(one) for one in buffers), self._now_ns() + 1)
+        self._relay.answered(b"".join(bytes(buffer) for buffer in buffers), self._now_ns() + 1)
         return True
 
     def _now_ns(self) -> int:
         return self._cluster.now_ms * NS_PER_MS
 
     def send(self, request: Any, version: int, then_ms: int = 10) -> None:
-        """then_ms: how much time passes behind it."""
+        """Send a request, and let `then_ms` pass afterwards."""
         data, _ = self._relay.requested(self._client.frame(request, version), self._now_ns())
         self._client.send_bytes(data)
         self._cluster.advance(then_ms)
@@ -118,8 +118,8 @@ class Proxied:
 
 
 @right
-def reads_above_the_high_watermark() -> patched.Rows:
-    """F-17, D1: what is written there is not to be seen yet; nobody waits for it."""
+def fetch_above_the_high_watermark() -> patched.Rows:
+    """Fetch above the high watermark, where records are not visible yet: the fetch does not wait (F-17, D1)."""
     cluster = lagging("kafka")
     entries = recorded(cluster)
     client = cluster.connect(0)
@@ -133,7 +133,7 @@ def reads_above_the_high_watermark() -> patched.Rows:
     return made
 
 
-@wrong("13 early")
+@wrong("13-early")
 def answered_early_at_the_high_watermark() -> patched.Rows:
     cluster = lagging("kafka")
     entries = recorded(cluster)
@@ -148,8 +148,8 @@ def answered_early_at_the_high_watermark() -> patched.Rows:
 
 
 @right
-def reads_on_while_muted_behind_a_proxy() -> patched.Rows:
-    """KIP-219: a client that does not wait by itself, as librdkafka, sends its next fetch; the broker reads it when the mute is over."""
+def fetch_sent_while_muted_behind_a_proxy() -> patched.Rows:
+    """Fetch while muted: a client that ignores the throttle time, such as librdkafka, sends at once; the broker reads it after the mute (KIP-219)."""
     cluster = VirtualCluster()
     cluster.topic("t")
     limit(cluster, consumer_byte_rate=1000.0)
@@ -164,18 +164,18 @@ def reads_on_while_muted_behind_a_proxy() -> patched.Rows:
 
 
 @wrong("13")
-def answered_late_behind_a_mute() -> patched.Rows:
-    made = reads_on_while_muted_behind_a_proxy()
+def late_response_after_a_mute() -> patched.Rows:
+    made = fetch_sent_while_muted_behind_a_proxy()
     made["requests"][1]["ready_ns"] += 1501 * NS_PER_MS
     return made
 
 
-# ---- logs that others take the place of ---------------------------------------------------------------------------------------
+# ---- logs that replace others -------------------------------------------------------------------------------------------------
 
 
 @right
-def made_again_behind_a_proxy() -> patched.Rows:
-    """KIP-516: one name, two ids. What the first log had, the second need not have."""
+def topic_created_again_behind_a_proxy() -> patched.Rows:
+    """Create a topic again under its name: the second log need not contain the records of the first one (KIP-516)."""
     cluster = VirtualCluster()
     client = Proxied(cluster)
     for records in (3, 2):
@@ -195,39 +195,39 @@ def made_again_behind_a_proxy() -> patched.Rows:
     return made
 
 
-def told_before(row: dict[str, Any], high_watermark: int, before_ms: int) -> dict[str, Any]:
-    """An answer like another that was asked for and given so long before."""
-    asked_ns = row["begun_ns"] - before_ms * NS_PER_MS
-    return row | {"high_watermark": high_watermark, "begun_ns": asked_ns, "ready_ns": asked_ns + 1}
+def reported_earlier(row: dict[str, Any], high_watermark: int, before_ms: int) -> dict[str, Any]:
+    """Return a copy of a response with another high watermark, requested and sent `before_ms` earlier."""
+    request_ns = row["begun_ns"] - before_ms * NS_PER_MS
+    return row | {"high_watermark": high_watermark, "begun_ns": request_ns, "ready_ns": request_ns + 1}
 
 
 @wrong("10")
-def falls_in_the_life_before() -> patched.Rows:
-    made = made_again_behind_a_proxy()
+def watermark_falls_in_the_earlier_log() -> patched.Rows:
+    made = topic_created_again_behind_a_proxy()
     last = patched.row(made["partitions"], lambda row: row["high_watermark"] == 3)
-    made["partitions"] += [told_before(last, 3, 6), told_before(last, 2, 3)]
+    made["partitions"] += [reported_earlier(last, 3, 6), reported_earlier(last, 2, 3)]
     return made
 
 
 @wrong("10")
-def falls_in_the_life_behind() -> patched.Rows:
-    made = made_again_behind_a_proxy()
+def watermark_falls_in_the_later_log() -> patched.Rows:
+    made = topic_created_again_behind_a_proxy()
     last = made["partitions"][-1]
-    made["partitions"] += [told_before(last, 3, 6), told_before(last, 3, 3)]
+    made["partitions"] += [reported_earlier(last, 3, 6), reported_earlier(last, 3, 3)]
     return made
 
 
-# ---- what one log has, in whichever answers ------------------------------------------------------------------------------------
+# ---- one log, seen in several responses ---------------------------------------------------------------------------------------
 
 
-def numbered(sequence: int, records: int = 1, producer: int = 7, at_ms: int = EPOCH_MS) -> Any:
-    """What an idempotent producer writes."""
+def idempotent_batch(sequence: int, records: int = 1, producer: int = 7, at_ms: int = EPOCH_MS) -> Any:
+    """Return a batch of an idempotent producer."""
     some = [NewRecord(b"x", None, at_ms)] * records
     return produce("t", build_batch(some, producer_id=producer, producer_epoch=0, base_sequence=sequence), acks=-1)
 
 
-def read_of_lives(*lives: tuple[int, ...]) -> patched.Rows:
-    """Each of a log that comes in the place of the one before. Each batch is in an answer of its own."""
+def fetches_of_successive_logs(*lives: tuple[int, ...]) -> patched.Rows:
+    """Return the fetched batches of several logs, each of which replaces the one before. Each batch is in its own response."""
     cluster = VirtualCluster()
     client = Proxied(cluster)
     for sequences in lives:
@@ -235,12 +235,14 @@ def read_of_lives(*lives: tuple[int, ...]) -> patched.Rows:
         client.send(metadata(["t"]), 12)
         by_id = {"topic_ids": {"": cluster.state.controller.image.topics["t"].topic_id}, "version": 13}
         for offset, sequence in enumerate(sequences):
-            client.send(numbered(sequence), 9)
+            client.send(idempotent_batch(sequence), 9)
             client.send(fetch(("", 0, offset), **by_id), 13)
         cluster.state.controller.delete_topic("t")
         cluster.advance(10)
     made = rows_of(client.entries)
-    assert [row["base_sequence"] for row in fetched_batches(made)] == [one for life in lives for one in life]
+    assert [row["base_sequence"] for row in fetched_batches(made)] == [
+        base_sequence for life in lives for base_sequence in life
+    ]
     return made
 
 
@@ -249,34 +251,34 @@ def fetched_batches(made: patched.Rows) -> list[dict[str, Any]]:
 
 
 @right
-def goes_on_with_its_sequence_in_the_next_life() -> patched.Rows:
-    """KIP-98: of a producer that a log does not know any sequence is taken."""
-    return read_of_lives((0, 1, 2), (3, 4, 5))
+def sequence_continues_in_the_next_log() -> patched.Rows:
+    """Continue a producer's sequence in a new log: a log accepts any sequence of an unknown producer (KIP-98)."""
+    return fetches_of_successive_logs((0, 1, 2), (3, 4, 5))
 
 
 @wrong("15")
-def leaves_a_number_out_from_answer_to_answer() -> patched.Rows:
-    made = read_of_lives((0, 1, 2))
+def sequence_gap_between_responses() -> patched.Rows:
+    made = fetches_of_successive_logs((0, 1, 2))
     fetched_batches(made)[2]["base_sequence"] = 3
     return made
 
 
 @wrong("15")
-def leaves_a_number_out_in_a_life_that_begins_as_the_one_before() -> patched.Rows:
-    made = read_of_lives((0, 1), (0, 1, 2))
+def sequence_gap_in_a_log_that_begins_like_the_previous() -> patched.Rows:
+    made = fetches_of_successive_logs((0, 1), (0, 1, 2))
     fetched_batches(made)[-1]["base_sequence"] = 3
     return made
 
 
 @right
-def is_read_here_and_there_where_the_log_before_was_read_whole() -> patched.Rows:
+def sparse_reads_after_a_completely_read_log() -> patched.Rows:
     cluster = VirtualCluster()
     entries = recorded(cluster)
     client = cluster.connect()
     for read in ((0, 1, 2, 3, 4), (0, 4)):
         cluster.topic("t")
         for number in range(5):
-            client.ask(numbered(number, producer=len(read)), 9)
+            client.ask(idempotent_batch(number, producer=len(read)), 9)
         for offset in read:
             client.ask(fetch(("t", 0, offset), partition_max=1), 12)
             cluster.advance(10)
@@ -288,14 +290,14 @@ def is_read_here_and_there_where_the_log_before_was_read_whole() -> patched.Rows
 
 
 @right
-def is_read_by_an_old_consumer_in_the_middle() -> patched.Rows:
-    """KIP-31: what it gets is converted, and tells no producer."""
+def old_consumer_reads_some_batches() -> patched.Rows:
+    """Read some batches with an old consumer, whose converted records lack the producer (KIP-31)."""
     cluster = VirtualCluster()
     entries = recorded(cluster)
     cluster.topic("t")
     client = cluster.connect()
     for number in range(3):
-        client.ask(numbered(2 * number, records=2), 9)
+        client.ask(idempotent_batch(2 * number, records=2), 9)
     client.ask(fetch(("t", 0, 0), partition_max=1), 12)
     client.ask(fetch(("t", 0, 2), partition_max=80), 3)
     client.ask(fetch(("t", 0, 4)), 12)
@@ -305,8 +307,8 @@ def is_read_by_an_old_consumer_in_the_middle() -> patched.Rows:
 
 
 @wrong("15")
-def leaves_numbers_out_behind_what_an_old_consumer_read() -> patched.Rows:
-    made = is_read_by_an_old_consumer_in_the_middle()
+def sequence_gap_after_reads_of_an_old_consumer() -> patched.Rows:
+    made = old_consumer_reads_some_batches()
     middle, last = fetched_batches(made)[1], fetched_batches(made)[-1]
     fetched_batches(made)[0]["last_offset"] = 3
     middle["last_offset"] = middle["base_offset"]
@@ -315,7 +317,7 @@ def leaves_numbers_out_behind_what_an_old_consumer_read() -> patched.Rows:
 
 
 @right
-def begins_at_0_again_when_the_log_has_forgotten_it() -> patched.Rows:
+def sequence_restarts_after_producer_expiration() -> patched.Rows:
     cluster = VirtualCluster(
         1, {"producer.id.expiration.ms": "1000", "producer.id.expiration.check.interval.ms": "500"}
     )
@@ -324,7 +326,7 @@ def begins_at_0_again_when_the_log_has_forgotten_it() -> patched.Rows:
     client = cluster.connect()
     for offset, sequence in enumerate((0, 1, 0)):
         cluster.advance(5000 if offset == 2 else 10)
-        client.ask(numbered(sequence, at_ms=cluster.now_ms), 9)
+        client.ask(idempotent_batch(sequence, at_ms=cluster.now_ms), 9)
         client.ask(fetch(("t", 0, offset)), 12)
     made = rows_of(entries)
     assert [row["base_sequence"] for row in fetched_batches(made)] == [0, 1, 0]
@@ -332,14 +334,17 @@ def begins_at_0_again_when_the_log_has_forgotten_it() -> patched.Rows:
 
 
 @right
-def is_held_back_while_its_topic_is_made_again() -> patched.Rows:
-    """KIP-219: before 2.0 an answer waits with its records; what is at their offsets then is another log's."""
+def response_held_while_its_topic_is_recreated() -> patched.Rows:
+    """Hold a response back while its topic is created again (KIP-219).
+
+    Before 2.0 a delayed response contains its records, which belong to the old log.
+    """
     cluster = VirtualCluster(release_name="1.1")
     entries = recorded(cluster)
     cluster.topic("t")
     writer, other, held = (cluster.connect(client_id=name) for name in ("w", "r", "held"))
-    writer.ask(numbered(0), 3)
-    writer.ask(numbered(1), 3)
+    writer.ask(idempotent_batch(0), 3)
+    writer.ask(idempotent_batch(1), 3)
     writer.ask(produce("t", batch_of_bytes(8000), acks=-1), 3)
     limit(cluster, client_id="held", consumer_byte_rate=1000.0)
     for offset in (2, 0):
@@ -349,7 +354,7 @@ def is_held_back_while_its_topic_is_made_again() -> patched.Rows:
     cluster.advance(10)
     cluster.topic("t")
     for sequence, producer in ((0, 9), (1, 9), (0, 7)):
-        writer.ask(numbered(sequence, producer=producer), 3)
+        writer.ask(idempotent_batch(sequence, producer=producer), 3)
     cluster.advance(60_000)
     other.send(fetch(("t", 0, 2), version=6), 6)
     cluster.advance(60_000)
@@ -359,73 +364,79 @@ def is_held_back_while_its_topic_is_made_again() -> patched.Rows:
 
 
 @right
-def begins_anew_with_leader_epochs_in_the_next_life() -> patched.Rows:
-    made = read_of_lives((0, 1), (2, 3))
+def leader_epochs_restart_in_the_next_log() -> patched.Rows:
+    made = fetches_of_successive_logs((0, 1), (2, 3))
     for row in fetched_batches(made)[:2]:
         row["epoch"] = 1
     return made
 
 
 @right
-def is_copied_by_a_follower_before_others_take_its_place() -> patched.Rows:
-    """Of what is above the high watermark an unclean election leaves nothing; a capture tells of no election."""
-    made = read_of_lives((0, 1, 2))
+def uncommitted_batch_replaced_after_replication() -> patched.Rows:
+    """Copy records above the high watermark before an unclean election removes them; a capture does not show the election."""
+    made = fetches_of_successive_logs((0, 1, 2))
     first, *_, last = fetched_batches(made)
-    copied = [one | {"seq": 1000 + number, "epoch": 1, "base_sequence": 7} for number, one in enumerate((first, last))]
+    copied = [
+        batch_row | {"seq": 1000 + number, "epoch": 1, "base_sequence": 7}
+        for number, batch_row in enumerate((first, last))
+    ]
     made["batches"] += copied
     read = patched.row(made["requests"], lambda row: row["seq"] == first["seq"])
     made["requests"] += [
-        read | {"seq": one["seq"], "conn": 7, "correlation_id": one["seq"], "replica_id": 1} for one in copied
+        read | {"seq": batch_row["seq"], "conn": 7, "correlation_id": batch_row["seq"], "replica_id": 1}
+        for batch_row in copied
     ]
     return made
 
 
-@wrong("10 epoch")
-def falls_to_an_older_leader_from_answer_to_answer() -> patched.Rows:
-    made = read_of_lives((0, 1, 2))
+@wrong("10-epoch")
+def leader_epoch_falls_between_responses() -> patched.Rows:
+    made = fetches_of_successive_logs((0, 1, 2))
     fetched_batches(made)[1]["epoch"] = 1
     return made
 
 
-# ---- watermarks that fall while others wait -----------------------------------------------------------------------------------
+# ---- high watermarks that fall while fetches wait ------------------------------------------------------------------------------
 
 
-def watermarks_told(*answers: tuple[int, int, int, int]) -> patched.Rows:
-    """answers: connection, when each came and was answered, and the high watermark that it told."""
+def reported_watermarks(*answers: tuple[int, int, int, int]) -> patched.Rows:
+    """Return the rows of responses, given as connection, times of request and response, and reported high watermark."""
     made: patched.Rows = {table: [] for table in TABLES}
-    for seq, (conn, begun_ns, ready_ns, told) in enumerate(answers, 1):
+    for seq, (conn, begun_ns, ready_ns, watermark) in enumerate(answers, 1):
         of = {"seq": seq, "api": "Fetch", "broker": 0, "topic": "t", "partition": 0, "error": 0, "log_start": 0}
-        asked = {"conn": conn, "begun_ns": begun_ns, "ready_ns": ready_ns}
-        made["partitions"].append(blank("partitions", **of, **asked, high_watermark=told, last_stable_offset=told))
+        fields = {"conn": conn, "begun_ns": begun_ns, "ready_ns": ready_ns}
+        made["partitions"].append(
+            blank("partitions", **of, **fields, high_watermark=watermark, last_stable_offset=watermark)
+        )
     return made
 
 
 @right
-def waited_while_the_watermark_moved() -> patched.Rows:
-    """What they are told was so at some time while they waited."""
-    return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (3, 9, 30, 80))
+def parked_while_the_watermark_moved() -> patched.Rows:
+    """Wait while the high watermark moves: each reported value was correct at some time during the wait."""
+    return reported_watermarks((1, 0, 10, 100), (2, 5, 20, 90), (3, 9, 30, 80))
 
 
 @wrong("10")
-def watermark_falls_behind_one_who_waited() -> patched.Rows:
-    return watermarks_told((1, 0, 10, 100), (2, 5, 20, 90), (1, 25, 30, 90))
+def watermark_falls_after_a_parked_fetch() -> patched.Rows:
+    return reported_watermarks((1, 0, 10, 100), (2, 5, 20, 90), (1, 25, 30, 90))
 
 
 @right
-def watermark_that_was_cut_and_grows_again() -> patched.Rows:
-    made = watermarks_told((1, 0, 10, 100), (1, 20, 30, 90), (1, 40, 50, 95))
+def watermark_truncated_and_growing_again() -> patched.Rows:
+    made = reported_watermarks((1, 0, 10, 100), (1, 20, 30, 90), (1, 40, 50, 95))
     made["events"] = [blank("events", seq=1, at_ns=15, broker=-1, kind="leader", facts='{"topic":"t","partition":0}')]
     return made
 
 
 @wrong("10")
-def watermark_falls_again_behind_a_cut() -> patched.Rows:
-    made = watermark_that_was_cut_and_grows_again()
+def watermark_falls_again_after_a_truncation() -> patched.Rows:
+    made = watermark_truncated_and_growing_again()
     made["partitions"][2]["high_watermark"] = made["partitions"][2]["last_stable_offset"] = 80
     return made
 
 
-# ---- look-ups of times -------------------------------------------------------------------------------------------------------
+# ---- offset lookups by time ---------------------------------------------------------------------------------------------------
 
 
 def at_second(number: int) -> ListOffsetsRequest:
@@ -433,7 +444,7 @@ def at_second(number: int) -> ListOffsetsRequest:
 
 
 def seconds(cluster: VirtualCluster, ask: Callable[[Any, int], Any], number: int = 5) -> None:
-    """One record a second, all of one key, each read."""
+    """Write one record per second, all with one key, and read each."""
     cluster.topic("t", cleanup_policy="compact", segment_bytes="130", min_cleanable_dirty_ratio="0.01")
     for second in range(number):
         record = NewRecord(b"x" * 40, b"k", EPOCH_MS + 1000 * second)
@@ -448,36 +459,36 @@ def compacted(cluster: VirtualCluster, ask: Callable[[Any, int], Any]) -> None:
     ask(at_second(1), 5)
 
 
-def of_look_ups(made: patched.Rows, *found: int) -> patched.Rows:
+def lookup_rows(made: patched.Rows, *offsets: int) -> patched.Rows:
     looked = [row for row in made["partitions"] if row["api"] == "ListOffsets"]
-    assert [row["base_offset"] for row in looked] == list(found)
+    assert [row["base_offset"] for row in looked] == list(offsets)
     return made
 
 
 @right
-def looked_up_behind_what_was_compacted() -> patched.Rows:
+def lookup_after_compacted_records() -> patched.Rows:
     cluster = VirtualCluster()
     entries = recorded(cluster)
     compacted(cluster, cluster.connect().ask)
-    return of_look_ups(rows_of(entries), 3)
+    return lookup_rows(rows_of(entries), 3)
 
 
 @right
-def looked_up_behind_what_was_compacted_as_a_proxy_sees_it() -> patched.Rows:
+def lookup_after_compacted_records_behind_a_proxy() -> patched.Rows:
     cluster = VirtualCluster()
     client = Proxied(cluster)
     compacted(cluster, client.send)
-    return of_look_ups(rows_of(client.entries), 3)
+    return lookup_rows(rows_of(client.entries), 3)
 
 
-@wrong("16 time")
-def looked_up_too_far_where_nobody_told_of_policies() -> patched.Rows:
+@wrong("16-time")
+def lookup_too_far_with_unknown_cleanup_policy() -> patched.Rows:
     cluster = VirtualCluster()
     client = Proxied(cluster)
     seconds(cluster, client.send)
     client.send(at_second(2), 5)
     client.send(fetch(("t", 0, 2)), 11)
-    made = of_look_ups(rows_of(client.entries), 2)
+    made = lookup_rows(rows_of(client.entries), 2)
     looked = patched.row(made["partitions"], lambda row: row["api"] == "ListOffsets")
     looked |= {"base_offset": 3, "answered_timestamp": EPOCH_MS + 3000}
     return made
@@ -486,8 +497,8 @@ def looked_up_too_far_where_nobody_told_of_policies() -> patched.Rows:
 # ---- versions ----------------------------------------------------------------------------------------------------------------
 
 
-def asks_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
-    """Of a broker that has none above 4."""
+def request_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
+    """Request version 9 of an API from a broker that supports versions up to 4."""
     made: patched.Rows = {table: [] for table in TABLES}
     made["requests"] = [fetched(api_key=int(api_key), api=api, api_version=9, error=int(error))]
     facts = json.dumps({"advertised": {"3": [0, 4], "18": [0, 4]}})
@@ -496,25 +507,25 @@ def asks_in_version_9(api_key: int, api: str, error: int) -> patched.Rows:
 
 
 @right
-def asks_which_versions_there_are_in_one_that_is_too_new() -> patched.Rows:
-    return asks_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.UNSUPPORTED_VERSION)
+def api_versions_request_in_unsupported_version() -> patched.Rows:
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.UNSUPPORTED_VERSION)
 
 
 @wrong("7")
-def is_told_versions_in_one_that_is_too_new() -> patched.Rows:
-    return asks_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.NONE)
+def api_versions_response_in_unsupported_version() -> patched.Rows:
+    return request_in_version_9(ApiKey.API_VERSIONS, "ApiVersions", ErrorCode.NONE)
 
 
 @wrong("7")
-def asks_who_is_where_in_one_that_is_too_new() -> patched.Rows:
-    return asks_in_version_9(ApiKey.METADATA, "Metadata", ErrorCode.UNSUPPORTED_VERSION)
+def metadata_request_in_unsupported_version() -> patched.Rows:
+    return request_in_version_9(ApiKey.METADATA, "Metadata", ErrorCode.UNSUPPORTED_VERSION)
 
 
 # ---- numbers that a client may send ------------------------------------------------------------------------------------------
 
 
 @right
-def waits_as_long_as_a_number_can_say() -> patched.Rows:
+def largest_possible_max_wait() -> patched.Rows:
     made: patched.Rows = {table: [] for table in TABLES}
     made["requests"] = [
         fetched(max_wait_ms=INT32_MAX, min_bytes=INT32_MAX, max_bytes=INT32_MAX, received_ns=1, ready_ns=10**10),
@@ -532,8 +543,8 @@ def waits_as_long_as_a_number_can_say() -> patched.Rows:
 
 
 @wrong("4")
-def told_of_a_throttle_that_no_number_can_say() -> patched.Rows:
-    """With quotas that divide by nothing, by nearly nothing, or bound nothing."""
+def throttle_from_an_infinite_quota() -> patched.Rows:
+    """Report throttle times for quotas of zero, nearly zero and infinity."""
     quota: dict[str, Any] = {"throttle_quota": "Fetch", "held": False, "quota_rate": 1e300, "quota_window_ms": 10_000}
     made: patched.Rows = {table: [] for table in TABLES}
     made["requests"] = [
@@ -549,7 +560,7 @@ def told_of_a_throttle_that_no_number_can_say() -> patched.Rows:
 
 
 @wrong("17")
-def takes_a_step_that_no_number_can_say() -> patched.Rows:
+def session_epoch_out_of_range() -> patched.Rows:
     made: patched.Rows = {table: [] for table in TABLES}
     step = {"session_id": 5, "answered_session_id": 5, "session_expected": 7, "session_epoch": INT32_MIN}
     made["requests"] = [fetched(**step, max_wait_ms=0)]
@@ -557,11 +568,11 @@ def takes_a_step_that_no_number_can_say() -> patched.Rows:
 
 
 @wrong("12")
-def reads_from_an_offset_that_no_log_has() -> patched.Rows:
+def fetch_from_an_impossible_offset() -> patched.Rows:
     made: patched.Rows = {table: [] for table in TABLES}
     answer = {"seq": 1, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2, "error": 0}
-    for asked in (-(2**63), 2**63 - 1):
-        offsets = {"asked_offset": asked, "base_offset": 0, "next_offset": 5}
+    for offset in (-(2**63), 2**63 - 1):
+        offsets = {"asked_offset": offset, "base_offset": 0, "next_offset": 5}
         made["partitions"].append(blank("partitions", **answer, **offsets))
     return made
 
@@ -572,53 +583,56 @@ DATA, MARKER = False, True
 
 
 def committed_reads(*answers: tuple[str | None, list[tuple[int, int, bool]]]) -> patched.Rows:
-    """Fetches of one partition with batches of producer 7. answers: what is listed as aborted, and (first, last offset, marker?) of each."""
+    """Return fetches of a partition with batches of producer 7.
+
+    answers: the aborted transactions, and (first offset, last offset, is marker) of each batch.
+    """
     made: patched.Rows = {table: [] for table in TABLES}
     for seq, (aborted, batches) in enumerate(answers, 1):
-        told = {"seq": seq, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": seq, "ready_ns": seq}
+        fields = {"seq": seq, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": seq, "ready_ns": seq}
         ends = {"asked_offset": batches[0][0], "next_offset": batches[-1][1] + 1}
         made["partitions"].append(
-            blank("partitions", **told, **ends, isolation=1, replica_id=-1, error=0, aborted=aborted)
+            blank("partitions", **fields, **ends, isolation=1, replica_id=-1, error=0, aborted=aborted)
         )
         for place, (base, last, control) in enumerate(batches):
             offsets = {"place": place, "base_offset": base, "last_offset": last, "count": last - base + 1}
             made["batches"].append(
-                blank("batches", **told, **offsets, producer_id=7, control=control, transactional=True)
+                blank("batches", **fields, **offsets, producer_id=7, control=control, transactional=True)
             )
     return made
 
 
 @right
-def transaction_whose_marker_nobody_read() -> patched.Rows:
-    """It is aborted at 10; the one at 60 is another."""
+def transaction_without_a_fetched_marker() -> patched.Rows:
+    """Omit the marker of the transaction aborted at 10; the one at 60 is another transaction."""
     return committed_reads(("[[7,0]]", [(0, 4, DATA), (5, 9, DATA)]), (None, [(60, 60, DATA), (61, 61, MARKER)]))
 
 
 @right
-def transaction_whose_marker_was_read_by_another() -> patched.Rows:
+def transaction_with_a_marker_fetched_by_another_client() -> patched.Rows:
     return committed_reads(
         ("[[7,0]]", [(0, 4, DATA), (5, 9, DATA)]),
         (None, [(10, 10, MARKER), (11, 59, DATA), (60, 60, MARKER), (61, 61, DATA), (62, 62, MARKER)]),
     )
 
 
-@wrong("11 aborted")
-def transaction_of_which_two_read_and_one_was_not_told() -> patched.Rows:
+@wrong("11-aborted")
+def aborted_transaction_reported_to_one_of_two_readers() -> patched.Rows:
     return committed_reads(("[[7,0]]", [(0, 4, DATA), (5, 9, DATA)]), (None, [(5, 9, DATA), (10, 10, MARKER)]))
 
 
-# ---- the audit of all of them ------------------------------------------------------------------------------------------------
+# ---- the audit of all runs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any) -> Iterator[Found]:
-    """One audit of all, each in a run of its own."""
+def audited(spark: Any) -> Iterator[Found]:
+    """Audit all cases at once, each in its own run."""
     tables: patched.Rows = {table: [] for table in TABLES}
     for scene in [*RIGHT, *WRONG]:
         for table, some in scene().items():
-            tables[table] += [one | {"run": scene.__name__} for one in some]
+            tables[table] += [row | {"run": scene.__name__} for row in some]
     frames = [
-        spark.createDataFrame([tuple(one[c.name] for c in TABLES[table]) for one in some], ddl(table)).coalesce(2).cache()
+        spark.createDataFrame([tuple(row[c.name] for c in TABLES[table]) for row in some], ddl(table)).coalesce(2).cache()
         for table, some in tables.items()
     ]  # fmt: skip
     audited = Tables(*frames)
@@ -634,10 +648,10 @@ def found(spark: Any) -> Iterator[Found]:
 
 
 @pytest.mark.parametrize("scene", RIGHT, ids=lambda scene: scene.__name__)
-def test_what_is_right_is_no_finding(found: Found, scene: Scene) -> None:
-    assert found[scene.__name__] == {}
+def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_one(audited: Found, scene: Scene) -> None:
+    assert audited[scene.__name__] == {}
 
 
 @pytest.mark.parametrize("scene", WRONG, ids=lambda scene: scene.__name__)
-def test_the_fault_beside_it_is_found(found: Found, scene: Scene) -> None:
-    assert found[scene.__name__].get(WRONG[scene]) == 1
+def test_audit_finds_the_fault_that_resembles_correct_behaviour(audited: Found, scene: Scene) -> None:
+    assert audited[scene.__name__].get(WRONG[scene]) == 1

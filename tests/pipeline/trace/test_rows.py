@@ -1,4 +1,4 @@
-"""What the rows of a trace say: the columns that are declared, with what clients asked and the broker did, whatever a frame holds."""
+"""Rows of a trace: declared columns with what clients requested and the broker returned, for any frame."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ LARGEST = {"int": 2**31 - 1, "bigint": 2**63 - 1}
 
 def rows_of(entries: list[Entry]) -> dict[str, list[Row]]:
     made = Rows("r", 1_700_000_000_000, 0)
-    found: dict[str, list[Row]] = {table: [] for table in TABLES}
+    all_rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     for entry in entries:
         for table, row in made.of(entry):
             check(table, row)
-            found[table].append(row)
-    return found
+            all_rows[table].append(row)
+    return all_rows
 
 
 def check(table: str, row: Row) -> None:
@@ -60,7 +60,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_a_state_is_a_row_for_each_of_its_logs() -> None:
+def test_trace_state_entry_gives_one_row_per_log() -> None:
     logs = (Positions("t", 0, True, 5, 4, 1, 9), Positions("u", 3, False, 7, 7, 0, 7))
     names = ("run", "seq", "hour", "broker", "clock_ms", "at_ns")
     rows = rows_of([State(8, 2, 3_600_000, 77, logs)])["state"]
@@ -68,16 +68,16 @@ def test_a_state_is_a_row_for_each_of_its_logs() -> None:
     assert of(rows, *Positions._fields) == list(logs)
 
 
-def test_how_long_a_request_was_parked_is_known_or_is_not(bench: Bench) -> None:
+def test_request_row_has_its_time_parked_or_null_if_unknown(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 0, 0), max_wait_ms=500, min_bytes=1), 11)
     bench.cluster.advance(500)
-    [one] = bench.exchanges
-    [row], [unknown] = rows_of([one])["requests"], rows_of([one._replace(wait_ns=-1)])["requests"]
-    assert row["wait_ms"] == one.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
+    [exchange] = bench.exchanges
+    [row], [unknown] = rows_of([exchange])["requests"], rows_of([exchange._replace(wait_ns=-1)])["requests"]
+    assert row["wait_ms"] == exchange.wait_ns / 1e6 > 0 and unknown["wait_ms"] is None
 
 
-def test_a_produce_is_a_request_and_each_of_its_partitions_and_batches(bench: Bench) -> None:
+def test_produce_request_gives_request_partition_and_batch_rows(bench: Bench) -> None:
     client = bench.cluster.connect(client_id="p")
     client.ask(produce("t", batch(b"0")), 9)
     bench.entries.clear()
@@ -86,9 +86,9 @@ def test_a_produce_is_a_request_and_each_of_its_partitions_and_batches(bench: Be
     client.ask(ProduceRequest(None, -1, 1000, [TopicProduceData("t", partition_data=partitions)]), 9)
     rows = rows_of(bench.entries)
     [request] = rows["requests"]
-    [one] = bench.exchanges
+    [exchange] = bench.exchanges
     assert (request["api"], request["api_version"], request["client_id"], request["acks"]) == ("Produce", 9, "p", -1)
-    assert (request["bytes_in"], request["bytes_out"]) == (one.request_bytes, one.response_bytes)
+    assert (request["bytes_in"], request["bytes_out"]) == (exchange.request_bytes, exchange.response_bytes)
     assert (request["records_bytes"], request["error"], request["trouble"]) == (
         len(data[0]) + 2 * len(data[1]),
         3,
@@ -108,10 +108,10 @@ def test_a_produce_is_a_request_and_each_of_its_partitions_and_batches(bench: Be
         (77, None, None, 1, len(data[1]), -1, -1, False),
     ]
     assert {row["hour"] for table in rows.values() for row in table} == {request["hour"]}
-    assert {row["seq"] for row in rows["partitions"] + rows["batches"]} == {one.seq}
+    assert {row["seq"] for row in rows["partitions"] + rows["batches"]} == {exchange.seq}
 
 
-def test_a_produce_without_an_answer_has_its_batches_and_no_offsets(bench: Bench) -> None:
+def test_produce_without_a_response_gives_batch_rows_without_offsets(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     rows = rows_of(bench.entries)
@@ -121,36 +121,49 @@ def test_a_produce_without_an_answer_has_its_batches_and_no_offsets(bench: Bench
 
 
 @pytest.mark.parametrize("version", [4, 11, 12])
-def test_a_fetch_is_what_was_asked_and_what_came_of_each_partition(bench: Bench, version: int) -> None:
+def test_fetch_rows_contain_requested_limits_and_returned_data_per_partition(bench: Bench, version: int) -> None:
     client = bench.cluster.connect()
     stored = [batch(b"x" * size) for size in (10, 300, 20)]
     for data in stored:
         client.ask(produce("t", data, partition=1), 9)
     bench.entries.clear()
-    asked = fetch(("t", 1, 1), ("t", 2, 5), partition_max=5000, max_bytes=9000, rack="a", isolation=1, version=version)
-    client.ask(asked, version)
+    fetch_request = fetch(
+        ("t", 1, 1), ("t", 2, 5), partition_max=5000, max_bytes=9000, rack="a", isolation=1, version=version
+    )
+    client.ask(fetch_request, version)
     rows = rows_of(bench.entries)
     columns = ("max_bytes", "min_bytes", "max_wait_ms", "isolation", "replica_id", "rack", "records_bytes", "error")
     expected = sum(map(len, stored[1:]))
     [request] = of(rows["requests"], *columns)
     assert request == (9000, 1, 0, 1, -1, "a" if version >= 11 else "", expected, 1)
-    columns = ("partition", "asked_offset", "limit_bytes", "error", "base_offset", "next_offset", "records", "bytes")
-    found = {row["partition"]: row for row in rows["partitions"]}
-    assert of([found[1]], *columns) == [(1, 1, 5000, 0, 1, 3, 2, expected)]
-    assert of([found[1]], "high_watermark", "last_stable_offset", "first_batch_bytes") == [(3, 3, len(stored[1]))]
-    assert of([found[2]], *columns) == [(2, 5, 5000, 1, None, None, 0, 0)]
+    columns = (
+        "partition",
+        "asked_offset",
+        "limit_bytes",
+        "error",
+        "base_offset",
+        "next_offset",
+        "records",
+        "bytes",
+    )
+    by_partition = {row["partition"]: row for row in rows["partitions"]}
+    assert of([by_partition[1]], *columns) == [(1, 1, 5000, 0, 1, 3, 2, expected)]
+    assert of([by_partition[1]], "high_watermark", "last_stable_offset", "first_batch_bytes") == [
+        (3, 3, len(stored[1]))
+    ]
+    assert of([by_partition[2]], *columns) == [(2, 5, 5000, 1, None, None, 0, 0)]
     assert of(rows["batches"], "partition", "place", "base_offset", "bytes") == [
         (1, 0, 1, len(stored[1])),
         (1, 1, 2, len(stored[2])),
     ]
 
 
-def test_list_offsets_tells_what_was_looked_for_and_found(bench: Bench) -> None:
+def test_list_offsets_rows_contain_requested_timestamp_and_returned_offset(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x", b"y")), 9)
     bench.entries.clear()
-    wanted = [ListOffsetsPartition(0, timestamp=-1), ListOffsetsPartition(9, timestamp=-2)]
-    client.ask(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", wanted)]), 7)
+    partitions = [ListOffsetsPartition(0, timestamp=-1), ListOffsetsPartition(9, timestamp=-2)]
+    client.ask(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", partitions)]), 7)
     rows = rows_of(bench.entries)
     assert of(rows["partitions"], "api", "partition", "asked_timestamp", "error", "base_offset") == [
         ("ListOffsets", 0, -1, 0, 2),
@@ -158,7 +171,7 @@ def test_list_offsets_tells_what_was_looked_for_and_found(bench: Bench) -> None:
     ]
 
 
-def test_a_throttle_stands_at_the_request_that_it_was_decided_for(bench: Bench) -> None:
+def test_throttle_event_is_joined_to_the_row_of_its_request(bench: Bench) -> None:
     limit(bench.cluster, producer_byte_rate=10_000.0)
     client = bench.cluster.connect()
     client.ask(produce_of_bytes(client, "t", 105_000), 9)
@@ -174,14 +187,14 @@ def test_a_throttle_stands_at_the_request_that_it_was_decided_for(bench: Bench) 
     assert [row["kind"] for row in rows["events"]].count("throttle") == 2
 
 
-def test_a_version_that_cannot_tell_a_throttle_has_none(bench: Bench) -> None:
+def test_request_row_has_a_null_throttle_in_versions_without_the_field(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(["t"]), 2)
     client.ask(metadata(["t"]), 3)
     assert of(rows_of(bench.entries)["requests"], "throttle_ms", "decided_ms") == [(None, 0), (0, 0)]
 
 
-def test_a_throttled_fetch_carries_nothing_and_says_so(bench: Bench) -> None:
+def test_throttled_fetch_gives_a_request_row_without_partition_rows(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(produce("t", batch(b"x" * 5000)), 9)
     bench.cluster.state.forced_throttles.add(ForcedThrottle(7, api="Fetch"))
@@ -192,7 +205,7 @@ def test_a_throttled_fetch_carries_nothing_and_says_so(bench: Bench) -> None:
     assert rows["partitions"] == rows["batches"] == []
 
 
-def test_what_a_later_step_of_a_fetch_session_leaves_unsaid_is_what_was_asked_before(bench: Bench) -> None:
+def test_incremental_fetch_rows_contain_parameters_stored_in_the_session(bench: Bench) -> None:
     client = bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), partition_max=3000, session=(0, 0)), 11).session_id
     assert session_id
@@ -210,13 +223,13 @@ def test_what_a_later_step_of_a_fetch_session_leaves_unsaid_is_what_was_asked_be
     forgets = fetch(("t", 0, 1))
     forgets.forgotten_topics_data = [ForgottenTopic("t", partitions=[1])]
     assert step(3, forgets, 1) == seen
-    # The step between is lost: nothing is made up.
-    bench.entries.remove(next(one for one in bench.exchanges if one.seq == bench.exchanges[-1].seq))
+    # The step in between is lost: no rows are invented.
+    bench.entries.remove(next(exchange for exchange in bench.exchanges if exchange.seq == bench.exchanges[-1].seq))
     assert step(4, fetch(), 0)[-1] == (0, None, None)
 
 
-def test_a_step_tells_what_its_session_owes_and_what_nobody_asked_for(bench: Bench) -> None:
-    """Of a broker that does as it should: the numbers of one that does not are those of the planted faults."""
+def test_fetch_rows_count_missing_and_unrequested_partitions_of_a_session(bench: Bench) -> None:
+    """The broker is correct here; the tests of injected faults check the numbers of incorrect ones."""
     client, other = bench.cluster.connect(), bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
     other.ask(produce("t", batch(b"x")), 9)
@@ -233,12 +246,12 @@ def test_a_step_tells_what_its_session_owes_and_what_nobody_asked_for(bench: Ben
     assert of(fetches, *columns) == [
         (None, 2, 0, 0, False, 0),
         (1, 2, 0, 0, False, 0),
-        (2, None, None, None, None, 71),  # after that nothing is made up
+        (2, None, None, None, None, 71),  # no rows are invented afterwards
         (None, None, None, None, None, 0),
     ]
 
 
-def test_an_answer_without_what_a_session_owes_says_so(bench: Bench) -> None:
+def test_fetch_row_reports_partitions_missing_from_an_incremental_response(bench: Bench) -> None:
     client, other = bench.cluster.connect(), bench.cluster.connect()
     session_id = client.ask(fetch(("t", 0, 0), ("t", 1, 0), session=(0, 0)), 11).session_id
     empty = client.ask(fetch(session=(session_id, 1)), 11)
@@ -250,12 +263,12 @@ def test_an_answer_without_what_a_session_owes_says_so(bench: Bench) -> None:
     *before, answered = bench.entries
     late = answered._replace(response=without.response, response_records=())
     assert rows_of([*before, late])["requests"][-1]["session_missing"] == 1
-    # One that was there before anybody had heard of it owes nothing.
+    # A topic that existed before the first event about it has nothing missing.
     early = late._replace(handled_ns=without.ready_ns)
     assert rows_of([*before, early])["requests"][-1]["session_missing"] == 0
 
 
-def test_a_request_has_what_is_known_of_its_connection(bench: Bench) -> None:
+def test_request_row_contains_client_software_and_rack_of_its_connection(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(ApiVersionsRequest("its name", "1.2"), 3)
     client.ask(metadata(["t"]), 12)
@@ -263,16 +276,16 @@ def test_a_request_has_what_is_known_of_its_connection(bench: Bench) -> None:
     rows = rows_of(bench.entries)
     columns = ("principal", "listener", "software", "muted_until_ms")
     assert of(rows["requests"][1:], *columns) == [("ANONYMOUS", "PLAINTEXT", "its name 1.2", None)] * 2
-    told = [(row["kind"], json.loads(row["facts"])) for row in rows["events"] if row["kind"] in ("named", "rack")]
+    facts = [(row["kind"], json.loads(row["facts"])) for row in rows["events"] if row["kind"] in ("named", "rack")]
     topic_id = bench.cluster.state.controller.image.topics["t"].topic_id.hex()
     begun_ns = rows["requests"][1]["handled_ns"]
-    assert told == [
+    assert facts == [
         ("named", {"begun_ns": begun_ns, "topic": "t", "topic_id": topic_id}),
         ("rack", {"begun_ns": begun_ns, "node": 0, "rack": None}),
     ]
 
 
-def test_a_topic_that_is_fetched_by_its_id_has_the_name_that_an_answer_told(bench: Bench) -> None:
+def test_row_of_a_fetch_by_topic_id_has_the_topic_name_once_known(bench: Bench) -> None:
     client = bench.cluster.connect()
     topic_id = bench.cluster.state.controller.image.topics["t"].topic_id
     by_id = fetch(("", 0, 0), topic_ids={"": topic_id}, version=13)
@@ -284,44 +297,44 @@ def test_a_topic_that_is_fetched_by_its_id_has_the_name_that_an_answer_told(benc
 
 
 @pytest.mark.parametrize("cut", [0, 3, 9, 20])
-def test_a_request_that_cannot_be_read_is_a_row_that_says_why(bench: Bench, cut: int) -> None:
+def test_undecodable_request_gives_a_row_with_the_reason(bench: Bench, cut: int) -> None:
     bench.cluster.connect(client_id="c").ask(produce("t", batch(b"x")), 9)
-    [one] = bench.exchanges
-    rows = rows_of([one._replace(request=one.request[:cut])])
+    [exchange] = bench.exchanges
+    rows = rows_of([exchange._replace(request=exchange.request[:cut])])
     [request] = rows["requests"]
-    assert request["trouble"] and request["bytes_in"] == one.request_bytes and request["seq"] == one.seq
+    assert request["trouble"] and request["bytes_in"] == exchange.request_bytes and request["seq"] == exchange.seq
     assert rows["partitions"] == rows["batches"] == []
     assert request["api"] == ("Produce" if cut == 20 else None)
 
 
-def test_a_response_that_cannot_be_read_leaves_what_the_request_tells(bench: Bench) -> None:
+def test_undecodable_response_gives_a_row_with_the_request_fields(bench: Bench) -> None:
     bench.cluster.connect().ask(produce("t", batch(b"x")), 9)
-    [one] = bench.exchanges
-    rows = rows_of([one._replace(response=one.response[:-3])])
+    [exchange] = bench.exchanges
+    rows = rows_of([exchange._replace(response=exchange.response[:-3])])
     assert rows["requests"][0]["trouble"]
     assert of(rows["partitions"], "topic", "records", "base_offset") == [("t", 1, None)]
 
 
-def test_an_answer_to_somebody_else_and_an_unknown_api_are_told(bench: Bench) -> None:
+def test_wrong_correlation_id_and_unknown_api_are_reported_in_request_rows(bench: Bench) -> None:
     bench.cluster.connect().ask(metadata(), 9)
-    [one] = bench.exchanges
-    other = one._replace(response=(99).to_bytes(4, "big") + one.response[4:])
-    unknown = one._replace(request=(999).to_bytes(2, "big") + one.request[2:])
+    [exchange] = bench.exchanges
+    other = exchange._replace(response=(99).to_bytes(4, "big") + exchange.response[4:])
+    unknown = exchange._replace(request=(999).to_bytes(2, "big") + exchange.request[2:])
     first, second = rows_of([other, unknown])["requests"]
     assert first["trouble"] == "the answer's correlation id is 99" and first["correlation_id"] == 1
     assert second["trouble"]
 
 
-def test_an_answer_to_somebody_else_is_told_as_that_also_where_it_is_of_another_api(bench: Bench) -> None:
+def test_response_with_the_correlation_id_of_another_request_is_reported_in_its_row(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.ask(metadata(), 9)
     client.ask(produce("t", batch(b"x")), 9)
-    asked, others = bench.exchanges
-    [one] = rows_of([asked._replace(response=others.response)])["requests"]
-    assert one["trouble"] == "the answer's correlation id is 2"
+    exchange, others = bench.exchanges
+    [row] = rows_of([exchange._replace(response=others.response)])["requests"]
+    assert row["trouble"] == "the answer's correlation id is 2"
 
 
-def test_a_request_that_was_refused_is_a_row_that_says_why_and_an_answer_that_a_version_is_not_offered_has_its_error(
+def test_rejected_request_gives_a_row_with_the_reason_or_the_error_code(
     bench: Bench,
 ) -> None:
     for key, version in ((3, 99), (999, 0), (18, 99)):
@@ -336,26 +349,26 @@ def test_a_request_that_was_refused_is_a_row_that_says_why_and_an_answer_that_a_
         ("ApiVersions", 99, "x", True, False, 35),
     ]
     assert [row["trouble"] for row in requests[:2]] == [
-        "api key 3 version 99 is not offered",
-        "api key 999 version 0 is not offered",
+        "this broker does not support API key 3 version 99",
+        "this broker does not support API key 999 version 0",
     ]
 
 
-def test_an_event_keeps_all_that_it_says() -> None:
+def test_event_row_contains_all_facts_of_the_event() -> None:
     facts = {"seq": 5, "clock_ms": 1_700_003_600_000, "at_ns": 17, "broker": 2, "peer": "10.0.0.1", "more": [1, 2]}
     [row] = rows_of([Event("opened", facts)])["events"]
     assert of([row], "seq", "clock_ms", "at_ns", "broker", "kind", "hour") == [
         (5, 1_700_003_600_000, 17, 2, "opened", "2023-11-14T23")
     ]
     assert json.loads(row["facts"]) == {"peer": "10.0.0.1", "more": [1, 2]}
-    # Without a clock of the broker the monotonic one tells the hour.
+    # Without a broker clock the monotonic clock gives the hour.
     [row] = rows_of([Event("dropped", {"at_ns": 3_600_000_000_000})])["events"]
     assert row["hour"] == "2023-11-14T23"
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_what_is_converted_for_an_old_client_is_read_from_its_first_offset_to_its_last(
+def test_converted_fetch_response_gives_a_row_with_first_and_last_offset(
     bench: Bench, version: int, compression: Compression
 ) -> None:
     client = bench.cluster.connect(client_id="p")
@@ -367,8 +380,8 @@ def test_what_is_converted_for_an_old_client_is_read_from_its_first_offset_to_it
     answer = client.ask(fetch(("t", 0, 0), max_wait_ms=0), version)
     assert answer.responses[0].partitions[0].records[16] < 2
     tables = rows_of(bench.entries)
-    [told] = [row for row in tables["partitions"] if row["api"] == "Fetch"]
-    assert (told["base_offset"], told["next_offset"], told["batches"]) == (0, 3, 0)
+    [fetch_row] = [row for row in tables["partitions"] if row["api"] == "Fetch"]
+    assert (fetch_row["base_offset"], fetch_row["next_offset"], fetch_row["batches"]) == (0, 3, 0)
     read = [row for row in tables["batches"] if row["api"] == "Fetch"]
     singly = [(offset, offset, 1) for offset in range(3)]
     assert of(read, "base_offset", "last_offset", "count") == (

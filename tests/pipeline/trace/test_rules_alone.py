@@ -1,4 +1,4 @@
-"""Rules by themselves: each family on a table of a few rows, two sets of tables at the same time, and nothing left behind in the session."""
+"""Audit rules alone: each family on a table of a few rows, two table sets at a time, and no leftovers in the session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from kafkaproto.pipeline.trace.answers.census import verdicts
 from kafkaproto.pipeline.trace.audit.rule import Outcome, Tables, outcome
 from kafkaproto.pipeline.trace.audit.rules import FAMILIES, RULES
-from kafkaproto.pipeline.trace.report.making import at_hand
+from kafkaproto.pipeline.trace.report.making import fast_tables
 from kafkaproto.pipeline.trace.rows import Rows
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.trace.format import Event
@@ -22,7 +22,7 @@ from tests.support.pipeline.recorded import META
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(300),
-    # py4j leaves its sockets to the collector.
+    # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
 
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 
 
 def frame(spark: Any, table: str, rows: list[Row]) -> Any:
-    """A DataFrame of one table; columns that a row lacks are null."""
+    """Return a DataFrame of one table; columns that a row lacks are null."""
     return spark.createDataFrame([tuple(row.get(c.name) for c in TABLES[table]) for row in rows], ddl(table)).coalesce(
         1
     )
@@ -40,7 +40,7 @@ def frame(spark: Any, table: str, rows: list[Row]) -> Any:
 
 
 class Case(NamedTuple):
-    """rule: its number. rows: of the one table that the rule is given. broken: seq of the rows that break it."""
+    """A rule's number, the rows of the one table that it reads, and the seq of the rows that break it."""
 
     rule: str
     table: str
@@ -115,7 +115,7 @@ CASES = [
         [2],
     ),
     Case(
-        "15 twice",
+        "15-twice",
         "batches",
         [
             PRODUCED | {"seq": seq, "base_offset": offset, "last_offset": offset, "begun_ns": seq, "ready_ns": seq}
@@ -149,14 +149,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"rule {case.rule}")
-def test_a_rule_judges_one_table_of_a_few_rows(spark: Any, case: Case) -> None:
+def test_each_audit_rule_family_judges_a_table_of_a_few_rows(spark: Any, case: Case) -> None:
     [rule] = [rule for rule in RULES if rule.number == case.rule]
     rows = rule.check(Tables(**{case.table: frame(spark, case.table, case.rows)})).collect()
     assert sorted(row.seq for row in rows if row.broken) == case.broken
     assert len(rows) == case.checked and not any(row.broken is None for row in rows)
 
 
-def test_every_family_has_a_rule_that_is_judged_alone() -> None:
+def test_every_audit_rule_family_has_a_rule_with_a_separate_test_case() -> None:
     alone = {rule.check.__module__ for rule in RULES if rule.number in {case.rule for case in CASES}}
     assert alone == {family.__name__ for family in FAMILIES}
 
@@ -165,7 +165,7 @@ def test_every_family_has_a_rule_that_is_judged_alone() -> None:
 
 
 def played(run: str) -> dict[str, list[Row]]:
-    """The rows of a run, which is always called "r"."""
+    """Return the rows of a run named "r"."""
     made: dict[str, list[Row]] = {table: [] for table in TABLES}
     rows = Rows("r", META["wall_ms"], 0)
     brokers = [{"id": i, "rack": rack, "settings": windows(i)} for i, rack in enumerate(RACKS)]
@@ -177,7 +177,7 @@ def played(run: str) -> dict[str, list[Row]]:
 
 
 def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    """Throttles last a millisecond too long, every other high watermark is too low, and each tenth event and state is missing."""
+    """Return the tables with faults: throttles a millisecond too long, every other high watermark too low, each tenth event and state missing."""
     for row in made["requests"]:
         row["throttle_ms"] = row["throttle_ms"] and row["throttle_ms"] + 1
     for row in made["partitions"][::2]:
@@ -185,25 +185,29 @@ def with_faults(made: dict[str, list[Row]]) -> dict[str, list[Row]]:
     return made | {table: [row for row in made[table] if row["seq"] % 10 != 9] for table in ("events", "state")}
 
 
-def test_two_sets_of_tables_audited_in_turns_have_the_findings_that_each_has_alone(spark: Any) -> None:
+def test_two_table_sets_audited_alternately_keep_their_own_findings(spark: Any) -> None:
     """Both have a run of the same name. Two rules run at the same time, one on each set, as in the report."""
     sets = [played("before"), with_faults(played("after"))]
     frames = [[frame(spark, table, rows) for table, rows in made.items()] for made in sets]
-    with at_hand(spark, frames[0], 1), at_hand(spark, frames[1], 1), ThreadPoolExecutor(2) as pool:
+    with fast_tables(spark, frames[0], 1), fast_tables(spark, frames[1], 1), ThreadPoolExecutor(2) as pool:
         alone = [list(pool.map(partial(outcome, tables=Tables(*some)), RULES)) for some in frames]
         both = [Tables(*some) for some in frames]
         turns = [(rule, tables) for rule in RULES for tables in both]
-        found: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
-    assert [one.rule.number for one in alone[0] if one.broken or one.left_out] == []
-    assert {"4", "10 order"} <= {one.rule.number for one in alone[1] if one.broken}
-    assert "10" in {one.rule.number for one in alone[1] if one.left_out}
-    assert [found[::2], found[1::2]] == alone
+        outcomes: list[Outcome] = list(pool.map(lambda turn: outcome(*turn), turns))
+    assert [
+        outcome_of_rule.rule.number
+        for outcome_of_rule in alone[0]
+        if outcome_of_rule.broken or outcome_of_rule.left_out
+    ] == []
+    assert {"4", "10-order"} <= {outcome_of_rule.rule.number for outcome_of_rule in alone[1] if outcome_of_rule.broken}
+    assert "10" in {outcome_of_rule.rule.number for outcome_of_rule in alone[1] if outcome_of_rule.left_out}
+    assert [outcomes[::2], outcomes[1::2]] == alone
 
 
-# ---- what a query leaves behind ----------------------------------------------------------------------------------------------
+# ---- leftovers of a query -----------------------------------------------------------------------------------------------------
 
 
-def test_queries_leave_no_view_and_keep_frames_in_memory(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_queries_leave_no_temporary_view_and_cache_data_frames(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
     def views() -> list[str]:
         return [table.name for table in spark.catalog.listTables()]
 
@@ -220,7 +224,7 @@ def test_queries_leave_no_view_and_keep_frames_in_memory(spark: Any, capsys: pyt
     assert "InMemoryTableScan" in capsys.readouterr().out
 
 
-def test_a_query_names_tables_that_there_are(spark: Any) -> None:
+def test_query_on_an_unknown_table_is_rejected(spark: Any) -> None:
     with pytest.raises(KeyError, match="request"):
         Tables(requests=frame(spark, "requests", [])).sql("SELECT 1 FROM {request}")
     with pytest.raises(ValueError, match="requests, partitions, batches, events, state"):

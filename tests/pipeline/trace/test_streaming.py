@@ -1,4 +1,4 @@
-"""The tables of a trace that is still being written: at any time those that the batch job makes of what is there, also after a restart."""
+"""Tables of a trace that is still being written equal those of the batch job, also after a restart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def same_as_the_batch_job(trace: Path, out: Path, scratch: Path) -> bool:
     return all(rows(out, table) == rows(scratch, table) for table in TABLES)
 
 
-def test_a_growing_trace_has_the_tables_of_a_finished_one_also_after_a_restart(spark: Any, tmp_path: Path) -> None:
+def test_streaming_job_builds_the_tables_of_the_batch_job_also_after_a_restart(spark: Any, tmp_path: Path) -> None:
     trace, out, checkpoint = tmp_path / "trace", tmp_path / "out", tmp_path / "checkpoint"
     entries = traffic()
     half = len(entries) // 2
@@ -57,7 +57,7 @@ def test_a_growing_trace_has_the_tables_of_a_finished_one_also_after_a_restart(s
         query.processAllAvailable()
         assert same_as_the_batch_job(trace, out, tmp_path / "third")
         assert {row["run"] for row in rows(out, "requests")} == {"a", "b"}
-        assert {path: path.stat().st_mtime_ns for path in first} == first  # what is new was added
+        assert {path: path.stat().st_mtime_ns for path in first} == first  # only new rows were added
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
         query.processAllAvailable()
         assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
@@ -65,44 +65,44 @@ def test_a_growing_trace_has_the_tables_of_a_finished_one_also_after_a_restart(s
         query.stop()
 
 
-def test_with_spark_and_without_it_one_goes_on_where_the_other_was(spark: Any, tmp_path: Path) -> None:
-    """Of runs with names that are no names of folders, too."""
+def test_table_building_can_alternate_between_spark_and_plain_python(spark: Any, tmp_path: Path) -> None:
+    """Run names include ones that are not valid folder names."""
     trace, out, entries = tmp_path / "trace", tmp_path / "out", life()
     names = ("a", "c:/d e+f@g=ü'%#[h]*")
     ends = (3, 9, 14, len(entries))
     for number, (begin, end) in enumerate(pairwise((0, *ends))):
         for name, run in zip("xy", names, strict=True):
             write(trace, entries[:end], run, name=name)
-        counts, told = job.build(trace, out, job.without_spark if number % 2 else partial(job.with_spark, spark))
+        counts, notices = job.build(trace, out, job.without_spark if number % 2 else partial(job.with_spark, spark))
         new = sum(isinstance(entry, Exchange) for entry in entries[begin:end])
-        assert {run: some["requests"] for run, some in counts.items()} == dict.fromkeys(names, new) and told == []
+        assert {run: some["requests"] for run, some in counts.items()} == dict.fromkeys(names, new) and notices == []
     assert same_as_the_batch_job(trace, out, tmp_path / "fresh")
     for table in TABLES:
-        found = {row["run"]: row["count"] for row in job.read(spark, out, table).groupBy("run").count().collect()}
-        assert found == {run: told["rows"][table] for run, told in Store(out).manifest().items()}
+        row_counts = {row["run"]: row["count"] for row in job.read(spark, out, table).groupBy("run").count().collect()}
+        assert row_counts == {run: notices["rows"][table] for run, notices in Store(out).manifest().items()}
 
 
-def test_only_what_has_grown_is_a_batch(tmp_path: Path) -> None:
+def test_streaming_source_makes_a_batch_only_of_files_that_have_grown(tmp_path: Path) -> None:
     reader = FolderReader(str(tmp_path))
     assert reader.latestOffset() == {}
     write(tmp_path, traffic(1), "a")
     (tmp_path / "notes.txt").write_text("mine")
     [(file, size)] = reader.latestOffset().items()
-    grown = [one.value for one in reader.partitions({file: 10}, {file: size, "b.kptrace": 7})]
+    grown = [partition.value for partition in reader.partitions({file: 10}, {file: size, "b.kptrace": 7})]
     assert grown == [(file, 10, size), ("b.kptrace", 0, 7)] and list(
         map(tuple, reader.read(reader.partitions({}, {"c": 1})[0]))
     ) == [("c", 0, 1)]
     assert reader.partitions({file: size, "gone": 5}, {file: size}) == []
 
 
-def test_what_cannot_be_followed_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_that_cannot_be_streamed_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "trace", traffic(1), "a")
     out = [str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
     assert main([str(file), *out]) == 2 and "give the folder that grows" in capsys.readouterr().err
-    assert main([str(tmp_path / "nowhere"), *out]) == 2 and "holds no trace" in capsys.readouterr().err
+    assert main([str(tmp_path / "nowhere"), *out]) == 2 and "contains no trace" in capsys.readouterr().err
 
 
-def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
+def test_streaming_command_follows_a_trace_until_interrupted(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "a")
     command = [
         sys.executable,
@@ -116,9 +116,9 @@ def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline().startswith("following")
-        said = process.stderr.readline()
+        first_line = process.stderr.readline()
         process.terminate()
         out, err = process.communicate(timeout=60)
-    assert "batch 0: run a: 8 requests" in said, said + err
+    assert "batch 0: run a: 8 requests" in first_line, first_line + err
     assert process.returncode == 0, out + err
     assert len(rows(tmp_path / "out", "requests")) == 8

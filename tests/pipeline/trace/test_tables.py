@@ -1,4 +1,4 @@
-"""The job from trace files to tables: what is new is read, once; what is bad is told, the rest used; a job that dies leaves nothing half."""
+"""The job from trace files to tables: new entries are read once, invalid files are reported, and a killed job leaves nothing partial."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def contents(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
-def test_tables_are_partitioned_by_run_and_hour_and_typed_as_declared(tmp_path: Path) -> None:
+def test_tables_are_partitioned_by_run_and_hour_with_the_declared_types(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
-    counts, told = build(tmp_path / "trace", tmp_path / "out")
-    assert told == []
+    counts, notices = build(tmp_path / "trace", tmp_path / "out")
+    assert notices == []
     assert counts["r"] == {table: len(rows(tmp_path / "out", table)) for table in TABLES}
     assert [row["api"] for row in rows(tmp_path / "out", "requests")] == ["Metadata", "Fetch"] + [
         "Produce",
@@ -45,20 +45,22 @@ def test_tables_are_partitioned_by_run_and_hour_and_typed_as_declared(tmp_path: 
     declared = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64()}
     for table, columns in TABLES.items():
         [path] = (tmp_path / "out" / table).glob("run=r/hour=*/*.parquet")
-        found = {field.name: field.type for field in pq.ParquetFile(path).schema_arrow}
-        assert found == {c.name: declared.get(c.type, pa.bool_()) for c in columns if c.name not in ("run", "hour")}
+        column_types = {field.name: field.type for field in pq.ParquetFile(path).schema_arrow}
+        assert column_types == {
+            c.name: declared.get(c.type, pa.bool_()) for c in columns if c.name not in ("run", "hour")
+        }
 
 
-def test_entries_of_two_hours_lie_in_two_folders(tmp_path: Path) -> None:
-    [*_, one] = [entry for entry in traffic() if hasattr(entry, "clock_ms")]
-    later = one._replace(seq=one.seq + 1, clock_ms=one.clock_ms + 3_600_000)
-    write(tmp_path / "trace", [one, later])
+def test_trace_entries_of_two_hours_are_written_to_two_folders(tmp_path: Path) -> None:
+    [*_, last_entry] = [entry for entry in traffic() if hasattr(entry, "clock_ms")]
+    later = last_entry._replace(seq=last_entry.seq + 1, clock_ms=last_entry.clock_ms + 3_600_000)
+    write(tmp_path / "trace", [last_entry, later])
     build(tmp_path / "trace", tmp_path / "out")
-    assert [row["seq"] for row in rows(tmp_path / "out", "requests")] == [one.seq, later.seq]
+    assert [row["seq"] for row in rows(tmp_path / "out", "requests")] == [last_entry.seq, later.seq]
     assert len(list((tmp_path / "out" / "requests").glob("run=r/hour=*"))) == 2
 
 
-def test_a_session_goes_on_from_file_to_file(tmp_path: Path) -> None:
+def test_fetch_sessions_continue_across_trace_files(tmp_path: Path) -> None:
     entries = traffic()
     write(tmp_path / "whole", entries)
     for number, entry in enumerate(entries):
@@ -67,13 +69,11 @@ def test_a_session_goes_on_from_file_to_file(tmp_path: Path) -> None:
         build(tmp_path / name, tmp_path / f"{name}-out")
     for table in TABLES:
         assert rows(tmp_path / "whole-out", table) == rows(tmp_path / "parts-out", table)
-    asked = [row["asked_offset"] for row in rows(tmp_path / "parts-out", "partitions") if row["api"] == "Fetch"]
-    assert asked == [0, 0, 2, 4]
+    offsets = [row["asked_offset"] for row in rows(tmp_path / "parts-out", "partitions") if row["api"] == "Fetch"]
+    assert offsets == [0, 0, 2, 4]
 
 
-def test_only_runs_with_a_file_that_is_new_or_has_grown_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_reads_only_runs_with_new_or_grown_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
     def noted(run: Run, *more: Any) -> Any:
@@ -99,73 +99,77 @@ def test_only_runs_with_a_file_that_is_new_or_has_grown_are_read(
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_a_torn_end_a_foreign_file_and_a_future_one_are_told_and_the_rest_is_used(
+def test_job_reports_truncated_and_foreign_files_and_uses_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
     torn = write(trace, entries, "torn")
     torn.write_bytes(torn.read_bytes()[:-5])
     assert tables.main([str(trace), str(tmp_path / "a"), "--without-spark"]) == 1
-    said = capsys.readouterr()
-    assert f"{torn}:" in said.err and "are no whole entry" in said.err and "run torn: 7 requests" in said.out
+    printed = capsys.readouterr()
+    assert (
+        f"{torn}:" in printed.err and "are an incomplete entry" in printed.err and "run torn: 7 requests" in printed.out
+    )
     (trace / "foreign.kptrace").write_bytes(b"\xd4\xc3\xb2\xa1 a capture")
     (trace / "future.kptrace").write_bytes(b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4))
     damaged = write(trace, entries, "damaged")
     damaged.write_bytes(damaged.read_bytes() + bytes(9) + encoded(entries))
     assert tables.main([str(trace), str(tmp_path / "b"), "--without-spark"]) == 2
-    said = capsys.readouterr()
-    assert "foreign.kptrace is no trace" in said.err and "future.kptrace is a trace of version 99" in said.err
-    assert f"{damaged}: no entry begins at byte" in said.err
-    assert "run damaged: 8 requests" in said.out and "run torn: 7 requests" in said.out
+    printed = capsys.readouterr()
+    assert "foreign.kptrace is not a trace" in printed.err and "future.kptrace is a trace of version 99" in printed.err
+    assert f"{damaged}: no entry of a trace begins at byte" in printed.err
+    assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
-def test_a_copy_of_a_file_is_told_and_not_counted_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_job_reports_a_copied_trace_file_and_does_not_count_its_rows_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace = tmp_path / "trace"
     path = write(trace, traffic(), "r")
     (trace / "r-copy.kptrace").write_bytes(path.read_bytes())
     assert tables.main([str(trace), str(tmp_path / "out"), "--without-spark"]) == 2
-    said = capsys.readouterr()
-    assert "run r: 8 requests" in said.out and "r-copy.kptrace begins as" in said.err
+    printed = capsys.readouterr()
+    assert "run r: 8 requests" in printed.out and "r-copy.kptrace has the same header as" in printed.err
 
 
-def test_where_there_is_no_trace_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace").mkdir()
-    with pytest.raises(TraceError, match="holds no trace"):
+    with pytest.raises(TraceError, match="contains no trace"):
         build(tmp_path / "trace", tmp_path / "out")
     assert tables.main([str(tmp_path / "nowhere"), str(tmp_path / "out"), "--without-spark"]) == 2
-    assert "nowhere holds no trace" in capsys.readouterr().err
+    assert "nowhere contains no trace" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_holds_something_else_is_not_touched(tmp_path: Path) -> None:
+def test_job_leaves_an_output_folder_with_foreign_files_unchanged(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letters.txt").write_text("mine")
-    with pytest.raises(StoreError, match="out is no folder of tables, and not empty"):
+    with pytest.raises(StoreError, match="out holds other files"):
         build(tmp_path / "trace", tmp_path / "out")
     assert contents(tmp_path / "out") == {"letters.txt": b"mine"}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "error_text"),
     [
         (
             lambda trace, entries: (trace / "r-00000.kptrace").rename(trace / "r-00001.kptrace"),
             "no longer in the trace",
         ),
-        (lambda trace, entries: write(trace, entries[:1]), "the run is left as it is"),
-        (lambda trace, entries: write(trace, entries * 2, wall_ms=5), "another recording of the same name"),
+        (lambda trace, entries: write(trace, entries[:1]), "the run is left unchanged"),
+        (lambda trace, entries: write(trace, entries * 2, wall_ms=5), "another recording with the name of a run"),
     ],
     ids=["gone", "shrunk", "other"],
 )
-def test_a_run_is_never_replaced_by_less_of_it_or_by_another(tmp_path: Path, change: Any, said: str) -> None:
+def test_run_is_never_replaced_by_a_shorter_or_different_trace(tmp_path: Path, change: Any, error_text: str) -> None:
     entries = traffic()
     write(tmp_path / "trace", entries)
     build(tmp_path / "trace", tmp_path / "out")
     before = contents(tmp_path / "out")
     change(tmp_path / "trace", entries)
-    counts, [told] = build(tmp_path / "trace", tmp_path / "out")
-    assert counts == {} and said in told.text and not told.torn
+    counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
+    assert counts == {} and error_text in notice.text and not notice.torn
     assert contents(tmp_path / "out") == before
 
 
@@ -175,7 +179,7 @@ class Died(Exception):
 
 @contextmanager
 def living(steps: int) -> Iterator[None]:
-    """Who is in it dies at its nth step after these: instead of it, or within it where it takes away a folder."""
+    """Kill the job at its nth step within the block: instead of the step, or halfway through the removal of a folder."""
     left = [steps]
 
     def dying(real: Any, halfway: Any = lambda *given: None) -> Any:
@@ -200,10 +204,8 @@ def living(steps: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("added", [True, False], ids=["added", "replaced"])
-def test_a_job_that_dies_anywhere_leaves_the_tables_of_before_or_what_the_next_one_finishes(
-    tmp_path: Path, added: bool
-) -> None:
-    """It dies at each of its steps, the next one at its fourth; of which one must be the decision."""
+def test_job_killed_at_any_step_leaves_old_tables_or_tables_the_next_job_completes(tmp_path: Path, added: bool) -> None:
+    """The job dies at each of its steps, and the next job at its fourth; exactly one step is the commit."""
     trace, kept, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
     first = write(trace, entries[:4])
     build(trace, kept)
@@ -226,8 +228,8 @@ def test_a_job_that_dies_anywhere_leaves_the_tables_of_before_or_what_the_next_o
                 build(trace, out)
         else:
             break
-        counts, told = build(trace, out)
-        assert told == [] and (counts == {} or not decided[-1])
+        counts, notices = build(trace, out)
+        assert notices == [] and (counts == {} or not decided[-1])
         assert {table: rows(out, table) for table in TABLES} == whole
         assert len(list((out / "requests").rglob("*.parquet"))) == 1 + added
         for name in (store_module.MANIFEST, f"{store_module.PLACES}/run=r/{store_module.PLACE_FILE}"):
@@ -241,7 +243,7 @@ def left_over(out: Path) -> dict[str, bytes]:
     return {name: data for name, data in contents(out).items() if name.startswith(store_module.STAGING)}
 
 
-def test_a_job_that_fails_while_it_writes_leaves_all_as_it_was(tmp_path: Path) -> None:
+def test_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, traffic(), "a")
     build(trace, out)
@@ -258,16 +260,16 @@ def test_a_job_that_fails_while_it_writes_leaves_all_as_it_was(tmp_path: Path) -
     assert list(build(trace, out)[0]) == ["b"] and not (out / "_staging").exists()
 
 
-def test_two_jobs_are_not_at_work_on_the_same_tables(tmp_path: Path) -> None:
+def test_two_jobs_cannot_write_the_same_tables_at_the_same_time(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
-    with Store(tmp_path / "out").at_work(), pytest.raises(StoreError, match="another job is at work"):
+    with Store(tmp_path / "out").locked(), pytest.raises(StoreError, match="another job is writing these tables"):
         build(tmp_path / "trace", tmp_path / "out")
 
 
 NO_RUNS = ("[]", '{"r": 1}', '{"r": {"files": {}}}', '{"r": {"files": {"f": "9"}, "rows": {}}}')
 
 
-def test_a_manifest_of_a_later_program_is_refused_by_name(tmp_path: Path) -> None:
+def test_manifest_of_a_newer_or_damaged_format_is_rejected_by_name(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     for text in ('{"format": 99, "runs": {}}', "{", *(f'{{"format": 1, "runs": {runs}}}' for runs in NO_RUNS)):
@@ -276,7 +278,7 @@ def test_a_manifest_of_a_later_program_is_refused_by_name(tmp_path: Path) -> Non
             build(tmp_path / "trace", tmp_path / "out")
 
 
-def test_a_run_with_a_strange_name_stays_inside(tmp_path: Path) -> None:
+def test_run_name_with_path_characters_stays_inside_the_output_folder(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic(), "../../a=b", name="x")
     build(tmp_path / "trace", tmp_path / "out")
     assert sorted(os.listdir(tmp_path)) == ["out", "trace"]
@@ -284,11 +286,11 @@ def test_a_run_with_a_strange_name_stays_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["r" * 252, "\ud800"])
-def test_a_run_whose_name_no_folder_can_have_is_told_and_the_others_are_used(tmp_path: Path, name: str) -> None:
+def test_trace_run_with_an_impossible_folder_name_is_reported_and_others_are_used(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), name, name="x")
     write(tmp_path / "trace", traffic(), "good")
-    counts, [told] = build(tmp_path / "trace", tmp_path / "out")
-    assert list(counts) == ["good"] and str(path) in told.text and not told.torn
+    counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
+    assert list(counts) == ["good"] and str(path) in notice.text and not notice.torn
 
 
 AN_EXCHANGE = next(entry for entry in traffic() if isinstance(entry, Exchange))
@@ -305,30 +307,33 @@ DAMAGED: list[Entry] = [
 
 
 @pytest.mark.parametrize("damaged", DAMAGED)
-def test_what_no_row_can_hold_is_told_each_time_and_costs_nothing_else(tmp_path: Path, damaged: Entry) -> None:
+def test_trace_entry_that_fits_no_row_is_reported_each_time_and_others_are_used(tmp_path: Path, damaged: Entry) -> None:
     trace, out, entries = tmp_path / "trace", tmp_path / "out", traffic()
     write(trace, [*entries[:3], damaged, *entries[3:]], "bad")
     write(trace, entries, "good")
-    counts, [told] = build(trace, out)
+    counts, [notice] = build(trace, out)
     assert (
-        counts["bad"] == counts["good"] and told.run == "bad" and not told.torn and "what no row can hold" in told.text
+        counts["bad"] == counts["good"]
+        and notice.run == "bad"
+        and not notice.torn
+        and "do not fit into a row" in notice.text
     )
     write(trace, entries[:1], "bad", 1)
     _, [again] = build(trace, out)
-    assert again == told
+    assert again == notice
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_a_file_that_does_not_tell_when_it_began_is_told_and_the_rest_is_used(tmp_path: Path, name: str) -> None:
+def test_trace_file_without_a_valid_start_time_is_reported_and_others_are_used(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "trace", traffic(), "bad", **{name: "noon"})
     write(tmp_path / "trace", traffic(), "good")
-    counts, [told] = build(tmp_path / "trace", tmp_path / "out")
-    assert list(counts) == ["good"] and str(path) in told.text
+    counts, [notice] = build(tmp_path / "trace", tmp_path / "out")
+    assert list(counts) == ["good"] and str(path) in notice.text
 
 
-def test_it_is_told_how_much_of_long_runs_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_reading_long_runs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "ENTRIES_PER_NOTE", 3)
-    monkeypatch.setattr(tables, "TOLD_EVERY_S", 0.001)
+    monkeypatch.setattr(tables, "PROGRESS_INTERVAL_S", 0.001)
     write(tmp_path / "trace", traffic(), "a")
     write(tmp_path / "trace", traffic(), "a", 1)
     [run], _ = runs_of(tmp_path / "trace")
@@ -338,9 +343,9 @@ def test_it_is_told_how_much_of_long_runs_is_read(tmp_path: Path, monkeypatch: p
     notes = tmp_path / "notes"
     notes.mkdir()
     tables.note_read(notes, 0, sum(run.sizes) // 4 + 1)
-    said: queue.Queue[str] = queue.Queue()
-    with tables.told_now_and_then([run], notes, said.put):
-        assert said.get(timeout=30).endswith(" MB read, 25 %")
+    progress_lines: queue.Queue[str] = queue.Queue()
+    with tables.report_progress([run], notes, progress_lines.put):
+        assert progress_lines.get(timeout=30).endswith(" MB read, 25 %")
         tables.note_read(notes, 0, sum(run.sizes))
-        while "all is read" not in said.get(timeout=30):
+        while "everything is read" not in progress_lines.get(timeout=30):
             pass

@@ -1,4 +1,4 @@
-"""Rows as Parquet files: groups worth reading, few open files, and of several attempts at a run the one that counts."""
+"""Writing rows as Parquet files: row groups, open files, and repeated attempts at a run."""
 
 from __future__ import annotations
 
@@ -26,26 +26,28 @@ EVENTS_PER_BATCH = 4096
 
 
 def events(hours: list[str], first: int) -> pa.RecordBatch:
-    """An event in each of these hours, in their order."""
+    """Return one event in each of these hours, in order."""
     made = [{"run": "r", "hour": hour, "seq": first + place, "kind": "k"} for place, hour in enumerate(hours)]
     return pa.RecordBatch.from_pylist(made, SCHEMAS["events"])
 
 
 def given(monkeypatch: pytest.MonkeyPatch, batches: Iterator[pa.RecordBatch]) -> None:
-    monkeypatch.setattr(writing, "batches", lambda *_: (("events", one) for one in batches))
+    monkeypatch.setattr(writing, "batches", lambda *_: (("events", batch) for batch in batches))
 
 
-def test_small_batches_become_large_groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parquet_writer_combines_small_batches_into_large_row_groups(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     count = 2 * writing.ROWS_PER_GROUP // EVENTS_PER_BATCH + 1
     given(monkeypatch, (events(["h"] * EVENTS_PER_BATCH, EVENTS_PER_BATCH * n) for n in range(count)))
-    assert writing.written(RUN, tmp_path) == ([], None)
+    assert writing.write_run(RUN, tmp_path) == ([], None)
     [path] = tmp_path.glob("events/run=r/hour=h/*.parquet")
     meta = pq.read_metadata(path)
     groups = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
     assert groups == [writing.ROWS_PER_GROUP, writing.ROWS_PER_GROUP, EVENTS_PER_BATCH]
 
 
-def test_however_many_hours_few_files_are_open_and_what_comes_late_is_kept(
+def test_parquet_writer_keeps_few_files_open_and_accepts_late_hours(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     hours = [f"h{number:02d}" for number in range(3 * writing.OPEN_PARTS)]
@@ -61,17 +63,17 @@ def test_however_many_hours_few_files_are_open_and_what_comes_late_is_kept(
             super().close()
 
     monkeypatch.setattr(pq, "ParquetWriter", Counted)
-    # Each hour, and then all of them again: late rows have files of their own.
+    # Each hour, and then all hours again: late rows get their own files.
     given(monkeypatch, (events(hours, len(hours) * turn) for turn in range(2)))
-    writing.written(RUN, tmp_path)
+    writing.write_run(RUN, tmp_path)
     assert max(opened) == writing.OPEN_PARTS and opened[-1] == 0
-    found = rows(tmp_path, "events")
-    assert [(row["seq"], row["hour"]) for row in found] == list(enumerate(hours * 2))
+    written_rows = rows(tmp_path, "events")
+    assert [(row["seq"], row["hour"]) for row in written_rows] == list(enumerate(hours * 2))
     assert len(list(tmp_path.rglob("*.parquet"))) == 2 * len(hours)
 
 
 class TriesTwice:
-    """What the job asks of Spark. The first attempt at each run dies when half of it is written."""
+    """The part of Spark that the job uses. The first attempt at each run fails after half of its rows."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._patch = monkeypatch
@@ -110,9 +112,7 @@ def half(run: Run, *more: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
     raise OSError("no space is left")
 
 
-def test_of_several_attempts_at_a_run_only_what_the_last_one_wrote_counts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_tables_contain_only_the_last_of_several_task_attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     for name in "ab":
         write(trace, traffic(), name)
@@ -125,10 +125,10 @@ def test_of_several_attempts_at_a_run_only_what_the_last_one_wrote_counts(
     assert not list((tmp_path / "out").rglob(tables.ATTEMPTS))
 
 
-def test_where_not_all_that_a_task_wrote_is_here_nothing_is_added(
+def test_job_adds_nothing_if_files_written_by_a_task_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As with a folder that each machine has for itself, or a share that tells late what is new in it."""
+    """This happens if each machine has its own folder, or if a network share shows new files late."""
 
     class Elsewhere(TriesTwice):
         def collect(self) -> list[Any]:

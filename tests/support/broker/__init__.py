@@ -1,1 +1,1 @@
-"""Helpers for the broker's tests: models that judge it, and fixed scenes."""
+"""Helpers for the broker's tests: reference models and fixed scenarios."""

@@ -1,4 +1,4 @@
-"""Batches built by hand, so that the log's tests do not depend on the codec's way of building them."""
+"""Record batches built by hand, so that the log's tests do not depend on the codec."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def batch(
     payload: bytes | None = None,
     magic: int = 2,
 ) -> bytearray:
-    """One batch of `count` records; everything that a header says may be said wrong, with a right checksum."""
+    """Return one batch of `count` records with a correct checksum. Every header field can be set to an invalid value."""
     times = timestamps if timestamps is not None else [NOW_MS] * count
     count = len(times)
     if payload is None:

@@ -1,13 +1,14 @@
-"""A coordinator with a clock that is moved by hand, and members that remember every answer."""
+"""A group coordinator with a manual clock, and members that record every response."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
 from kafkaproto.broker.group.coordinator import GroupCoordinator
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.results import JoinRequest, JoinResult, LeavingMember, SyncRequest, SyncResult
 from kafkaproto.broker.group.settings import GroupSettings
 from kafkaproto.broker.runtime.timers import Timers
@@ -21,7 +22,7 @@ def subscription(*topics: str) -> bytes:
 
 
 class Answers(list[Any]):
-    """The answers of one request: `answer` is the one, once it has come."""
+    """The responses to one request; `answer` is the only one and fails unless exactly one has arrived."""
 
     @property
     def answer(self) -> Any:
@@ -36,7 +37,7 @@ class Bench:
         self.coordinator = GroupCoordinator(GroupSettings(**settings), self.timers, Random(7))
 
     def advance(self, delta_ms: int) -> None:
-        """Go deadline by deadline, each at its exact time."""
+        """Advance the clock from deadline to deadline, each at its exact time."""
         until_ms = self.now_ms + delta_ms
         while (at_ms := self.timers.next_deadline_ms()) is not None and at_ms <= until_ms:
             self.now_ms = at_ms
@@ -102,6 +103,22 @@ class Bench:
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None, group: str = "g") -> int:
         return int(self.coordinator.heartbeat(group, generation, member_id, instance, self.now_ms))
 
+    def commit(
+        self,
+        group: str,
+        generation: int,
+        member_id: str,
+        instance: str | None,
+        offsets: Mapping[PartitionKey, CommittedOffset],
+    ) -> dict[PartitionKey, int]:
+        """Commit offsets; without a log the coordinator answers at once."""
+        answers = Answers()
+        self.coordinator.commits.commit(
+            group, generation, member_id, instance, offsets, self.now_ms, self._reply_to(answers)
+        )
+        results: dict[PartitionKey, int] = answers.answer
+        return results
+
     def leave(self, *members: LeavingMember, group: str = "g") -> list[int]:
         result = self.coordinator.leave(group, members, self.now_ms)
         assert result.error_code == 0
@@ -112,7 +129,7 @@ class Bench:
         return self.coordinator.describe("g").state
 
     def stable(self, count: int, **join: Any) -> list[str]:
-        """A stable group of `count` members; their ids, the leader first. Assignments are the ids."""
+        """Form a stable group of `count` members and return their ids, the leader first. Each assignment is the member's id."""
         joins = [self.join(**join) for _ in range(count)]
         self.advance(DELAY_MS * (count + 1))
         ids = [j.answer.member_id for j in joins]

@@ -11,8 +11,8 @@ RATE = {LEADER: "leader.replication.throttled.rate", FOLLOWER: "follower.replica
 
 def set_rate(cluster: VirtualCluster, side: str, rate: int | None, broker_id: int = -1) -> None:
     text = None if rate is None else str(rate)
-    one = Change(RATE[side], 1 if rate is None else 0, text)
-    change(BrokerResource(cluster.state, broker_id), [one], cluster.state.strict_kip)
+    rate_change = Change(RATE[side], 1 if rate is None else 0, text)
+    change(BrokerResource(cluster.state, broker_id), [rate_change], cluster.state.strict_kip)
     cluster.run()
 
 

@@ -1,6 +1,6 @@
-"""One follower that copies one partition under replication quotas, written down step by step as Kafka does it.
+"""A slow reference model of one follower that copies one partition under replication quotas.
 
-A direct transcription of R-3 to R-7 and Q-2, Q-3: no timers, no sessions, nothing shared with the broker. It judges when each fetch
+A direct transcription of R-3 to R-7 and Q-2, Q-3: no timers, no fetch sessions, no code shared with the broker. It computes when each fetch
 is answered and with how many bytes.
 """
 
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 EMPTY_BYTES = 4 + 12
-"""An answer of Fetch v17 without a topic, and the 4 that Kafka counts with it."""
+"""Size of a Fetch v17 response without a topic, plus the 4 bytes that Kafka adds to it."""
 
 
 @dataclass
 class SlowSimpleRate:
-    """`SimpleRate` over `SampledStat`: one [value, start, last event] per sample."""
+    """Kafka's `SimpleRate` over `SampledStat`, with one [value, start, last event] per sample."""
 
     samples: int = 11
     window_ms: int = 1000
@@ -46,7 +46,10 @@ class SlowSimpleRate:
 
 @dataclass
 class SlowFollower:
-    """batches: sizes in bytes of all that the leader has. Rates in bytes a second, None for no limit; times in ms since the start."""
+    """A follower whose leader has batches of the sizes `batches` (bytes).
+
+    Rates are in bytes per second, None for no limit; times are in ms since the start.
+    """
 
     batches: Sequence[int]
     leader_rate: int | None
@@ -58,23 +61,23 @@ class SlowFollower:
     window_ms: int = 1000
 
     def run(self, limit_ms: int = 10**9) -> list[tuple[int, int]]:
-        """(when, bytes) of every answer that brought records; the last one ends it."""
+        """Return (time, bytes) of every response with records, up to the last."""
         leader, follower = (SlowSimpleRate(self.samples, self.window_ms) for _ in range(2))
         now, place = 0, 0
         brought: list[tuple[int, int]] = []
         lag: int | None = None
-        asked = told = False
+        has_request = has_response = False
         while now < limit_ms:
-            # the request is built
+            # the follower builds the request
             too_much = self.follower_rate is not None and follower.measure(now) > self.follower_rate
             if lag != 0 and too_much:
-                if asked:
+                if has_request:
                     leader.record(EMPTY_BYTES, now)
-                asked = told = False
+                has_request = has_response = False
                 now += self.backoff_ms
                 continue
-            asked = True
-            # it is at the leader
+            has_request = True
+            # the request reaches the leader
             if place == len(self.batches):
                 return brought
             if self._gives_nothing(leader, now):
@@ -86,13 +89,13 @@ class SlowFollower:
                 ):
                     size += self.batches[place]
                     place += 1
-            # it is answered
-            if size or not told:
+            # the leader responds
+            if size or not has_response:
                 leader.record(EMPTY_BYTES + 18 + 36 + varint_bytes(size + 1) + size, now)
                 follower.record(size, now)
             else:
                 leader.record(EMPTY_BYTES, now)
-            told = True
+            has_response = True
             if size:
                 brought.append((now, size))
             if size or lag is None:

@@ -1,7 +1,7 @@
-"""Q-2 to Q-6 word by word: slow, with nothing remembered between calls, to judge everything that is faster.
+"""A slow, stateless transcription of Q-2 to Q-6, used as a reference for faster implementations.
 
-Imports nothing of what it judges. `Transcription` keeps one rate per identity and is fed with (time, value, bound): it
-judges the windows, the throttles of a simulation and those of a journal.
+It imports nothing of the code under test. `Transcription` keeps one rate per identity and is fed with (time, value, bound). It checks the
+windows, the throttles of a simulation and those of a journal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafkaproto.conformance.slow_rate import SlowRate
 
 
 class Transcription:
-    """What each identity must be throttled for. samples, window_ms: quota.window.num and .size.seconds."""
+    """Computes the throttle time of each identity. `samples` and `window_ms` are `quota.window.num` and `quota.window.size.seconds`."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.samples, self.window_ms = samples, window_ms
@@ -23,18 +23,18 @@ class Transcription:
         return self.rates.setdefault(identity, SlowRate(self.samples, self.window_ms))
 
     def record(self, identity: Hashable, now_ms: int, value: float, bound: float) -> int:
-        """`value` is recorded at `now_ms`, when `bound` holds: milliseconds to throttle."""
+        """Record `value` at `now_ms` under the limit `bound` and return the throttle time in ms."""
         rate = self.rate(identity)
         rate.record(value, now_ms)
         return rate.throttle_ms(now_ms, bound)
 
     def unrecord(self, identity: Hashable, now_ms: int, value: float) -> None:
-        """Q-13."""
+        """Take back a recorded value (Q-13)."""
         self.rate(identity).record(-value, now_ms)
 
 
 class SlowBucket:
-    """Q-18: tokens that come back at the bound, at most what all windows bring. One that nobody has used is full."""
+    """A token bucket (Q-18) that refills at the bound, up to the tokens of all windows. An unused bucket is full."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.n, self.w = samples, window_ms
@@ -47,7 +47,10 @@ class SlowBucket:
         self.last_ms = now_ms
 
     def take(self, count: int, now_ms: int, bound: float, strict: bool) -> int | None:
-        """Milliseconds to wait; None: nothing. Strict: nothing is taken of a bucket below zero, and else nobody waits."""
+        """Take `count` tokens and return the throttle time in ms, or None if nothing was taken.
+
+        A strict bucket gives no tokens while it is below zero; any other bucket never throttles.
+        """
         self.refill(now_ms, bound)
         is_refused = strict and self.tokens < 0
         if not is_refused:

@@ -1,6 +1,6 @@
-// A producer or a consumer that goes as fast as it is let, one record a request; see paced.py.
+// A producer or a consumer that runs as fast as it may, one record per request; see paced.py.
 // usage: PacedClient produce|consume BOOTSTRAP CLIENT_ID TOPIC VALUE_BYTES SECONDS
-// Says "record NUMBER SECONDS" for each record, SECONDS since the first, and at the end "metric NAME VALUE".
+// Prints "record NUMBER SECONDS" for each record, SECONDS since the first, and at the end "metric NAME VALUE".
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;

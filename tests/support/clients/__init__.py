@@ -1,6 +1,6 @@
 """Real client libraries against the broker, over sockets.
 
-They are imported here, once, because kafka-python warns while it is imported; what our own code warns of stays an error.
+They are imported here once, because kafka-python emits warnings on import. Warnings from this project's code remain errors.
 """
 
 import warnings
@@ -12,4 +12,4 @@ with warnings.catch_warnings():
     import kafka.admin  # noqa: F401
 
 KAFKA_PYTHON_WARNINGS = r"ignore:.*Use files\(\) instead:DeprecationWarning"
-"""For `pytest.mark.filterwarnings`: kafka-python reads its message definitions by an old function when it first needs them."""
+"""For `pytest.mark.filterwarnings`: kafka-python loads its message definitions with a deprecated function on first use."""

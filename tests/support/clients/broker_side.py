@@ -1,4 +1,4 @@
-"""What the tests of client libraries look at on the broker's side, and how they wait for a client."""
+"""Inspect the broker's side in tests of client libraries, and wait for clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from kafkaproto.broker.testing.handle import Handle
 
 START_MS = 1_700_000_000_000
-"""The timestamp of the first record that a test writes with timestamps of its own."""
+"""The timestamp of the first record in tests that set timestamps."""
 RACKS = {
     **{f"{i}.broker.rack": rack for i, rack in enumerate("abc")},
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -21,30 +21,30 @@ PATIENCE_SECONDS = 20.0
 
 
 def batch_headers(kafka: Handle, topic: str = "t") -> list[Any]:
-    """The header of every batch of a topic, as the leaders hold it."""
+    """Return the header of every batch of a topic from the leaders' logs."""
 
     def read() -> list[Any]:
-        found = []
+        heads = []
         for partition in kafka.state.controller.image.topics[topic].partitions:
             log = kafka.state.nodes[partition.leader].replicas.partitions[(topic, partition.index)].log
-            found += [header for _, header in log.batches(0)]
-        return found
+            heads += [header for _, header in log.batches(0)]
+        return heads
 
     return kafka.run_in_loop(read)
 
 
 def codecs(kafka: Handle, topic: str = "t") -> set[int]:
-    """How the batches of a topic are compressed: the low three bits of their attributes."""
+    """Return the compression types of a topic's batches: the low three bits of their attributes."""
     return {header.attributes & 7 for header in batch_headers(kafka, topic)}
 
 
 def fetched_bytes(kafka: Handle) -> dict[int, int]:
-    """What each broker has sent in answers to Fetch."""
+    """Return the bytes that each broker has sent in Fetch responses."""
     return {i: sum(r.response_bytes for r in kafka.journal.requests(api="Fetch", broker=i)) for i in range(3)}
 
 
 def eventually(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait for something that only the client knows."""
+    """Wait until `condition` holds; for states that only the client can observe."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
@@ -52,7 +52,7 @@ def eventually(condition: Callable[[], object], what: str, seconds: float = PATI
 
 
 class Running:
-    """A loop in a thread of its own: calls `turn` until stopped. What it raises is raised by `stop`."""
+    """A thread that calls `turn` in a loop until it is stopped. `stop` raises any exception of the loop."""
 
     def __init__(self, turn: Callable[[], object]) -> None:
         self._actions = turn
@@ -65,7 +65,7 @@ class Running:
         try:
             while not self._stop.is_set():
                 self._actions()
-        except BaseException as error:  # noqa: BLE001 - raised again where the test can see it
+        except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
             self._failure = error
 
     def stop(self) -> None:

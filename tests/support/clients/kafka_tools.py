@@ -1,4 +1,4 @@
-"""Kafka's own command-line tools, run from the jars against our broker."""
+"""Kafka's command-line tools, run from the jars against this broker."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LIMIT_SECONDS = 60
 
 
 def run_tool(main_class: str, *arguments: str) -> str:
-    """What a tool writes to its standard output. Fails with all that it wrote when it fails."""
+    """Run a tool and return its standard output. Fails with the complete output if the tool fails."""
     done = _run(main_class, arguments)
     assert done.returncode == 0, f"{main_class} {arguments}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def run_tool_in_vain(main_class: str, *arguments: str) -> str:
-    """All that a tool writes that fails."""
+def run_failing_tool(main_class: str, *arguments: str) -> str:
+    """Run a tool that is expected to fail and return its complete output."""
     done = _run(main_class, arguments)
     assert done.returncode != 0, f"{main_class} {arguments}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr

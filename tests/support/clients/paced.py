@@ -1,6 +1,6 @@
-"""Each client library as a producer and as a consumer that goes as fast as it is let, one record a request.
+"""Each client library as a producer and a consumer that runs as fast as it may, one record per request.
 
-So they are the same against any broker: ours, and Apache Kafka. Must never know which one it is, nor a quota.
+The code is the same against this broker and Apache Kafka. It must not depend on the kind of broker or on quotas.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JAVA_PROGRAM = Path(__file__).with_name("PacedClient.java")
 
 
 def value(number: int, size: int) -> bytes:
-    """A record's value, of `size` bytes, that begins with its number."""
+    """Return a record value of `size` bytes that begins with its number."""
     return (b"%0*d" % (DIGITS, number)).ljust(size, b".")
 
 
@@ -41,7 +41,10 @@ def number_in(value: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """topic: of one partition; consumers read it from its beginning. seconds: from the first record on, or until `stop` (not in Java)."""
+    """The work of one client on a topic with one partition, which consumers read from the beginning.
+
+    It ends `seconds` after the first record, or at `stop` (except in Java).
+    """
 
     bootstrap: str
     client_id: str
@@ -56,18 +59,18 @@ class Job:
 
 @dataclass(slots=True)
 class Run:
-    """What one client saw: the numbers of the records acknowledged or read and when, in seconds since the first.
+    """The results of one client: the numbers of the records acknowledged or read, and when, in seconds since the first.
 
-    told_ms: throttle times, where the library hands them out. metrics: what it says of itself, by name.
+    throttles_ms: throttle times, if the library reports them. metrics: the client's own metrics, by name.
     """
 
     numbers: list[int] = field(default_factory=list)
     at_s: list[float] = field(default_factory=list)
-    told_ms: list[int] = field(default_factory=list)
+    throttles_ms: list[int] = field(default_factory=list)
     metrics: dict[str, float] = field(default_factory=dict)
     _zero_s: float | None = None
 
-    def took(self, number: int) -> None:
+    def record(self, number: int) -> None:
         now_s = time.monotonic()
         if self._zero_s is None:
             self._zero_s = now_s
@@ -75,11 +78,11 @@ class Run:
         self.at_s.append(now_s - self._zero_s)
 
     def lasts(self, job: Job) -> bool:
-        """Whether it goes on: its first record came less than so many seconds ago, and nobody has stopped it."""
+        """Return whether the job continues: its first record is less than `seconds` old and it has not been stopped."""
         return not job.stop.is_set() and (self._zero_s is None or time.monotonic() - self._zero_s < job.seconds)
 
     def within(self, seconds: float) -> int:
-        """How many records in that time."""
+        """Return the number of records within the first `seconds`."""
         return sum(at_s < seconds for at_s in self.at_s)
 
 
@@ -87,7 +90,7 @@ Client = Callable[[Job], Run]
 
 
 def run_together(jobs: Iterable[tuple[Client, Job]]) -> list[Run]:
-    """All at the same time; raises what one of them raises."""
+    """Run all jobs at the same time and raise the first exception of any of them."""
     pairs = list(jobs)
     with ThreadPoolExecutor(len(pairs)) as pool:
         return [done.result() for done in [pool.submit(client, job) for client, job in pairs]]
@@ -102,7 +105,7 @@ def confluent_producer(job: Job) -> Run:
     while run.lasts(job):
         producer.produce(job.topic, job.value(number), partition=0)
         assert producer.flush(PATIENCE_SECONDS) == 0
-        run.took(number)
+        run.record(number)
         number += 1
     producer.poll(0)
     return run
@@ -119,19 +122,19 @@ def confluent_consumer(job: Job) -> Run:
             message = consumer.poll(0.1)
             if message is not None:
                 assert message.error() is None
-                run.took(number_in(message.value() or b""))
+                run.record(number_in(message.value() or b""))
     finally:
         consumer.close()
     return run
 
 
 def _confluent(job: Job, run: Run) -> dict[str, Any]:
-    def told(event: Any) -> None:
+    def record_event(event: Any) -> None:
         if event.throttle_time > 0:
-            run.told_ms.append(round(event.throttle_time * 1000))
+            run.throttles_ms.append(round(event.throttle_time * 1000))
 
     def statistics(text: str) -> None:
-        """Each covers what came since the one before."""
+        """Record the throttle times of one statistics report, which covers the time since the previous report."""
         for broker in json.loads(text)["brokers"].values():
             highest = max(run.metrics.get("throttle-max", 0), broker["throttle"]["max"])
             run.metrics["throttle-max"] = highest
@@ -139,7 +142,7 @@ def _confluent(job: Job, run: Run) -> dict[str, Any]:
     return {
         "bootstrap.servers": job.bootstrap,
         "client.id": job.client_id,
-        "throttle_cb": told,
+        "throttle_cb": record_event,
         "stats_cb": statistics,
         "statistics.interval.ms": 200,
     }
@@ -155,7 +158,7 @@ def python_producer(job: Job) -> Run:
         number = 0
         while run.lasts(job):
             producer.send(job.topic, job.value(number), partition=0).get(PATIENCE_SECONDS)
-            run.took(number)
+            run.record(number)
             number += 1
         run.metrics = _throttle_metrics(producer.metrics())
     finally:
@@ -178,7 +181,7 @@ def python_consumer(job: Job) -> Run:
         while run.lasts(job):
             for records in consumer.poll(100).values():
                 for record in records:
-                    run.took(number_in(record.value))
+                    run.record(number_in(record.value))
         run.metrics = _throttle_metrics(consumer.metrics())
     finally:
         consumer.close()
@@ -202,7 +205,7 @@ async def _aio_producer(job: Job) -> Run:
         number = 0
         while run.lasts(job):
             await producer.send_and_wait(job.topic, job.value(number), partition=0)
-            run.took(number)
+            run.record(number)
             number += 1
     finally:
         await producer.stop()
@@ -225,7 +228,7 @@ async def _aio_consumer(job: Job) -> Run:
         while run.lasts(job):
             for records in (await consumer.getmany(timeout_ms=100)).values():
                 for record in records:
-                    run.took(number_in(record.value))
+                    run.record(number_in(record.value))
     finally:
         await consumer.stop()
     return run
@@ -240,7 +243,7 @@ def java_consumer(job: Job) -> Run:
 
 
 def _java(role: str, job: Job) -> Run:
-    """`PacedClient.java` says "record NUMBER SECONDS" for each, at the end "metric NAME VALUE"."""
+    """Run `PacedClient.java`, which prints "record NUMBER SECONDS" for each record and "metric NAME VALUE" at the end."""
     command = ["java", *JVM, "-cp", f"{kafka_jars()}/*", str(JAVA_PROGRAM), role, job.bootstrap, job.client_id]
     limit = job.seconds + 2 * PATIENCE_SECONDS
     done = subprocess.run(

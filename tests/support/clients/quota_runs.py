@@ -1,6 +1,6 @@
-"""All client libraries under quotas at once, each with a quota of its own, against our broker or Apache Kafka.
+"""All client libraries at once, each under its own quota, against this broker or Apache Kafka.
 
-What `make test-all` looks at for one cycle of the windows, and `make long` for longer. Must never judge what was seen.
+`make test-all` runs one cycle of the quota windows and `make long` several. This module does not judge the results.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from tests.support.conformance.real_kafka import RealKafka
 from tests.support.wire import metadata
 
 QUOTA = 200_000
-REQUEST_BYTES = 20_000  # a tenth of a second's worth
-SAMPLES = 11  # Kafka's own quota.window.num
+REQUEST_BYTES = 20_000  # the bytes of a tenth of a second
+SAMPLES = 11  # Kafka's default of quota.window.num
 AFTERWARDS_SECONDS = 0.5
-"""How much longer than their window they run, so that no window is cut short."""
+"""How long clients run beyond their window, so that the window is complete."""
 MOST = 1.5
-"""More than this share of its quota no consumer can read in any window of ten seconds or more (Q-7)."""
+"""No consumer can read more than this share of its quota in any window of ten seconds or more (Q-7)."""
 TO_READ = "to-read"
 ROLES = {"producer": (PRODUCE, "producer_byte_rate", PRODUCERS), "consumer": (FETCH, "consumer_byte_rate", CONSUMERS)}
 
@@ -43,18 +43,18 @@ EVERYBODY: list[Who] = [(role, library) for role, (_, _, clients) in ROLES.items
 
 
 def name_of(who: Who) -> str:
-    """Its client-id; of a producer the topic too."""
+    """Return the client-id, which is also the topic of a producer."""
     return "-".join(who)
 
 
 def ratio(run: Run, seconds: float) -> float:
-    """The bytes of the values that a client got acknowledged or read, against what its quota is worth."""
+    """Return the ratio of acknowledged or read value bytes to the bytes that the quota allows."""
     return run.within(seconds) * REQUEST_BYTES / (QUOTA * seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """A run against our broker, which is still there, with its journal."""
+    """The results of a run against this broker, with the running cluster and its journal."""
 
     kafka: TestCluster
     runs: dict[Who, Run]
@@ -63,12 +63,12 @@ class Ours:
         return charges(self.kafka, ROLES[who[0]][0], [name_of(who)])
 
     def records(self, who: Who) -> list[bytes]:
-        """What lies in the topic of a producer."""
+        """Return the record values in a producer's topic."""
         return [record.value or b"" for record in self.kafka.records(name_of(who))]
 
 
 Via = Callable[[str], AbstractContextManager[str]]
-"""Stands something in front of a broker: (where it is) to where clients go instead."""
+"""Starts a proxy in front of a broker: takes the broker's address and yields the address for clients."""
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def against_ours(seconds: float, everybody: list[Who], via: Via = nullcontext) -
 
 
 def against_kafka(seconds: float, everybody: list[Who], via: Via = nullcontext) -> dict[Who, Run]:
-    """The same against Apache Kafka 3.9.1, with all topics on its broker 0."""
+    """Run all clients against Apache Kafka 3.9.1, with all topics on broker 0."""
     kafka = RealKafka("default")
     try:
         topics = [TO_READ, *(name_of(who) for who in everybody if who[0] == "producer")]
@@ -108,7 +108,7 @@ def against_kafka(seconds: float, everybody: list[Who], via: Via = nullcontext) 
 
 
 def _fill(bootstrap: str, count: int) -> None:
-    """One record a batch, in order."""
+    """Produce one record per batch, in order."""
     producer = Producer({"bootstrap.servers": bootstrap, "batch.num.messages": 1, "enable.idempotence": True})
     for number in range(count):
         producer.produce(TO_READ, value(number, REQUEST_BYTES))
@@ -116,8 +116,8 @@ def _fill(bootstrap: str, count: int) -> None:
 
 
 def _has_topics(kafka: RealKafka, topics: list[str]) -> bool:
-    found = kafka.ask_once(metadata(topics), 9)
-    return all(topic.partitions and topic.partitions[0].leader_id == 0 for topic in found.topics)
+    response = kafka.ask_once(metadata(topics), 9)
+    return all(topic.partitions and topic.partitions[0].leader_id == 0 for topic in response.topics)
 
 
 def _set_quotas(kafka: RealKafka, everybody: list[Who]) -> None:

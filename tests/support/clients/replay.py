@@ -1,6 +1,6 @@
-"""A journal replayed in the transcription of Q-2 to Q-6: what each throttle time must have been, and what the clients could do with it.
+"""Replay a journal in the transcription of Q-2 to Q-6, to check every throttle time and its effect on the clients.
 
-Reads the journal of a cluster that it did not make; must never know the broker's own arithmetic.
+Reads the journal of a cluster and uses none of the broker's own arithmetic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FLEXIBLE_FETCH = 12
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One request under a quota. value: its bytes. given: they count; those of a throttled fetch are taken back (Q-13)."""
+    """One request under a quota, with `value` bytes. `given` is False for a throttled fetch, whose bytes are taken back (Q-13)."""
 
     at_ms: int
     connection_id: int
@@ -30,7 +30,7 @@ class Charge:
 
 
 def charges(kafka: Handle, api: str, client_ids: Sequence[str], broker: int = 0, since_ms: int = 0) -> list[Charge]:
-    """What one broker charged some clients for Produce or Fetch, in its order. since_ms: when their quota began."""
+    """Return the requests that one broker charged to `client_ids` for Produce or Fetch, in order, since their quota began at `since_ms`."""
     values = {}
     for seen in kafka.journal.throttles(api):
         assert isinstance(seen.reason, ThrottleReason)
@@ -49,29 +49,32 @@ def charges(kafka: Handle, api: str, client_ids: Sequence[str], broker: int = 0,
 
 
 def _charged_bytes(seen: RequestSeen) -> int:
-    """Q-11, Q-12: header and body of a produce request; 4 and the body of a fetch answer, whose header is 4 or 5 bytes."""
+    """Return the bytes to charge (Q-11, Q-12).
+
+    For a produce request: header and body. For a fetch response: its body plus 4, although the header has 4 or 5 bytes.
+    """
     if seen.api == PRODUCE:
         return seen.request_bytes
     return seen.response_bytes - (1 if seen.api_version >= FLEXIBLE_FETCH else 0)
 
 
 def wrong(seen: Sequence[Charge], bound: float, samples: int) -> list[tuple[Charge, int]]:
-    """X-6: the requests whose throttle time is not that of the transcription, with what it should have been."""
+    """Return the requests whose throttle time differs from the transcription, with the expected time (X-6)."""
     rate = SlowRate(samples)
-    found = []
+    mistakes = []
     for charge in seen:
         rate.record(charge.value, charge.at_ms)
-        wanted = rate.throttle_ms(charge.at_ms, bound)
-        if wanted != charge.throttle_ms:
-            found.append((charge, wanted))
+        throttle_ms = rate.throttle_ms(charge.at_ms, bound)
+        if throttle_ms != charge.throttle_ms:
+            mistakes.append((charge, throttle_ms))
         if not charge.given:
             rate.record(-charge.value, charge.at_ms)
-    return found
+    return mistakes
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request of the replay. at_ms: since the first one. given: its bytes count."""
+    """A replayed request, `at_ms` after the first one. `given` is whether its bytes count."""
 
     at_ms: int
     value: int
@@ -79,20 +82,20 @@ class Sent:
 
 
 def replayed(seen: Sequence[Charge], bound: float, samples: int) -> list[Sent]:
-    """The same requests, with throttles from the transcription alone and each client as quick as it was.
+    """Return the same requests with throttle times from the transcription and the clients' own delays.
 
-    A request follows the one before on its connection after that one's throttle time, and after what its client took beside it. So
-    a broker that mutes for too short, or throttles otherwise, lets its clients do more than this.
+    A request follows the previous one of its connection after that one's throttle time and the client's own delay. If a broker mutes a
+    client for too short a time or throttles it wrongly, its client sends more than this.
     """
     rate, sent = SlowRate(samples), []
     begin_ms = seen[0].at_ms
     following: dict[int, int] = {}
     latest: dict[int, int] = {}
-    for i, one in enumerate(seen):
-        if one.connection_id in latest:
-            following[latest[one.connection_id]] = i
-        latest[one.connection_id] = i
-    # Who comes at the same millisecond comes in the broker's order.
+    for i, earlier in enumerate(seen):
+        if earlier.connection_id in latest:
+            following[latest[earlier.connection_id]] = i
+        latest[earlier.connection_id] = i
+    # Requests of the same millisecond keep the broker's order.
     due = sorted((seen[i].at_ms - begin_ms, i) for i in set(range(len(seen))) - set(following.values()))
     while due:
         now_ms, i = heappop(due)
@@ -109,12 +112,12 @@ def replayed(seen: Sequence[Charge], bound: float, samples: int) -> list[Sent]:
 
 
 def bytes_within(sent: Sequence[Charge] | Sequence[Sent], within_ms: int) -> int:
-    """What was charged, and stayed so, in the time from the first request on."""
-    return sum(one.value for one in sent if one.given and one.at_ms - sent[0].at_ms < within_ms)
+    """Return the bytes charged, and not taken back, within `within_ms` of the first request."""
+    return sum(charge.value for charge in sent if charge.given and charge.at_ms - sent[0].at_ms < within_ms)
 
 
 def lateness_ms(kafka: Handle, client_ids: Sequence[str]) -> list[int]:
-    """How much longer than said each connection was muted; below zero: not long enough (X-5)."""
+    """Return how many ms longer than announced each connection was muted; negative values are too short (X-5)."""
     return [
         seen.ended_ms - seen.at_ms - seen.throttle_time_ms
         for seen in kafka.journal.throttles()

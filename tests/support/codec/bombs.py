@@ -1,6 +1,6 @@
-"""Little data that stands for a gibibyte of zeros, one bomb for each framing; no bomb is ever unpacked to be made.
+"""Small inputs that decompress to a gibibyte of zeros, one for each framing, built without compressing a gibibyte.
 
-Run as a program, it unpacks one and prints by how many KiB the process grew: ``python -m tests.support.codec.bombs NAME``.
+Run as a program, it decompresses one of them and prints by how many KiB the process grew: ``python -m tests.support.codec.bombs NAME``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def snappy_raw() -> bytes:
 
 
 def snappy_liar() -> bytes:
-    """Blocks that announce all that the limit allows and hold next to nothing."""
+    """Return blocks that announce the full limit but contain almost nothing."""
     block = bytes.fromhex("80808004") + b"\x00\x00"  # 8 MiB
     return SNAPPY_HEADER + (struct.pack(">i", len(block)) + block) * 1000
 
@@ -61,7 +61,7 @@ def lz4_blocks() -> bytes:
 
 
 def lz4_liar() -> bytes:
-    """A frame that says its content has four exbibytes."""
+    """Return a frame that announces four exbibytes of content."""
     block = bytes(cramjam.lz4.compress_block(b"data" * 100, store_size=False))
     frame = LZ4_START + b"\x68\x70" + struct.pack("<Q", 1 << 62) + b"\x00" + struct.pack("<I", len(block)) + block
     return with_right_checksum(frame + bytes(4))
@@ -81,7 +81,7 @@ def zstd_too_large_window() -> bytes:
 
 
 def zstd_liar() -> bytes:
-    """A single segment that says it has four exbibytes."""
+    """Return a single segment that announces four exbibytes."""
     return ZSTD_START + b"\xe0" + struct.pack("<Q", 1 << 62) + zstd_blocks()[6:]
 
 
@@ -101,7 +101,7 @@ BOMBS = {
 
 
 def in_magic(magic: int, kind: Compression, packed: bytes) -> bytes:
-    """A batch or wrapper around compressed bytes; checksums are not looked at when it is read."""
+    """Return a batch or wrapper around compressed bytes, with a checksum that decoding does not verify."""
     if magic == 2:
         header = bytearray(build_batch([NewRecord(b"")])[:HEADER_BYTES])
         struct.pack_into(">i", header, 8, HEADER_BYTES - PREFIX_BYTES + len(packed))
@@ -115,14 +115,14 @@ def in_magic(magic: int, kind: Compression, packed: bytes) -> bytes:
 def main() -> None:
     kind, make = BOMBS[sys.argv[1]]
     bombs = [in_magic(magic, kind, make()) for magic in ((2,) if kind == Compression.ZSTD else (0, 1, 2))]
-    list(entries.records(build_batch([NewRecord(b"v")], compression=kind)))  # libraries are loaded
+    list(entries.records(build_batch([NewRecord(b"v")], compression=kind)))  # load the libraries before the measurement
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for bomb in bombs:
         try:
             list(entries.records(bomb, LIMIT_BYTES))
         except DecodeError:
             continue
-        raise SystemExit("it was unpacked")
+        raise SystemExit("the bomb was decompressed completely")
     sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 
 

@@ -1,4 +1,4 @@
-"""Every layout of every message that we have, for tests that ask the same of all of them."""
+"""Every version of every message, for tests that run on all of them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Entry(NamedTuple):
 
 
 def entries() -> Iterator[Entry]:
-    """All versions of all requests, responses and headers."""
+    """Yield all versions of all requests, responses and headers."""
     for info in APIS.values():
         for version in range(info.min_version, info.max_version + 1):
-            found = codec(info.key, version)
-            yield Entry(f"{info.name}Request", version, found.request)
-            yield Entry(f"{info.name}Response", version, found.response)
+            api_codec = codec(info.key, version)
+            yield Entry(f"{info.name}Request", version, api_codec.request)
+            yield Entry(f"{info.name}Response", version, api_codec.response)
     for version, header in REQUEST_HEADERS.items():
         yield Entry("RequestHeader", version, header)
     for version, answer in RESPONSE_HEADERS.items():
@@ -43,17 +43,17 @@ def entries() -> Iterator[Entry]:
 
 
 def message_names() -> list[str]:
-    """The names of all definitions under ``schemas/``."""
+    """Return the names of all definitions under ``schemas/``."""
     return sorted(path.stem for path in (SCHEMAS / "messages").glob("*.json"))
 
 
 def definition(name: str) -> Definition:
-    """The checked definition of a message."""
+    """Return the checked definition of a message."""
     return load(SCHEMAS / "messages" / f"{name}.json")
 
 
 def data_entries() -> Iterator[Entry]:
-    """All versions of what travels inside messages and records."""
+    """Yield all versions of the data structures inside messages and records."""
     for path in sorted((SCHEMAS / "data").glob("*.json")):
         module = import_module(f"kafkaproto.data.{snake_case(path.stem)}")
         for version, layout in module.LAYOUTS.items():
@@ -72,11 +72,11 @@ CORE = frozenset(
     for api in ("ApiVersions", "CreateTopics", "Example", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "Produce")
     for kind in ("Request", "Response")
 )
-"""Messages with every kind of field between them."""
+"""Messages that together contain every kind of field."""
 
 
 def core_first(entries: Iterable[Entry]) -> pytest.MarkDecorator:
-    """Parametrize a test that takes long over `entries`: `make test` runs the newest version of each CORE message, `make test-all` all."""
+    """Parametrize a slow test over `entries`: `make test` runs the newest version of each CORE message, `make test-all` runs all."""
     entries = list(entries)
     newest = {entry.name: entry.version for entry in sorted(entries, key=lambda entry: entry.version)}
     return pytest.mark.parametrize(

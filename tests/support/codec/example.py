@@ -1,6 +1,6 @@
-"""A made-up API that has every feature of the schema language once, generated when the tests run.
+"""A made-up API that uses every feature of the schema language once, generated when the tests run.
 
-The idea is Kafka's own ``SimpleExampleMessage``; what real messages happen not to use is proven here.
+It follows Kafka's ``SimpleExampleMessage`` and covers features that no real message uses.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ SCHEMAS = Path(__file__).with_name("schemas")
 
 
 def compile_module(text: str, name: str) -> ModuleType:
-    """Generated text as a module."""
+    """Return generated source text as an imported module."""
     module = ModuleType(name)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module by name
     exec(compile(text, name, "exec"), module.__dict__)
     return module
 
 
 def module_of(*definitions: dict[str, Any]) -> ModuleType:
-    """The module of definitions that are given as Python values."""
-    return compile_module(emit.module([parse(one) for one in definitions], "a test"), "generated_in_a_test")
+    """Return the generated module of definitions given as Python values."""
+    return compile_module(
+        emit.module([parse(definition) for definition in definitions], "a test"), "generated_in_a_test"
+    )
 
 
 def example_text() -> str:
@@ -36,7 +38,7 @@ def example_text() -> str:
 
 
 def source(kind: str) -> dict[str, Any]:
-    """One of the two definitions as JSON."""
+    """Return one of the two definitions as JSON."""
     return dict(json.loads((SCHEMAS / f"Example{kind}.json").read_text()))
 
 

@@ -1,4 +1,4 @@
-"""What decoding costs: memory, as tracemalloc counts it, and steps, as the number of functions called."""
+"""The cost of decoding: memory as measured by tracemalloc, and steps as the number of function calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafkaproto.message import Message
 
 
 def decoding_peak(layout: Message[Any], data: bytes) -> int:
-    """The most bytes that are taken while a message is decoded, or refused, beyond what was taken before."""
-    read_or_refuse(layout, data)  # makes the flat code, outside the measurement
-    # tracemalloc looks up the line of every allocation, which takes long in a long function
+    """Return the peak memory in bytes that decoding or rejecting a message adds."""
+    read_or_refuse(layout, data)  # generate the flat code outside the measurement
+    # tracemalloc looks up the line of every allocation, which is slow in a long function
     code = layout.decode_flat.__code__.replace(co_linetable=b"")
     decode = FunctionType(code, layout.decode_flat.__globals__)
     tracemalloc.start()
@@ -30,7 +30,7 @@ def decoding_peak(layout: Message[Any], data: bytes) -> int:
 
 
 def decoding_steps(layout: Message[Any], data: bytes) -> int:
-    """How many times a function is entered while a message is decoded or refused, those of C included."""
+    """Return how many functions, including C functions, are called to decode or reject a message."""
     read_or_refuse(layout, data)
     steps = 0
 
@@ -47,7 +47,7 @@ def decoding_steps(layout: Message[Any], data: bytes) -> int:
 
 
 def read_or_refuse(layout: Message[Any], data: bytes) -> Any:
-    """The object, or None."""
+    """Return the decoded object, or None if the data are rejected."""
     try:
         return layout.decode(data)
     except DecodeError:

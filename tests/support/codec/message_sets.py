@@ -13,7 +13,7 @@ def with_crc(data: bytes) -> bytes:
 
 
 def wrapper(inside: bytes, *, magic: int, offset: int, kind: Compression, attributes: int = 0) -> bytes:
-    """A wrapper around bytes that need not be messages."""
+    """Return a wrapper message around bytes that need not be valid messages."""
     packed = compress(kind, inside)
     body = struct.pack(">bb", magic, attributes | kind) + (struct.pack(">q", 7777) if magic else b"")
     body += struct.pack(">ii", -1, len(packed)) + packed

@@ -1,4 +1,4 @@
-"""Random objects for a layout, from a seed: defaults, limits of every type, empty, null, long, and ordinary ones."""
+"""Random objects for a layout, from a seed: defaults, limits of every type, empty, null, long and ordinary values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkaproto.wire_type import WireType
 
 EDGES = (126, 127, 128)
 FAR_EDGES = (16382, 16383, 16384)
-"""Lengths around which a varint of length or of length plus one needs a byte more."""
+"""Lengths around which the varint of a length, or of a length plus one, grows by a byte."""
 
 TEXTS: tuple[str, ...] = (
     "",
@@ -31,25 +31,25 @@ BLOBS = (b"", b"\x00", b"\x7f", bytes(range(256)), *(b"\xff" * length for length
 LONG_BLOBS = tuple(b"c" * length for length in (*EDGES, *FAR_EDGES))
 FLOATS = (0.0, -0.0, -0.5, 123456.75, -1.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.1, 1e300)
 UUIDS = (bytes(16), bytes([1] * 16), b"\xff" * 16, b"\xf8" + bytes(15), b"\xfb\xef\xbe" * 5 + b"\xfb")
-"""Two of them print with a dash in front, one with nothing but dashes."""
+"""The text of two of them begins with a dash; that of another contains only dashes."""
 TAG_NUMBERS = (100, 127, 128, 16383, 16384, 2**21 - 1, 2**21, 2**28 - 1, 2**28, 2**31 - 2)
 
 SPECIAL = ("default", "small", "lowest", "highest", "null", "empty", "long", "long", "wide")
-"""The shapes that are always among a run of objects; the rest is random. ("tiny" is for tests that go byte by byte.)"""
+"""The shapes that every series of objects contains; the others are random. "tiny" is for tests that go byte by byte."""
 
 
 class Values:
-    """Makes objects; the same seed makes the same ones."""
+    """Generates random objects; the same seed generates the same objects."""
 
     def __init__(self, seed: object) -> None:
         self.random = random.Random(str(seed))
         self.shape = "random"
         self.depth = 0
-        """How many arrays are around the value that is being made."""
+        """The number of arrays around the current value."""
         self.floats = FLOATS
 
     def objects(self, layout: Message[Any], count: int = 20) -> Iterator[Any]:
-        """So many objects, of each special shape at least one."""
+        """Yield `count` objects, at least one of each special shape."""
         for i in range(count):
             yield self.object(layout, SPECIAL[i] if i < len(SPECIAL) else "random")
 
@@ -58,7 +58,7 @@ class Values:
         return layout.cls() if shape == "default" and not _needs_values(layout) else self.message(layout)
 
     def message(self, layout: Message[Any]) -> Any:
-        """An object whose fields of this layout have values; all others keep their defaults."""
+        """Return an object in which the fields of this layout have values and all others keep their defaults."""
         values = {name: self.value(wire_type) for name, wire_type in layout.fields}
         for field in layout.tags.fields if layout.tags else ():
             if self.shape in ("highest", "tiny") or self.random.random() < 0.5:
@@ -134,7 +134,7 @@ class Values:
         return self.random.choice((*edges, self.random.randint(low, high), self.random.randint(0, 100)))
 
     def add_unknown_tags(self, layout: WireType, obj: Any) -> None:
-        """Give unknown tags to every struct of the object that has a tag section in this layout."""
+        """Add unknown tags to every struct of the object that has a tag section in this layout."""
         if isinstance(layout, NullableStruct):
             layout = layout.struct
         if isinstance(layout, ArrayType) and obj is not None:
@@ -154,7 +154,7 @@ class Values:
 
 
 def _needs_values(layout: Message[Any]) -> bool:
-    """Whether a default is null where this version has no null."""
+    """Return whether a field's default is null but this version does not allow null."""
     return any(
         getattr(layout.cls(), name) is None and isinstance(wire_type, LengthPrefixed) and not wire_type.nullable
         for name, wire_type in layout.fields

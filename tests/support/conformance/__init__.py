@@ -1,1 +1,1 @@
-"""What the conformance tests talk to: subjects, a raw client, and the topics tests start with."""
+"""The counterparts of the conformance tests: subjects, a raw client and the initial topics."""

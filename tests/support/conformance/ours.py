@@ -1,4 +1,4 @@
-"""Our broker on sockets, as a subject: on the wall clock, or on a manual one."""
+"""This broker on sockets as a subject, on the wall clock or on a manual clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TICK_SECONDS = 0.02
 
 
 class Ours(WallClock):
-    """Our broker, three of them in a thread, on the wall clock."""
+    """Three brokers of this project in a thread, on the wall clock."""
 
     clock = "system"
     clock_slack_ms = 20.0
@@ -53,7 +53,7 @@ class Ours(WallClock):
 
 
 class OursManual(Ours):
-    """The same on a clock that moves only when a test waits: every time is exact."""
+    """Three brokers on a clock that moves only while a test waits, so that every time is exact."""
 
     clock = "manual"
     slack_ms = early_ms = 0.0
@@ -76,7 +76,7 @@ class OursManual(Ours):
     def answer_or_none(self, connection: Connection, within_ms: float) -> Answer | None:
         limit = self.now_ms() + within_ms
         while True:
-            self.cluster.clock.advance(0)  # all that was sent is handled, and what follows from it is written
+            self.cluster.clock.advance(0)  # handle all requests sent so far and write their responses
             while (taken := connection.take(TICK_SECONDS)) is None and self.cluster.run_in_loop(self._is_sending):
                 """A sendfile takes real time and no virtual one."""
             if taken is not None:

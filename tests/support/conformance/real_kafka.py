@@ -1,22 +1,17 @@
-"""Apache Kafka as a subject: three brokers and a controller, started from jars. Must never know what is tested."""
+"""Apache Kafka as a subject: three brokers and a controller, started from jars. Independent of the tests that use it."""
 
 from __future__ import annotations
 
-from benchmarks.rivals.jars import KAFKA_VERSION
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from benchmarks.rivals.real_kafka import KafkaCluster
+from kafkaproto.conformance.foreign import Foreign
 from kafkaproto.conformance.subject import WallClock, settings_of
 
 
-class RealKafka(WallClock):
-    """Kafka 3.9.1, which is right by definition where `semantics=kafka`."""
+class Controlled(WallClock):
+    """The control functions of a Kafka that is started from jars."""
 
-    slack_ms = 500.0
-
-    def __init__(self, profile: str) -> None:
-        super().__init__()
-        self.name, self.semantics = f"kafka-{KAFKA_VERSION}", "kafka"
-        self._cluster = KafkaCluster(settings_of(profile))
-        self.bootstrap = self._cluster.bootstrap
+    _cluster: KafkaCluster
 
     def restore(self) -> None:
         self._cluster.start_stopped_brokers()
@@ -29,7 +24,7 @@ class RealKafka(WallClock):
         self.close_connections()
 
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """All that the broker does is held: Kafka has nothing finer."""
+        """Suspend the whole broker process: Kafka has no finer control."""
         self._cluster.pause_broker(broker_id)
 
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None:
@@ -37,3 +32,25 @@ class RealKafka(WallClock):
 
     def stop(self) -> None:
         self._cluster.stop()
+
+
+class RealKafka(Controlled):
+    """Kafka 3.9.1, which is right by definition where `semantics=kafka`."""
+
+    slack_ms = 500.0
+
+    def __init__(self, profile: str) -> None:
+        super().__init__()
+        self.name, self.semantics = f"kafka-{KAFKA_VERSION}", "kafka"
+        self._cluster = KafkaCluster(settings_of(profile))
+        self.bootstrap = self._cluster.bootstrap
+
+
+class NewerKafka(Controlled, Foreign):
+    """Kafka 4.2.0. A test that sends a version or a setting that this release does not have is skipped, as on a foreign cluster."""
+
+    slack_ms = 500.0
+
+    def __init__(self, profile: str) -> None:
+        self._cluster = KafkaCluster(settings_of(profile), NEWER_VERSION)
+        Foreign.__init__(self, self._cluster.bootstrap, "kafka", f"kafka-{NEWER_VERSION}")

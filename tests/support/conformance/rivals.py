@@ -1,7 +1,7 @@
-"""kfake (franz-go's) and the mock cluster inside librdkafka, each as one broker that a conformance test can talk to.
+"""kfake (of franz-go) and librdkafka's mock cluster, each as one broker for the conformance tests.
 
-They take no settings and offer no control, so a test that needs more than one broker or another profile is not prepared.
-Must never know what is tested.
+They accept no settings and no control, so tests that need several brokers or another profile do not run. Independent of the tests that use
+them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafkaproto.conformance.foreign import Foreign
 
 
 class Kfake(Foreign):
-    """kfake in a process of its own; it ends when we close its input. Where a test brought it down, the next has a new one."""
+    """kfake in its own process, which ends when its stdin is closed. If a test crashes it, the next test starts a new one."""
 
     assigns = takes_settings = False
 
@@ -38,11 +38,11 @@ class Kfake(Foreign):
 
 
 class LibrdkafkaMock(Foreign):
-    """The mock cluster that a confluent-kafka client carries inside; it lives as long as the client. Its broker is number 1."""
+    """The mock cluster inside a confluent-kafka client, which exists as long as the client. Its broker id is 1."""
 
     creates = assigns = takes_settings = False
     first_id = 1
-    metadata_version = 7  # its flexible answers have bytes too many
+    metadata_version = 7  # its flexible responses have extra bytes
 
     def __init__(self, profile: str) -> None:
         from confluent_kafka.admin import AdminClient

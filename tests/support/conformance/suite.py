@@ -10,7 +10,7 @@ from kafkaproto.conformance.plugin import modules
 
 
 class Suite(pytest.File):
-    """A file that stands for the whole suite. Its tests are called ``FILE::test_module.py::test_name[subject]``."""
+    """A file that represents the whole suite. Its tests are called ``FILE::test_module.py::test_name[subject]``."""
 
     def collect(self) -> Iterator[pytest.Module]:
         for path in modules():

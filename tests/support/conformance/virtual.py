@@ -1,20 +1,25 @@
-"""Our broker without sockets, in virtual time: every time is exact, and nothing waits for a kernel."""
+"""This broker without sockets, in virtual time: every time is exact."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.client import key_of
 from kafkaproto.conformance.client import Answer, Connection
+from kafkaproto.conformance.foreign import skip_if_not_served
+from kafkaproto.conformance.served import Served, restricted
 from kafkaproto.conformance.subject import Subject, settings_of
+from kafkaproto.releases import Ranges
 
 BROKERS = 3
 LOOPBACK = "127.0.0.1"
 
 
 class VirtualConnection(Connection):
-    """A connection whose bytes go straight into a broker. Raises ConnectionRefusedError if the broker is stopped."""
+    """A connection whose bytes go directly to a broker. Raises ConnectionRefusedError if the broker is stopped."""
 
     def __init__(self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str | None) -> None:
         super().__init__(client_id)
@@ -24,34 +29,34 @@ class VirtualConnection(Connection):
 
     @property
     def ended(self) -> bool:
-        return self._line.closed_ms is not None and not self._line.came
+        return self._line.closed_ms is not None and not self._line.received
 
     def send_bytes(self, data: bytes) -> None:
         self._line.send_bytes(data)
 
     def receive(self, seconds: float) -> bool:
-        came = bytes(self._line.came)
-        self._line.came.clear()
-        self.received += came
-        return bool(came)
+        received = bytes(self._line.received)
+        self._line.received.clear()
+        self.received += received
+        return bool(received)
 
     def close(self) -> None:
         self._line.leave()
 
 
 class _Line(MemoryClient):
-    """A client that keeps responses as bytes, in `came`."""
+    """A client that keeps response bytes in `received`."""
 
     def __init__(self, cluster: VirtualCluster, broker_id: int, client_id: str | None, address: str) -> None:
-        self.came = bytearray()
+        self.received = bytearray()
         self._in = cluster
         super().__init__(cluster, broker_id, client_id, address)
 
     def took(self, data: bytes) -> None:
-        self.came += data
+        self.received += data
 
     def leave(self) -> None:
-        """Close from this side."""
+        """Close the connection from the client's side."""
         if self.closed_ms is None and self.served_ms is not None:
             self.connection.lost()
         self.close()
@@ -59,16 +64,20 @@ class _Line(MemoryClient):
 
 
 class Virtual(Subject):
-    """Three brokers in virtual time. Their addresses are made up: nobody listens."""
+    """Three brokers in virtual time. Nothing listens on their addresses."""
 
     slack_ms = early_ms = 0.0
     clock_slack_ms = 0.0
+
+    release: str | None = None
+    """The release that the brokers emulate; None for the default."""
 
     def __init__(self, profile: str, semantics: str) -> None:
         super().__init__()
         self.name, self.semantics = f"virtual-{semantics}", semantics
         config = settings_of(profile) | {f"{i}.broker.rack": f"r{i}" for i in range(BROKERS)}
-        self.cluster = VirtualCluster(BROKERS, config, profile="kafka", semantics=semantics)
+        options: dict[str, Any] = {} if self.release is None else {"release_name": self.release}
+        self.cluster = VirtualCluster(BROKERS, config, profile="kafka", semantics=semantics, **options)
         self.bootstrap = [(f"broker{i}", 9092) for i in range(BROKERS)]
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
@@ -122,3 +131,31 @@ class Virtual(Subject):
 
     def stop(self) -> None:
         self.cluster.state.close()
+
+
+class VirtualNewer(Virtual):
+    """Brokers that emulate Kafka 4.2. A test that sends a version that this release does not have is skipped."""
+
+    release = "4.2"
+
+    def __init__(self, profile: str) -> None:
+        super().__init__(profile, "kafka")
+        self.name = f"virtual-{self.release}"
+        self._served = Served(
+            {r.api_key: (r.min_version, r.max_version) for r in self.cluster.state.nodes[0].apis.values()}
+        )
+
+    def version(self, key: int, preferred: int, lowest: int = 0) -> int:
+        with skip_if_not_served():
+            return self._served.closest(key, preferred, lowest)
+
+    def served(self, key: int, versions: Iterable[int]) -> list[int]:
+        return [version for version in versions if self._served.serves(key, version)]
+
+    def offered(self) -> Ranges:
+        return restricted(self._served.offered or {})
+
+    def send(self, connection: Connection, request: Any, version: int) -> int:
+        with skip_if_not_served():
+            self._served.check(key_of(request), version)
+        return super().send(connection, request, version)

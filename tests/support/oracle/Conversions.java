@@ -1,9 +1,9 @@
-// A line in, a line out, as Oracle.java: how a broker converts records for old clients. 3.x only, 4.0 converts no more.
+// Answers one line per line, like Oracle.java: how a broker converts records for old clients. 3.x only; 4.0 removed conversions.
 //
-//   down <magic> <first offset> <hex>  -> hex of what it answers to an old fetch
-//   up <json>                          -> hex of what it appends for an old produce: LogValidator
+//   down <magic> <first offset> <hex>  -> hex of the records in the response to an old fetch
+//   up <json>                          -> hex of the batch appended for an old produce: LogValidator
 //
-// A line that fails is answered with "! " and the exception.
+// The answer to a line that fails is "! " and the exception.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;

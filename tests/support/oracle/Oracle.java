@@ -1,4 +1,4 @@
-// A line in, a line out: Kafka's own message and record classes for tests that are written in Python.
+// Answers one line per line: Kafka's own message and record classes for tests written in Python.
 //
 //   enc <Message> <version> <json>     -> hex of the bytes that Kafka writes
 //   dec <Message> <version> <hex>      -> <bytes read> <hex of what Kafka writes back> <json>
@@ -10,9 +10,9 @@
 //   batch <json>                       -> hex of the record batch, or the messages of magic 0 and 1, that Kafka builds
 //   records <hex>                      -> json: header and records of every batch, as Kafka reads them
 //   marker <json>                      -> hex of the control batch that ends a transaction
-//   waits                              -> json: api key to the first version in which the client itself waits a throttle out, or -1
+//   waits                              -> json: api key to the first version in which the client itself waits for a throttle to end, or -1
 //
-// A line that fails is answered with "! " and the exception.
+// The answer to a line that fails is "! " and the exception.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -104,7 +104,7 @@ public class Oracle {
         throw new IllegalArgumentException(words[0]);
     }
 
-    // requests, responses and headers; then data that travels inside of them and inside of records
+    // requests, responses and headers; then data inside messages and records
     static final String[] PLACES = {
         "org.apache.kafka.common.message.%sData", "org.apache.kafka.common.message.%s",
         "org.apache.kafka.coordinator.group.generated.%s", "org.apache.kafka.coordinator.transaction.generated.%s",
@@ -179,7 +179,7 @@ public class Oracle {
         return found.toString();
     }
 
-    /** 3.9 takes a ByteBuffer here, 4.2 a Readable. */
+    /** The parameter is a ByteBuffer in 3.9 and a Readable in 4.2. */
     static AbstractResponse response(ApiKeys key, ByteBuffer buffer, short version) throws Exception {
         for (Method method : AbstractResponse.class.getMethods()) {
             if (method.getName().equals("parseResponse") && method.getParameterCount() == 3) {
@@ -199,7 +199,7 @@ public class Oracle {
         return JSON.writeValueAsString(versions);
     }
 
-    // by name, because the older release has no such class
+    // by name, because the older release lacks the class
     static String record(byte[] key, byte[] value) throws Exception {
         Class<?> type = Class.forName("org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde");
         Object serde = type.getConstructor().newInstance();

@@ -1,4 +1,4 @@
-// A line in, a line out, as Oracle.java: the arithmetic and the managers of Kafka's quotas, at times that are given.
+// Answers one line per line, like Oracle.java: the arithmetic and the managers of Kafka's quotas, at given times.
 //
 //   rate <json>      {samples, window_ms, cap_ms, steps: [[time, value, bound], ...]}: Sensor with a Rate
 //                    -> [[rate, window, throttle, capped throttle], ...]
@@ -6,7 +6,7 @@
 //                    -> [[tokens, throttle or -1 for none], ...]
 //   client <json>    {samples, window_seconds, type, steps: [...]}: a ClientQuotaManager -> throttle times of the records
 //                    ["quota", user, client, value], ["record", time, user, client, value], ["unrecord", ...]
-//   mutation <json>  the same for a ControllerMutationQuotaManager, ["record", time, user, client, value, strict]
+//   mutation <json>  like client, for a ControllerMutationQuotaManager: ["record", time, user, client, value, strict]
 //                    -> [[refused, throttle], ...]
 //   connection <json> {samples, window_seconds, steps: [["quota", address, value], ["connect", time, address]]}
 //                    -> for each connect: milliseconds for which the address is throttled
@@ -16,7 +16,7 @@
 //                    -> for each look of a ReplicationQuotaManager: [exceeded, rate]
 //   names <json>     {user, client}: the metrics of all managers after a request of the client -> [[name, group, tags], ...]
 //
-// null is nobody in a quota's entity, "" the default entity. A line that fails is answered with "! " and the exception.
+// In the entity of a quota, null is no user or client and "" the default. The answer to a line that fails is "! " and the exception.
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -122,8 +122,8 @@ public class Quotas {
         throw new IllegalArgumentException(question);
     }
 
-    // what it says is what it was told
-    static class Told implements Time {
+    // a clock that a test sets
+    static class ManualTime implements Time {
         long now;
 
         public long milliseconds() {
@@ -153,7 +153,7 @@ public class Quotas {
     }
 
     static JsonNode rate(JsonNode asked) {
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         ArrayNode answers = JSON.createArrayNode();
         try (Metrics metrics = metrics(time)) {
             Sensor sensor = metrics.sensor("one");
@@ -181,7 +181,7 @@ public class Quotas {
     }
 
     static JsonNode bucket(JsonNode asked) {
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         ArrayNode answers = JSON.createArrayNode();
         try (Metrics metrics = metrics(time)) {
             Sensor sensor = metrics.sensor("one");
@@ -215,7 +215,7 @@ public class Quotas {
         return new Session(new KafkaPrincipal("User", user.textValue()), InetAddress.getLoopbackAddress());
     }
 
-    // null is nobody, "" the default entity, whose name Kafka has in angle brackets
+    // null is no entity, "" the default entity, whose name Kafka has in angle brackets
     static Option<String> entity(JsonNode name, boolean sanitized) {
         if (name.isNull())
             return Option.empty();
@@ -239,7 +239,7 @@ public class Quotas {
     }
 
     static JsonNode client(JsonNode asked) throws Exception {
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         ArrayNode answers = JSON.createArrayNode();
         try (Metrics metrics = metrics(time)) {
             ClientQuotaManager manager = new ClientQuotaManager(managerConfig(asked), metrics,
@@ -264,7 +264,7 @@ public class Quotas {
     }
 
     static JsonNode mutation(JsonNode asked) throws Exception {
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         ArrayNode answers = JSON.createArrayNode();
         try (Metrics metrics = metrics(time)) {
             ControllerMutationQuotaManager manager =
@@ -293,7 +293,7 @@ public class Quotas {
     }
 
     static JsonNode replication(JsonNode asked) {
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         ArrayNode answers = JSON.createArrayNode();
         try (Metrics metrics = metrics(time)) {
             ReplicationQuotaManager manager = new ReplicationQuotaManager(
@@ -318,7 +318,7 @@ public class Quotas {
 
     static JsonNode names(JsonNode asked) throws Exception {
         ArrayNode answers = JSON.createArrayNode();
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         try (Metrics metrics = metrics(time)) {
             ClientQuotaManagerConfig config = new ClientQuotaManagerConfig(11, 1);
             ClientQuotaManager[] managers = {
@@ -343,7 +343,7 @@ public class Quotas {
     }
 
     static JsonNode connection(JsonNode asked) throws Exception {
-        Told time = new Told();
+        ManualTime time = new ManualTime();
         ArrayNode answers = JSON.createArrayNode();
         Properties properties = new Properties();
         properties.put("process.roles", "broker");
@@ -377,7 +377,7 @@ public class Quotas {
         return answers;
     }
 
-    // the controller decides, a broker's image describes; both are as they are between requests
+    // the controller validates, a broker's image describes; neither changes between requests
     static JsonNode entities(JsonNode asked) throws Exception {
         ArrayNode answers = JSON.createArrayNode();
         Constructor<ClientQuotaControlManager> make =

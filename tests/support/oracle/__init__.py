@@ -1,1 +1,1 @@
-"""Java programs on Kafka's own classes, and other codecs, that judge ours."""
+"""Java programs on Kafka's own classes, and other codecs, as references for this one."""

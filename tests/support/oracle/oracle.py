@@ -1,4 +1,4 @@
-"""The other end of ``Oracle.java`` and ``Conversions.java``: Java processes, asked line by line."""
+"""Clients of ``Oracle.java`` and ``Conversions.java``: Java processes that answer one line per question."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-X
 
 
 Decoded = tuple[int, bytes, dict[str, Any]]
-"""How many bytes were read, what is written back for them, and the message as JSON."""
+"""Number of bytes read, the bytes that Kafka writes for the message, and the message as JSON."""
 
 
 class Refused(Exception):
-    """Kafka's classes raised an exception; the text is Java's."""
+    """An exception of Kafka's classes; the text is Java's."""
 
 
 class Process:
@@ -49,7 +49,7 @@ class Process:
         answer = self.process.stdout.readline().decode().rstrip("\n")
         if answer.startswith("! "):
             raise Refused(answer[2:])
-        assert answer or self.process.poll() is None, "the Java process is gone; its standard error says why"
+        assert answer or self.process.poll() is None, "the Java process has exited; see its standard error"
         return answer
 
 
@@ -59,53 +59,53 @@ class Oracle(Process):
     program = "Oracle.java"
 
     def encode(self, name: str, version: int, fields: dict[str, Any]) -> bytes:
-        """The bytes that Kafka writes for a message, given as Kafka's JSON."""
+        """Return the bytes that Kafka writes for a message given as Kafka's JSON."""
         return bytes.fromhex(self.ask("enc", name, version, json.dumps(fields)))
 
     def decode(self, name: str, version: int, data: bytes) -> Decoded:
-        """What Kafka reads: (how many bytes, what it writes back, the message as JSON)."""
+        """Return the number of bytes that Kafka reads, the bytes that it writes back, and the message as JSON."""
         return _decoded(self.ask("dec", name, version, data.hex()))
 
     def many(
-        self, name: str, version: int, told: list[dict[str, Any]], sent: list[bytes]
+        self, name: str, version: int, messages: list[dict[str, Any]], sent: list[bytes]
     ) -> list[tuple[bytes, Decoded]]:
-        """`encode` of each JSON and `decode` of the bytes at the same place, all in one question."""
-        pairs = [[fields, data.hex()] for fields, data in zip(told, sent, strict=True)]
+        """Encode each JSON message and decode the bytes at the same index, all in one question."""
+        pairs = [[fields, data.hex()] for fields, data in zip(messages, sent, strict=True)]
         answers = json.loads(self.ask("many", name, version, json.dumps(pairs, separators=(",", ":"))))
         return [(bytes.fromhex(written), _decoded(read)) for written, read in answers]
 
     def move(self, name: str, version: int, other: int, data: bytes) -> bytes:
-        """What Kafka writes in another version for the message that it reads in the first."""
+        """Decode a message in one version and return the bytes that Kafka writes in another version."""
         return bytes.fromhex(self.ask("move", name, version, f"{other},{data.hex()}"))
 
     def layouts(self, name: str) -> dict[str, Any]:
-        """Kafka's ``SCHEMA_n`` constants by version, as trees."""
+        """Return Kafka's ``SCHEMA_n`` constants by version, as trees."""
         return dict(json.loads(self.ask("layouts", name)))
 
     def batch(self, spec: dict[str, Any]) -> bytes:
-        """A record batch that Kafka builds, of any magic."""
+        """Return a record batch built by Kafka, of any magic."""
         return bytes.fromhex(self.ask("batch", json.dumps(spec, separators=(",", ":"))))
 
     def records(self, data: bytes) -> list[dict[str, Any]]:
-        """The batches that Kafka reads, their checksums verified."""
+        """Return the batches that Kafka reads, with verified checksums."""
         return list(json.loads(self.ask("records", data.hex())))
 
     def end_txn_marker(self, spec: dict[str, Any]) -> bytes:
-        """The control batch that ends a transaction."""
+        """Return the control batch that ends a transaction."""
         return bytes.fromhex(self.ask("marker", json.dumps(spec, separators=(",", ":"))))
 
 
 class Conversions(Process):
-    """A 3.x broker as it serves clients that know old magics only."""
+    """The conversions of a 3.x broker for clients that support only old magics."""
 
     program = "Conversions.java"
 
     def down_convert(self, data: bytes, magic: int, first_offset: int = 0) -> bytes:
-        """What a broker makes of a records field for an old fetch."""
+        """Return the records field that a broker sends for an old fetch request."""
         return bytes.fromhex(self.ask("down", magic, first_offset, data.hex()))
 
     def up_convert(self, spec: dict[str, Any]) -> bytes:
-        """What a broker appends for old messages: its LogValidator."""
+        """Return the batch that a broker's LogValidator makes of old messages."""
         return bytes.fromhex(self.ask("up", json.dumps(spec, separators=(",", ":"))))
 
 
@@ -115,32 +115,32 @@ def _decoded(answer: str) -> Decoded:
 
 
 class Releases:
-    """Two releases, each with the versions that it has. (Single questions go to the older one, if it has the version.)"""
+    """Two releases with the versions that each has. Single questions go to the older one if it has the version."""
 
     def __init__(self, *releases: tuple[Oracle, Path]) -> None:
-        """Each process with its kafka-clients jar, whose definitions say which versions are stable there."""
+        """Start one process per release. Its kafka-clients jar defines which versions are stable."""
         self.all = [(oracle, versions_in(jar)) for oracle, jar in releases]
 
     def having(self, name: str, *versions: int) -> list[Oracle]:
-        """The releases that have all these versions."""
+        """Return the releases that have all these versions."""
         return [oracle for oracle, has in self.all if all(v in has.get(name, NO_VERSIONS) for v in versions)]
 
     def decode(self, name: str, version: int, data: bytes) -> Decoded:
         return self._that_has(name, version).decode(name, version, data)
 
     def _that_has(self, name: str, version: int) -> Oracle:
-        found = self.having(name, version)
-        assert found, f"no release has {name} v{version}"
-        return found[0]
+        layouts = self.having(name, version)
+        assert layouts, f"no release has {name} v{version}"
+        return layouts[0]
 
 
 def versions_in(jar: Path) -> dict[str, VersionRange]:
-    """The versions of each message that a jar has, the unstable ones left out."""
-    return {name: VersionRange.parse(one["validVersions"]) for name, one in served(jar).items()}
+    """Return the stable versions of each message in a jar."""
+    return {name: VersionRange.parse(api_json["validVersions"]) for name, api_json in served(jar).items()}
 
 
 def without_records(layout: Message[Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """The same JSON as Kafka writes it: record bytes are left out, only null and not null is told."""
+    """Return the JSON as Kafka writes it, which only says whether record bytes are null."""
     kinds = [*layout.fields, *((f.name, f.type) for f in (layout.tags.fields if layout.tags else ()))]
     named = {wire_name(layout, name): kind for name, kind in kinds}
     return {name: _blank(named[name], value) for name, value in fields.items()}

@@ -1,4 +1,4 @@
-"""Records and batches in the form in which the oracle programs write and read them."""
+"""Records and batches in the format of the oracle programs."""
 
 from __future__ import annotations
 

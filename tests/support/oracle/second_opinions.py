@@ -1,7 +1,7 @@
-"""What kafka-python, aiokafka and kio have of the messages: each version that they know, as a function from bytes to bytes.
+"""The message versions of kafka-python, aiokafka and kio, each as a function from bytes to bytes.
 
-The functions read a message with the other library and let it write what it read. Which messages there are is found by
-looking at the libraries. This module must never know a message, nor where they disagree with us.
+Each function decodes a message with the other library and encodes the result. The messages are found by inspecting the libraries. This
+module contains no list of messages and no known differences.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from kafkaproto.api import APIS
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # kafka-python uses a part of importlib that is going away
+    warnings.simplefilter("ignore")  # kafka-python uses a deprecated part of importlib
     import aiokafka.protocol
     import kafka.protocol
     from aiokafka.protocol.api import RequestStruct, Response
@@ -27,13 +27,13 @@ with warnings.catch_warnings():
 
 Rewrite = Callable[[bytes], bytes]
 Opinions = dict[tuple[str, int], Rewrite]
-"""By name and version of the message."""
+"""Maps (message name, version) to the function."""
 
 
 def import_all(package: ModuleType) -> None:
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if ".old" not in found.name and "generate" not in found.name:
-            importlib.import_module(found.name)
+    for walk_package in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if ".old" not in walk_package.name and "generate" not in walk_package.name:
+            importlib.import_module(walk_package.name)
 
 
 def of_kafka_python() -> Opinions:
@@ -43,7 +43,7 @@ def of_kafka_python() -> Opinions:
         def rewrite(data: bytes) -> bytes:
             stream = io.BytesIO(data)
             theirs = cls.decode(stream, version=version)
-            theirs._header = None  # its decoder forgets the slot that its encoder asks for
+            theirs._header = None  # its decoder does not set the slot that its encoder reads
             assert not stream.read()
             return bytes(theirs.encode(version=version))
 
@@ -93,7 +93,7 @@ def of_kio() -> Opinions:
 
 
 def kio_places() -> Iterator[tuple[str, int, str]]:
-    """Name, version and ``module:class`` of each message that kio has."""
+    """Yield name, version and ``module:class`` of each message in kio."""
     for versions in schema_name_map.values():
         for version, places in versions.items():
             yield from ((place.partition(":")[2], version, place) for place in places.values())

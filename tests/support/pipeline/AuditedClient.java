@@ -1,6 +1,6 @@
-// What the Java client does, of which rules can be checked; see real_clients.py.
+// The traffic of the Java client for checking rules; see real_clients.py.
 // usage: AuditedClient BOOTSTRAP TOPIC PARTITIONS RECORDS VALUE_BYTES RACK PARTITION_FETCH_BYTES
-// An idempotent producer and one with acks=0; a consumer in a rack that reads everything, waits at the end, and asks for an offset that is not there.
+// An idempotent producer and one with acks=0; a consumer in a rack that reads everything, waits at the end, and requests an invalid offset.
 
 import java.time.Duration;
 import java.util.ArrayList;

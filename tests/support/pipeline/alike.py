@@ -1,5 +1,7 @@
-"""Two recordings of the same traffic, side by side: exchange by exchange their tables say the same. Where a connection ends, one of them may
-have seen more of it, and the other says that it has not. Must never know who recorded."""
+"""Compare two recordings of the same traffic: their tables must agree exchange by exchange.
+
+At the end of a connection one recording may contain more and the other marks the exchange as partial. Independent of the recorders.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ REQUEST: tuple[str, ...] = (
     "transactional_id",
 )
 REQUEST += ("api", "acks", "max_bytes", "min_bytes", "max_wait_ms", "isolation", "session_id", "session_epoch", "rack")
-"""Columns that need no answer."""
+"""Columns that do not depend on the response."""
 
 Row = dict[str, Any]
 
 
 class Recorded(NamedTuple):
-    """row: of its request. counts: of its rows in each table. text: all of them, without what differs between recorders."""
+    """One recorded exchange. row: of its request. counts: rows in each table. text: all rows without columns that differ between recorders."""
 
     row: Row
     counts: dict[str, int]
@@ -41,42 +43,42 @@ class Recorded(NamedTuple):
 
 
 def recorded(out: Path) -> list[Recorded]:
-    """The exchanges of tables in their order."""
-    found: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: {table: [] for table in COMPARED})
+    """Return the exchanges of a set of tables in order."""
+    by_request: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: {table: [] for table in COMPARED})
     requests = sorted(rows(out, "requests"), key=lambda row: row["seq"])
     for table in COMPARED:
         differs = TIMES | NUMBERS | {column.name for column in TABLES[table] if column.broker_only}
         for row in rows(out, table):
-            told = str([(name, value) for name, value in row.items() if name not in differs])
-            found[row["run"], row["seq"]][table].append(told)
-    of_each = [(row, found[row["run"], row["seq"]]) for row in requests]
+            row_text = str([(name, value) for name, value in row.items() if name not in differs])
+            by_request[row["run"], row["seq"]][table].append(row_text)
+    of_each = [(row, by_request[row["run"], row["seq"]]) for row in requests]
     return [
         Recorded(
             row,
             {table: len(some) for table, some in of_one.items()},
-            "\n".join(f"{table} {told}" for table, some in of_one.items() for told in sorted(some)),
+            "\n".join(f"{table} {row_text}" for table, some in of_one.items() for row_text in sorted(some)),
         )
         for row, of_one in of_each
     ]
 
 
-def assert_same(seen: Path, told: Path, own: str | None = None) -> dict[str, int]:
-    """seen: tables of who stood between clients and brokers, or nearer to the clients than who made `told`. own: a client that only `told`
-    can have, as nothing stood between. How many rows of each table both have.
+def assert_same(seen: Path, second: Path, own: str | None = None) -> dict[str, int]:
+    """Assert that two sets of tables agree, and return the number of rows of each table that both contain.
 
-    Each exchange that `seen` has whole is in `told`, equal in all its rows. Each other one that `told` has is in `seen` as the same request
-    without its answer, and no request of that connection is answered after it: nobody has gone another way.
+    seen: tables recorded between clients and brokers, or closer to the clients than `second`. own: a client-id that only `second` contains.
+    Each complete exchange in `seen` is in `second` with equal rows. Each other exchange in `second` is in `seen` as the same request
+    without a response, and no later request of that connection has a response.
     """
-    near, far = recorded(seen), [one for one in recorded(told) if own is None or one.row["client_id"] != own]
-    whole = [one for one in near if not one.row["partial"]]
-    more = Counter(one.text for one in far if not one.row["partial"])
-    more.subtract(one.text for one in whole)
-    assert [text for text, count in more.items() if count < 0] == [], "only who stood between has it"
-    cut = [one for one in near if one.row["partial"]]
-    answered = {one.row["conn"]: one.row["seq"] for one in near if one.row["answered"]}
-    too_soon = [one.row for one in cut if answered.get(one.row["conn"], -1) > one.row["seq"]]
-    assert too_soon == [], "it was answered afterwards"
-    requests = {one.text: one.request for one in far}
+    near, far = recorded(seen), [entry for entry in recorded(second) if own is None or entry.row["client_id"] != own]
+    whole = [entry for entry in near if not entry.row["partial"]]
+    more = Counter(entry.text for entry in far if not entry.row["partial"])
+    more.subtract(entry.text for entry in whole)
+    assert [text for text, count in more.items() if count < 0] == [], "only the closer recording has it"
+    cut = [entry for entry in near if entry.row["partial"]]
+    answered = {entry.row["conn"]: entry.row["seq"] for entry in near if entry.row["answered"]}
+    too_soon = [entry.row for entry in cut if answered.get(entry.row["conn"], -1) > entry.row["seq"]]
+    assert too_soon == [], "a later request of the connection has a response"
+    requests = {entry.text: entry.request for entry in far}
     without_answer = Counter(requests[text] for text in more.elements())
-    assert without_answer - Counter(one.request for one in cut) == Counter(), "nobody who stood between has it"
-    return {table: sum(one.counts[table] for one in whole) for table in COMPARED}
+    assert without_answer - Counter(entry.request for entry in cut) == Counter(), "the closer recording lacks it"
+    return {table: sum(entry.counts[table] for entry in whole) for table in COMPARED}

@@ -1,7 +1,7 @@
-"""Brokers of which one rule is broken, and what a client sees of it: a trace for each, in virtual time.
+"""Brokers with one broken rule, and the traffic that clients see: one trace for each, in virtual time.
 
-A scene is played twice: with the broker as it is, and with one function of it broken. `PLANTED` is the client whose request the fault
-hits; all others are served as ever.
+Each scene runs twice: with the correct broker and with one broken function. `TARGET` is the client whose request the fault affects; other
+clients get correct responses.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kafkaproto.trace.format import Entry, Event
 from tests.support.recording import recorder_into
 from tests.support.wire import batch, fetch, limit, metadata, produce
 
-PLANTED = "planted"
+TARGET = "target"
 PRODUCER_ID = 77
 EPOCH_MS = 1_700_000_000_000
 CONFIG = {
@@ -50,7 +50,7 @@ CONFIG = {
 
 
 class Scene:
-    """Three brokers in three racks; topic t with one partition on all of them, ten batches in it, which a client has read."""
+    """Three brokers in three racks, with topic t on all of them: one partition of ten batches that a client has read."""
 
     def __init__(self) -> None:
         self.cluster = VirtualCluster(3, CONFIG)
@@ -62,7 +62,7 @@ class Scene:
         self.cluster.topic("other", 1, 3)
         self.leader = self.cluster.state.controller.image.topics["t"].partitions[0].leader
         self.good = self.connect("good")
-        self.planted = self.connect(PLANTED)
+        self.target = self.connect(TARGET)
         self.good.ask(metadata(["t", "other"]), 12)
         for place in range(10):
             self.write(place)
@@ -74,7 +74,7 @@ class Scene:
     def write(
         self, place: int, client: MemoryClient | None = None, *, sequence: int | None = None, acks: int = -1
     ) -> None:
-        """The batch of a place in the log: one record of 1,000 bytes, written a second after the one before."""
+        """Produce the batch at one place in the log: one record of 1,000 bytes, a second after the previous one."""
         data = batch(
             b"x" * 1000,
             timestamp=EPOCH_MS + 1000 * place,
@@ -82,17 +82,17 @@ class Scene:
             producer_epoch=0,
             base_sequence=place if sequence is None else sequence,
         )
-        asked = client or self.good
-        before = len(asked.answers)
-        asked.send(produce("t", data, acks=acks), 9)
+        client_used = client or self.good
+        before = len(client_used.answers)
+        client_used.send(produce("t", data, acks=acks), 9)
         self.cluster.advance(0)
-        assert len(asked.answers) == before + 1
+        assert len(client_used.answers) == before + 1
 
     def read(self, client: MemoryClient, offset: int = 0, **options: Any) -> Any:
         return client.ask(fetch(("t", 0, offset), **options), 11)
 
     def session(self, client: MemoryClient, offset: int = 10) -> int:
-        """A new session with both topics, from `offset` of t."""
+        """Open a fetch session with both topics, at `offset` of t, and return its id."""
         return int(client.ask(fetch(("t", 0, offset), ("other", 0, 0), session=(0, 0)), 11).session_id)
 
     def look_up(self, client: MemoryClient, timestamp: int) -> None:
@@ -101,9 +101,9 @@ class Scene:
 
     @property
     def log(self) -> ReplicaLog:
-        found = self.cluster.state.nodes[self.leader].replicas.find("t", 0)
-        assert found is not None
-        return found.log
+        replica = self.cluster.state.nodes[self.leader].replicas.find("t", 0)
+        assert replica is not None
+        return replica.log
 
 
 Patch = pytest.MonkeyPatch
@@ -111,8 +111,11 @@ Act = Callable[[Scene], None]
 
 
 class Fault(NamedTuple):
-    """breaks: what is wrong with the broker. act: what clients do then; the last of it is what the fault hits first. must: the rules
-    that name it; may: those that may, as it follows."""
+    """A fault of the broker and the traffic that shows it.
+
+    breaks: the change to the broker. act: what clients do then; the fault affects the last step first. must: the rules that report it. may:
+    rules that may report a consequence.
+    """
 
     breaks: Callable[[Patch], None]
     act: Act
@@ -134,7 +137,7 @@ def fault(
 
 
 def wrapped(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> None:
-    """change: called with the original, then with its arguments."""
+    """Replace a function by `change`, which is called with the original and the original's arguments."""
     original = getattr(owner, name)
     patch.setattr(owner, name, lambda *given, **named: change(original, *given, **named))
 
@@ -143,124 +146,124 @@ def wrapped(patch: Patch, owner: Any, name: str, change: Callable[..., Any]) -> 
 
 
 def reads_all(scene: Scene) -> None:
-    scene.read(scene.planted)
+    scene.read(scene.target)
     scene.read(scene.good)
 
 
 def reads_little(scene: Scene) -> None:
-    scene.read(scene.planted, max_bytes=2500)
+    scene.read(scene.target, max_bytes=2500)
 
 
 def reads_little_of_one(scene: Scene) -> None:
-    scene.read(scene.planted, partition_max=2500)
+    scene.read(scene.target, partition_max=2500)
 
 
 def writes_over_its_quota(scene: Scene) -> None:
-    limit(scene.cluster, PLANTED, producer_byte_rate=100.0)
-    scene.write(10, scene.planted)
+    limit(scene.cluster, TARGET, producer_byte_rate=100.0)
+    scene.write(10, scene.target)
 
 
 def writes_while_muted(scene: Scene) -> None:
     writes_over_its_quota(scene)
-    scene.planted.send(metadata(["t"]), 9)
+    scene.target.send(metadata(["t"]), 9)
     scene.cluster.advance(100_000)
 
 
 def reads_over_its_quota(scene: Scene) -> None:
-    limit(scene.cluster, PLANTED, consumer_byte_rate=300.0)
+    limit(scene.cluster, TARGET, consumer_byte_rate=300.0)
     for _ in range(3):
-        scene.planted.send(fetch(("t", 0, 0)), 11)
+        scene.target.send(fetch(("t", 0, 0)), 11)
         scene.cluster.advance(5_000)
     scene.cluster.advance(60_000)
 
 
 def steps_after_a_write(scene: Scene) -> None:
-    session_id = scene.session(scene.planted)
+    session_id = scene.session(scene.target)
     scene.write(10)
     scene.read(scene.good, 10)
-    scene.planted.ask(fetch(session=(session_id, 1)), 11)
+    scene.target.ask(fetch(session=(session_id, 1)), 11)
 
 
 def steps_twice(scene: Scene) -> None:
-    session_id = scene.session(scene.planted)
-    scene.planted.ask(fetch(session=(session_id, 1)), 11)
-    scene.planted.ask(fetch(session=(session_id, 2)), 11)
+    session_id = scene.session(scene.target)
+    scene.target.ask(fetch(session=(session_id, 1)), 11)
+    scene.target.ask(fetch(session=(session_id, 2)), 11)
 
 
 def forgets_and_steps(scene: Scene) -> None:
-    session_id = scene.session(scene.planted)
-    asked = fetch(session=(session_id, 1))
-    asked.forgotten_topics_data = [ForgottenTopic("t", bytes(16), [0])]
-    scene.planted.ask(asked, 11)
+    session_id = scene.session(scene.target)
+    request = fetch(session=(session_id, 1))
+    request.forgotten_topics_data = [ForgottenTopic("t", bytes(16), [0])]
+    scene.target.ask(request, 11)
     scene.write(10)
-    scene.planted.ask(fetch(session=(session_id, 2)), 11)
+    scene.target.ask(fetch(session=(session_id, 2)), 11)
 
 
 def writes_out_of_sequence(scene: Scene) -> None:
     scene.write(10, sequence=15)
-    scene.read(scene.planted, 9)
+    scene.read(scene.target, 9)
 
 
 def writes_twice(scene: Scene) -> None:
-    scene.write(9, scene.planted)
+    scene.write(9, scene.target)
 
 
 def reads_in_a_rack(scene: Scene) -> None:
     rack = next(rack for number, rack in enumerate("abc") if number != scene.leader)
-    scene.read(scene.planted, rack=rack)
+    scene.read(scene.target, rack=rack)
 
 
 def asks_for_the_end(scene: Scene) -> None:
-    scene.look_up(scene.planted, -1)
+    scene.look_up(scene.target, -1)
     scene.read(scene.good, 10)
 
 
 def asks_for_a_time(scene: Scene) -> None:
-    scene.look_up(scene.planted, EPOCH_MS + 3500)
+    scene.look_up(scene.target, EPOCH_MS + 3500)
 
 
 def asks_who_is_where(scene: Scene) -> None:
-    scene.planted.ask(metadata(["t"]), 12)
+    scene.target.ask(metadata(["t"]), 12)
 
 
 def waits_for_records(scene: Scene) -> None:
-    scene.planted.send(fetch(("t", 0, 10), max_wait_ms=500, min_bytes=1), 11)
+    scene.target.send(fetch(("t", 0, 10), max_wait_ms=500, min_bytes=1), 11)
     scene.cluster.advance(600)
 
 
 def writes_and_reads(scene: Scene) -> None:
     scene.write(10)
-    scene.read(scene.planted, 10)
+    scene.read(scene.target, 10)
 
 
 def writes_more(scene: Scene) -> None:
-    scene.write(10, scene.planted)
+    scene.write(10, scene.target)
 
 
 def writes_for_the_leader_only(scene: Scene) -> None:
-    scene.write(10, scene.planted, acks=1)
+    scene.write(10, scene.target, acks=1)
 
 
 def reads_at_five(scene: Scene) -> None:
-    scene.read(scene.planted, 5, partition_max=1200)
+    scene.read(scene.target, 5, partition_max=1200)
     scene.read(scene.good, 5)
 
 
 def reads_transactions(scene: Scene) -> None:
-    """A producer's two batches and a marker behind them, which no client could write; twice read."""
+    """Read two batches of a producer and the marker behind them twice. No client could write the marker."""
     for sequence, attributes in enumerate((TRANSACTIONAL, TRANSACTIONAL, TRANSACTIONAL | CONTROL)):
         data = bytearray(batch(b"abcd", producer_id=5, producer_epoch=0, base_sequence=sequence, attributes=attributes))
         scene.log.append(memoryview(data), read_header(data, 0), 0, scene.cluster.now_ms)
     scene.log.commit(scene.log.log_end_offset)
     scene.read(scene.good, 10, isolation=1)
-    scene.read(scene.planted, 10, isolation=1)
+    scene.read(scene.target, 10, isolation=1)
 
 
 def reads_committed(scene: Scene) -> None:
-    scene.read(scene.planted, isolation=1)
+    scene.read(scene.target, isolation=1)
 
 
-# ---- what is wrong with the broker -------------------------------------------------------------------------------------------
+# ---- faults of the broker ----------------------------------------------------------------------------------------------------
 
 
 @fault(reads_little, "1")
@@ -282,7 +285,9 @@ def mute_skipped(patch: Patch) -> None:
 
 @fault(writes_over_its_quota, "4")
 def throttled_a_millisecond_too_long(patch: Patch) -> None:
-    wrapped(patch, SampledRate, "record_and_throttle", lambda record, *given: (found := record(*given)) and found + 1)
+    wrapped(
+        patch, SampledRate, "record_and_throttle", lambda record, *given: (throttle := record(*given)) and throttle + 1
+    )
 
 
 @fault(reads_over_its_quota, "5")
@@ -290,12 +295,12 @@ def throttled_with_its_records(patch: Patch) -> None:
     patch.setattr(throttling, "without_data", lambda exchange, frame: frame)
 
 
-@fault(reads_over_its_quota, "5 bytes")
+@fault(reads_over_its_quota, "5-bytes")
 def throttled_bytes_counted(patch: Patch) -> None:
     patch.setattr(QuotaManager, "unrecord", lambda *_: None)
 
 
-@fault(reads_all, "9 lost", "8 gap", may=("15",))
+@fault(reads_all, "9-lost", "8-gap", may=("15",))
 def batch_left_out(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
         made = original(index, result)
@@ -303,7 +308,7 @@ def batch_left_out(patch: Patch) -> None:
         made.records = _bytes(made.records)[: 4 * size] + _bytes(made.records)[5 * size :]
         return made
 
-    _only_planted(patch, partition)
+    _only_for_target(patch, partition)
 
 
 @fault(reads_all, "9")
@@ -315,10 +320,10 @@ def batch_changed(patch: Patch) -> None:
         made.records = bytes(data)
         return made
 
-    _only_planted(patch, partition)
+    _only_for_target(patch, partition)
 
 
-@fault(reads_all, "10", "20 HW")
+@fault(reads_all, "10", "20-HW")
 def high_watermark_falls(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
         made = original(index, result)
@@ -326,7 +331,7 @@ def high_watermark_falls(patch: Patch) -> None:
         made.last_stable_offset -= 1
         return made
 
-    _only_planted(patch, partition)
+    _only_for_target(patch, partition)
 
 
 @fault(reads_committed, "11", "10")
@@ -335,9 +340,9 @@ def read_above_the_stable_offset(patch: Patch) -> None:
     patch.setattr(Reader, "bound", lambda self, params, partition: partition.log.high_watermark)
 
 
-@fault(reads_transactions, "11 aborted")
+@fault(reads_transactions, "11-aborted")
 def aborted_transaction_left_out(patch: Patch) -> None:
-    pass  # the broker lists none yet: see `transactions_listed`
+    pass  # no change: by default the broker lists no aborted transactions, see `transactions_listed`
 
 
 @fault(reads_at_five, "12")
@@ -347,7 +352,7 @@ def answered_from_the_beginning(patch: Patch) -> None:
     )
 
 
-@fault(waits_for_records, "13 early")
+@fault(waits_for_records, "13-early")
 def min_bytes_ignored(patch: Patch) -> None:
     patch.setattr(fetch_handler, "must_answer_now", lambda *_: True)
 
@@ -366,7 +371,7 @@ def sequence_not_checked(patch: Patch) -> None:
     patch.setattr(ProducerStates, "check", lambda *_: None)
 
 
-@fault(writes_twice, "15 twice")
+@fault(writes_twice, "15-twice")
 def duplicate_appended(patch: Patch) -> None:
     patch.setattr(ProducerStates, "check", lambda *_: None)
 
@@ -377,18 +382,18 @@ def latest_offset_one_too_high(patch: Patch) -> None:
         patch,
         list_offsets_handler,
         "_look_up",
-        lambda look, *given: (found := look(*given))._replace(offset=found.offset + 1),
+        lambda look, *given: (offset_result := look(*given))._replace(offset=offset_result.offset + 1),
     )
 
 
-@fault(asks_for_a_time, "16 time")
+@fault(asks_for_a_time, "16-time")
 def later_offset_for_a_time(patch: Patch) -> None:
     wrapped(
         patch,
         list_offsets_handler,
         "_look_up",
-        lambda look, *given: (found := look(*given))._replace(
-            offset=found.offset + 1, timestamp=found.timestamp + 1000
+        lambda look, *given: (record_found := look(*given))._replace(
+            offset=record_found.offset + 1, timestamp=record_found.timestamp + 1000
         ),
     )
 
@@ -416,7 +421,7 @@ def out_of_range_inside_the_log(patch: Patch) -> None:
         "_out_of_bounds",
         lambda original, self, params, fetched, *rest: (
             self._out_of_range(rest[-1])
-            if params.max_bytes and _RUNNING[-1] == PLANTED
+            if params.max_bytes and _RUNNING[-1] == TARGET
             else original(self, params, fetched, *rest)
         ),
     )
@@ -424,16 +429,16 @@ def out_of_range_inside_the_log(patch: Patch) -> None:
 
 @fault(asks_who_is_where, "19")
 def topic_ids_exchanged(patch: Patch) -> None:
-    def topic(original: Any, context: Any, request: Any, image: Any, one: Any) -> Any:
-        other = image.topics["other" if one.name == "t" else "t"]
-        return original(context, request, image, replace(one, topic_id=other.topic_id))
+    def topic(original: Any, context: Any, request: Any, image: Any, topic_result: Any) -> Any:
+        other = image.topics["other" if topic_result.name == "t" else "t"]
+        return original(context, request, image, replace(topic_result, topic_id=other.topic_id))
 
     wrapped(patch, metadata_handler, "_topic", topic)
 
 
-@fault(writes_for_the_leader_only, "10 moved")
+@fault(writes_for_the_leader_only, "10-moved")
 def high_watermark_taken_back(patch: Patch) -> None:
-    """Once: a follower that finds it lower asks again."""
+    """Lower the high watermark once: a follower that sees a lower value fetches again."""
     fallen: list[bool] = []
 
     def falls(original: Any, self: Partition, now_ms: int) -> bool:
@@ -446,43 +451,41 @@ def high_watermark_taken_back(patch: Patch) -> None:
     wrapped(patch, Partition, "advance_high_watermark", falls)
 
 
-@fault(writes_more, "20 moved")
+@fault(writes_more, "20-moved")
 def acknowledged_before_the_others_have_it(patch: Patch) -> None:
     acknowledged_too_early(patch)
 
 
-@fault(writes_and_reads, "20 HW", may=("8 gap", "20 moved"))
+@fault(writes_and_reads, "20-HW", may=("8-gap", "20-moved"))
 def acknowledged_too_early(patch: Patch) -> None:
     patch.setattr(Partition, "advance_high_watermark", lambda *_: False)
     patch.setattr(produce_handler, "_wait", lambda context, response, *_: produce_handler._answer(context, response))
 
 
-# ---- playing it --------------------------------------------------------------------------------------------------------------
+# ---- playing a scene ---------------------------------------------------------------------------------------------------------
 
 _RUNNING: list[str | None] = [None]
-"""Whose request is being handled."""
+"""The client-ids of the requests in progress, innermost last."""
 
 
 def _bytes(records: Any) -> bytes:
     return bytes(records.read()) if hasattr(records, "read") else bytes(records or b"")
 
 
-def _only_planted(patch: Patch, change: Callable[..., Any]) -> None:
+def _only_for_target(patch: Patch, change: Callable[..., Any]) -> None:
     original = fetch_handler._partition
     patch.setattr(
         fetch_handler,
         "_partition",
         lambda index, result: (
-            change(original, index, result)
-            if _RUNNING[-1] == PLANTED and result.size_bytes
-            else original(index, result)
+            change(original, index, result) if _RUNNING[-1] == TARGET and result.size_bytes else original(index, result)
         ),
     )
 
 
 @contextmanager
-def _whose(patch: Patch) -> Iterator[None]:
-    """`_RUNNING` tells whose request is handled."""
+def _track_client(patch: Patch) -> Iterator[None]:
+    """Keep the client-id of the current request in `_RUNNING`."""
 
     def dispatch(original: Any, exchange: Any, registration: Any, request: Any) -> Any:
         _RUNNING.append(exchange.client_id)
@@ -496,7 +499,7 @@ def _whose(patch: Patch) -> Iterator[None]:
 
 
 def transactions_listed(patch: Patch, without: str | None) -> None:
-    """A broker that knows of the aborted transaction of `reads_transactions`, and tells everybody but `without`."""
+    """List the aborted transaction of `reads_transactions` for all clients except `without`."""
 
     def partition(original: Any, index: int, result: Any) -> Any:
         made = original(index, result)
@@ -507,13 +510,13 @@ def transactions_listed(patch: Patch, without: str | None) -> None:
     wrapped(patch, fetch_handler, "_partition", partition)
 
 
-def play(one: Fault, broken: bool) -> list[Entry]:
-    """The entries of a trace of it."""
+def play(injected: Fault, broken: bool) -> list[Entry]:
+    """Play the fault's scene and return the entries of its trace."""
     scene = Scene()
-    with pytest.MonkeyPatch.context() as patch, _whose(patch):
-        if one.act is reads_transactions:
-            transactions_listed(patch, PLANTED if broken else None)
+    with pytest.MonkeyPatch.context() as patch, _track_client(patch):
+        if injected.act is reads_transactions:
+            transactions_listed(patch, TARGET if broken else None)
         if broken:
-            one.breaks(patch)
-        one.act(scene)
+            injected.breaks(patch)
+        injected.act(scene)
     return scene.entries

@@ -1,4 +1,4 @@
-"""What clients that people use do to brokers that are as they should be: it breaks no rule."""
+"""Ordinary traffic of real clients on correct brokers, which breaks no rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.wire import batch, fetch, metadata, produce
 
 RATE = 20_000
 TOO_MUCH_BYTES = 45_000
-"""One batch that is over a quota of RATE in any window, however slow the machine is."""
+"""The size of one batch that exceeds a quota of RATE in any window, however slow the machine is."""
 CONFIG = {
     "quota.window.num": "2",
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
@@ -22,21 +22,24 @@ CONFIG = {
 
 
 def record(trace: Path) -> None:
-    """A trace of it, in a folder."""
+    """Record the traffic of `work` into a trace folder and return it."""
     with cluster(3, {"t": {"partitions": 2, "replication_factor": 3}}, CONFIG, trace=trace) as c:
         work(c)
 
 
 def ask(connection: SocketConnection, request: Any, version: int) -> Any:
     connection.send_bytes(connection.frame(request, version))
-    found = connection.take(20)
-    assert found is not None
-    return connection.decode(*found, 0.0).message
+    received = connection.take(20)
+    assert received is not None
+    return connection.decode(*received, 0.0).message
 
 
 def work(c: TestCluster) -> None:
-    """Three clients that people use, on three brokers in three racks: quotas, sessions, transactions' isolation, idempotence, racks, a broker
-    that goes and comes back, a topic that is made again under its name."""
+    """Run three real clients on three brokers in three racks.
+
+    They use quotas, fetch sessions, transaction isolation, idempotence, racks, a broker that restarts, and a topic that is created again
+    under the same name.
+    """
     c.set_quota(client_id="w", producer_byte_rate=RATE)
     c.set_quota(client_id="r", consumer_byte_rate=RATE)
     _kafka_python(c)

@@ -1,4 +1,4 @@
-"""A broker made by hand, which speaks TLS and SASL PLAIN and serves one connection after the other."""
+"""A minimal broker built by hand that supports TLS and SASL PLAIN and serves one connection at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkaproto.messages.sasl_handshake import SaslHandshakeResponse
 from kafkaproto.pipeline.kafka_py.options import ClientSettings, source_settings
 
 PEM = Path(__file__).with_name("localhost.pem")
-"""A key and the certificate of localhost, made for these tests and used for nothing else."""
+"""The key and certificate of localhost for these tests only."""
 CERTIFICATE = PEM.read_text().partition("-----BEGIN CERTIFICATE")
 
 
@@ -31,15 +31,15 @@ SASL: dict[int, tuple[int, int]] = {ApiKey.SASL_HANDSHAKE: (0, 1), ApiKey.SASL_A
 
 @dataclass
 class Broker:
-    """Answers requests of one connection after the other. versions: of each API that it speaks."""
+    """A server that answers one connection at a time. versions: the version of each API that it supports."""
 
     tls: bool = False
-    keys_wanted: bool = False
+    needs_client_key: bool = False
     versions: dict[int, tuple[int, int]] = field(default_factory=lambda: {ApiKey.METADATA: (0, 12), **SASL})
     oldest_only: bool = False
     port: int = 0
     seen: list[tuple[int, int, Any]] = field(default_factory=list)
-    """Key, version and request of all that came."""
+    """Key, version and message of every request received."""
 
     def serve(self, listener: socket.socket) -> None:
         while True:
@@ -49,19 +49,21 @@ class Broker:
                 return
             with accepted:
                 try:
-                    self._talk(self._context().wrap_socket(accepted, server_side=True) if self.tls else accepted)
-                except OSError:  # the other side did not like us
+                    self._serve_connection(
+                        self._context().wrap_socket(accepted, server_side=True) if self.tls else accepted
+                    )
+                except OSError:  # the client closed the connection
                     continue
 
     def _context(self) -> ssl.SSLContext:
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.load_cert_chain(PEM)
-        if self.keys_wanted:
+        if self.needs_client_key:
             made.verify_mode = ssl.CERT_REQUIRED
             made.load_verify_locations(cadata="".join(CERTIFICATE[1:]))
         return made
 
-    def _talk(self, sock: socket.socket) -> None:
+    def _serve_connection(self, sock: socket.socket) -> None:
         with sock, sock.makefile("rb") as stream:
             while length := stream.read(4):
                 data = memoryview(stream.read(int.from_bytes(length, "big")))
@@ -80,8 +82,8 @@ class Broker:
 
     def _answer(self, key: int, request: Any, refused: bool) -> Any:
         if key == ApiKey.API_VERSIONS:
-            told = [ApiVersion(api, *versions) for api, versions in self.versions.items()]
-            return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION if refused else 0, told)
+            api_versions = [ApiVersion(api, *versions) for api, versions in self.versions.items()]
+            return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION if refused else 0, api_versions)
         if key == ApiKey.SASL_HANDSHAKE:
             offered = request.mechanism == "PLAIN"
             return SaslHandshakeResponse(0 if offered else ErrorCode.UNSUPPORTED_SASL_MECHANISM, ["PLAIN"])

@@ -1,4 +1,4 @@
-"""Traffic whose numbers are known, played in virtual time, and the rows an answer finds in it."""
+"""Traffic with known counts, played in virtual time, and the rows that a report finds in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.api_versions import ApiVersionsRequest
 from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from kafkaproto.pipeline.trace.answers.answer import Answer, found
+from kafkaproto.pipeline.trace.answers.answer import Answer, evaluate_query
 from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.trace.format import Entry
 from tests.support.recording import recorder_into
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def windows(broker_id: int) -> dict[str, str]:
-    """Each broker has its own."""
+    """Return quota window settings that differ between brokers."""
     return {"quota.window.num": str(3 + broker_id), "quota.window.size.seconds": "1"}
 
 
@@ -31,7 +31,7 @@ def racked(*where: tuple[str, int, int], rack: str = "", **more: Any) -> Any:
 
 
 def play(run: str) -> list[Entry]:
-    """The traffic. Run "after" is of a newer client that asks twice and for something that is not there."""
+    """Play the traffic of a run. Run "after" has a newer client that asks twice and requests something unknown."""
     entries: list[Entry] = []
     config = {f"{i}.broker.rack": rack for i, rack in enumerate(RACKS)}
     config |= {f"{i}.{name}": value for i in range(len(RACKS)) for name, value in windows(i).items()}
@@ -70,6 +70,6 @@ def play(run: str) -> list[Entry]:
     return entries
 
 
-def told(answer: Answer, query: str, tables: Tables) -> list[Row]:
-    [wanted] = [one for one in answer.queries if one.name == query]
-    return found(wanted, tables).rows
+def answer_rows(answer: Answer, query: str, tables: Tables) -> list[Row]:
+    [query_result] = [listed_query for listed_query in answer.queries if listed_query.name == query]
+    return evaluate_query(query_result, tables).rows

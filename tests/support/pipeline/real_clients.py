@@ -1,8 +1,8 @@
-"""What four clients that people use do to any cluster of three brokers in racks, so that rules about it can be checked. Each writes, with
-acknowledgements and without, and reads everything in a rack where the topic's leader is not, waits at the end, and asks for an offset that
-is not there; Spark, which does none of the last two, writes and reads. One of them writes in transactions, too.
+"""Traffic of four real clients on any cluster of three brokers in racks, for checking rules.
 
-Must never know who stands in between, nor a rule.
+Each client writes, with and without acknowledgements, and reads everything in a rack without the topic's leader. It waits at the end of the
+log and requests an invalid offset. Spark only writes and reads. One client also writes in transactions. Independent of the recorder and of
+the rules.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tests.support.clients.kafka_tools import JVM
 
 PARTITIONS, RECORDS, VALUE_BYTES = 2, 60, 1000
 PARTITION_FETCH_BYTES = 9_000
-"""A few batches of 4 records: what is there takes several answers."""
+"""The size of a few batches of 4 records, so that reading everything takes several responses."""
 NOT_THERE = 1_000_000_000
 WAITS_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
 JAVA_PROGRAM = Path(__file__).with_name("AuditedClient.java")
 PYTHON, CONFLUENT, TRANSACTIONS, JAVA, SPARK = "kafka-python", "confluent", "transactions", "java", "spark"
-"""Their client ids, or how these begin."""
+"""Client ids, or their prefixes."""
 
 
 class Place(NamedTuple):
-    """rack: of the reader. topic: of `PARTITIONS` partitions, in which nobody else writes at the same time."""
+    """Where a client works. rack: of the reader. topic: it has `PARTITIONS` partitions and no other writer."""
 
     bootstrap: str
     topic: str
@@ -73,8 +73,8 @@ def kafka_python(at: Place) -> None:
     deadline = time.monotonic() + WAITS_SECONDS
     while time.monotonic() < deadline:
         consumer.poll(100)
-    for one in partitions:
-        consumer.seek(one, NOT_THERE)
+    for partition in partitions:
+        consumer.seek(partition, NOT_THERE)
     read()
     consumer.close()
 
@@ -99,7 +99,7 @@ def confluent(at: Place) -> None:
 
 
 def transactions(at: Place) -> None:
-    """Of the same library: transactions that are committed and aborted by turns, several batches each, and who reads what is committed."""
+    """Commit and abort transactions of several batches in turn, and read committed records with the same library."""
     from confluent_kafka import OFFSET_BEGINNING, Producer
 
     producer = Producer(
@@ -121,7 +121,7 @@ def transactions(at: Place) -> None:
 
 
 def _read(at: Place, client_id: str, *offsets: int) -> None:
-    """Everything that is committed from each of these offsets on, and a while at the end."""
+    """Read all committed records from each of these offsets, and wait at the end."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
@@ -170,7 +170,7 @@ def java(at: Place) -> None:
 
 
 def spark(session: Any, at: Place) -> None:
-    """Its consumers are called after their group, its producers after how many there were."""
+    """Write and read with Spark, whose client ids come from the consumer group and the number of producers."""
     common = {"kafka.bootstrap.servers": at.bootstrap}
     values = session.range(RECORDS).selectExpr(
         f"repeat('x', {VALUE_BYTES}) AS value", f"CAST(id % {PARTITIONS} AS int) AS partition"

@@ -1,4 +1,4 @@
-"""Traces for tests: files with the entries that they are given, or that a cluster in virtual time has recorded."""
+"""Traces for tests: files with given entries, or entries recorded by a cluster in virtual time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def encoded(entries: Iterable[Entry]) -> bytes:
 def write(
     folder: Path, entries: Iterable[Entry], run: str = "r", number: int = 0, *, name: str | None = None, **meta: Any
 ) -> Path:
-    """A file of a trace. name: of the file, if not that of the run."""
+    """Write one trace file. name: the file name, by default that of the run."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name or run}-{number:05d}.kptrace"
     path.write_bytes(header({**META, "run": run, "file": number, **meta}) + encoded(entries))
@@ -31,25 +31,28 @@ def write(
 
 
 def traffic(rounds: int = 3) -> list[Entry]:
-    """Produces, a fetch session of all its steps, and who is where."""
+    """Return the entries of produces, every step of a fetch session, and metadata requests."""
     bench = Bench()
     client = bench.cluster.connect()
     client.ask(metadata(["t"]), 12)
     session_id = client.ask(fetch(("t", 0, 0), session=(0, 0)), 11).session_id
     for step in range(1, rounds + 1):
         client.ask(produce("t", batch(b"x" * 100, b"y")), 9)
-        asked = (
+        requests = (
             fetch(session=(session_id, step))
             if step == 1
             else fetch(("t", 0, 2 * step - 2), session=(session_id, step))
         )
-        client.ask(asked, 11)
+        client.ask(requests, 11)
     return bench.entries
 
 
 def life() -> list[Entry]:
-    """All that later entries need of earlier ones: names and versions of clients, names of topics, sessions of two clients on the same
-    partitions that lead from one hour into the next, one of which is not told what it should be, throttles, and a connection that closes."""
+    """Return entries that contain everything later entries depend on.
+
+    Names and versions of clients, names of topics, sessions of two clients on the same partitions that continue over an hour (one with a
+    wrong response), throttles, and a closed connection.
+    """
     bench = Bench(config={"connections.max.idle.ms": "-1"})
     cluster = bench.cluster
     limit(cluster, "w", producer_byte_rate=10_000.0)
@@ -68,8 +71,8 @@ def life() -> list[Entry]:
         )
         cluster.advance(1_800_000)
         for client, session_id in zip((first, second), sessions, strict=True):
-            asked = [("", 1, step)] if step % 2 else []
-            client.ask(fetch(*asked, session=(session_id, step), **by_id), 13)
+            restarts = [("", 1, step)] if step % 2 else []
+            client.ask(fetch(*restarts, session=(session_id, step), **by_id), 13)
     second.ask(fetch(("", 0, 3), ("", 1, 4), session=(sessions[1], 5), **by_id), 13)
     nothing = bench.exchanges[-1]
     writer.ask(produce("t", batch(b"x")), 9)

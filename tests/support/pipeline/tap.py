@@ -1,5 +1,4 @@
-"""What was said on connections as a capture, and a wire that is listened to: a listener in front of a broker that hands all bytes on and notes
-them, with times."""
+"""A listener in front of a broker that forwards all bytes, notes them with times, and can write them as a capture."""
 
 from __future__ import annotations
 
@@ -14,17 +13,17 @@ from pathlib import Path
 from tests.support.pipeline.wire import CLIENT, SERVER, Line, Wire
 
 
-class Heard:
-    """said: (ns, connection, by, bytes), b"": it ends there."""
+class Traffic:
+    """The bytes seen on connections. chunks: (ns, connection, sender, bytes); empty bytes mark the end of that direction."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[int, int, int, bytes]] = []
+        self.chunks: list[tuple[int, int, int, bytes]] = []
 
     def capture(self, wire: Wire, server: Callable[[int], int], path: Path) -> Path:
-        """All that was said as packets of `wire`. server: of a connection the port that it shall have gone to."""
+        """Write all bytes as packets of `wire`. server: maps a connection to the server port in the capture."""
         lines: dict[int, Line] = {}
         ended: dict[int, int] = {}
-        for at_ns, number, by, data in self.said:
+        for at_ns, number, by, data in self.chunks:
             wire.now_ns = max(wire.now_ns, at_ns)
             if number not in lines:
                 lines[number] = wire.connect(40_000 + number, server(number))
@@ -37,11 +36,11 @@ class Heard:
 
 
 LARGEST_SEGMENT_BYTES = 1400
-"""As on Ethernet: loopback has room for 64 KB, and nobody would need to cut segments, or to leave that to a card."""
+"""As on Ethernet. Loopback segments hold up to 64 KB, so that nothing would be split or offloaded to a network card."""
 
 
-class Tap(Heard):
-    """`port` to connect to. to_port: where to; set it before the first connection."""
+class Tap(Traffic):
+    """A forwarding listener: clients connect to `port`. Set `to_port`, the target, before the first connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,8 +83,8 @@ class Tap(Heard):
             data = sock.recv(1 << 16)
         except OSError:
             data = b""
-        self.said.append((time.time_ns(), number, by, data))
-        with suppress(OSError):  # who has gone gets no more, and is heard to the end
+        self.chunks.append((time.time_ns(), number, by, data))
+        with suppress(OSError):  # a closed side receives nothing more, but is read to its end
             if data:
                 other.sendall(data)
             else:

@@ -1,4 +1,4 @@
-"""Captures for tests: what two ends say, cut into segments at random places, out of order, repeated, lost or cut short, from a seed."""
+"""Captures for tests: data of two ends, split into random segments, reordered, repeated, lost or truncated, from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START_NS = 1_700_000_000_000_000_000
 
 
 class Wire:
-    """All packets of a capture. seed: of segmentation."""
+    """All packets of a capture. seed: of the segmentation."""
 
     def __init__(self, seed: int = 0, largest: int = 1400) -> None:
         self.random = Random(seed)
@@ -39,7 +39,7 @@ class Wire:
         self.packets.append((self.now_ns, packet))
 
     def disorder(self, reach: int = 4) -> None:
-        """Packets change places with near ones, but for handshakes, and some come twice; times stay in order."""
+        """Swap packets with near ones, except handshakes, and repeat some; times stay in order."""
         times = [at for at, _ in self.packets]
         order = sorted(
             range(len(times)),
@@ -62,7 +62,7 @@ def _shakes(packet: bytes) -> bool:
 
 
 def cut(at_ns: int, packet: bytes, snap_bytes: int) -> bytes:
-    """A packet in a file that keeps only its beginning."""
+    """Return the capture record of a packet that keeps only its first `snap_bytes`."""
     whole = record(at_ns, packet)
     kept = packet[:snap_bytes]
     return whole[:8] + struct.pack("<II", len(kept), len(packet)) + kept
@@ -93,7 +93,7 @@ class Line:
         self.next[by] = (self.next[by] + len(data) + bool(flags & (SYN | FIN))) % (1 << 32)
 
     def lose(self, by: int, data: bytes) -> None:
-        """Sent, received, and not captured."""
+        """Send data that is received but missing from the capture."""
         self.next[by] = (self.next[by] + len(data)) % (1 << 32)
 
     def close(self) -> None:

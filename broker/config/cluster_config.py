@@ -1,0 +1,266 @@
+"""The settings of a cluster's brokers and topics, and the layers in which a value is looked up.
+
+The layers of a broker setting, in look-up order (`DynamicBrokerConfig`): set dynamically for this broker, set dynamically for all
+brokers, given at start for this broker, given at start for all brokers, set by the profile, Kafka's default. A topic setting is taken
+from the topic itself, otherwise from the corresponding broker setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
+from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas
+from kafkaproto.broker.config.values import (
+    ConfigError,
+    as_text,
+    broker_setting,
+    check_topic_settings,
+    connection_overrides,
+    custom_setting,
+    parse,
+    split_broker,
+    topic_setting,
+)
+
+ALL_BROKERS = -1
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+
+
+class Source(IntEnum):
+    """The layer that a value comes from, numbered as in DescribeConfigs (`ConfigSource`)."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    GROUP = 8
+
+
+class ClusterConfig:
+    """All settings of a cluster's brokers. `for_broker` returns those of one broker.
+
+    static: the settings given at start; maps "name" or "<broker id>.name" to text, as on the command line, or to a number or bool.
+    profile: values that replace Kafka's defaults; every setting given at start overrides them. strict_kip: whether to follow the KIPs and
+    documentation where they differ from Kafka's code (D10). Raises ConfigError for unknown names and invalid values.
+    """
+
+    def __init__(
+        self,
+        static: Mapping[str, object] | None = None,
+        profile: Mapping[str, object] | None = None,
+        strict_kip: bool = True,
+        release: str = DEFAULT_RELEASE,
+    ) -> None:
+        self.strict_kip = strict_kip
+        self.definitions: Definitions = definitions_of(release)
+        self.static_all: dict[str, Any] = {}
+        self.static_broker: dict[int, dict[str, Any]] = {}
+        self.dynamic_all: dict[str, Any] = {}
+        self.dynamic_broker: dict[int, dict[str, Any]] = {}
+        self._dynamic_texts: dict[int, dict[str, str]] = {}
+        self.groups: dict[str, dict[str, str]] = {}
+        self._profile = dict(profile or {})
+        self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
+        self.has_eligible_leader_replicas = has_eligible_leader_replicas(release)
+        for key, text in self._given.items():
+            broker, name = split_broker(key)
+            layer = self.static_all if broker is None else self.static_broker.setdefault(broker, {})
+            layer[name] = parse(self.broker_setting(name), text)
+        self.reset()
+        for broker_id in (ALL_BROKERS, *self.static_broker):
+            self.check_connections(broker_id)
+
+    def broker_setting(self, name: str) -> Setting:
+        """Return the definition of a broker setting in this release. Raises ConfigError for an unknown name."""
+        return broker_setting(name, self.definitions)
+
+    def dynamic_setting(self, name: str) -> Setting:
+        """Return the definition of a broker setting that a client sets at run time. A name unknown to Kafka gets one too, as in Kafka 3.9.1."""
+        try:
+            setting = self.broker_setting(name)
+        except ConfigError:
+            return custom_setting(name, self.definitions)
+        return custom_setting(name, self.definitions) if setting.foreign else setting
+
+    def topic_setting(self, name: str) -> Setting:
+        """Return the definition of a topic setting in this release. Raises ConfigError for an unknown name."""
+        return topic_setting(name, self.definitions)
+
+    def check_topic(self, overrides: Mapping[str, str]) -> None:
+        """Raise ConfigError for settings of a topic that are invalid by themselves or together (`LogConfig.validate`)."""
+        check_topic_settings(overrides, self.strict_kip, self.definitions)
+        least, most = "min.compaction.lag.ms", "max.compaction.lag.ms"
+        least_ms, most_ms = (self.topic_value(ALL_BROKERS, overrides, name) for name in (least, most))
+        if least_ms > most_ms:
+            raise ConfigError(f"{least} ({least_ms}) must not be greater than {most} ({most_ms})")
+
+    def given(self) -> dict[str, str]:
+        """Return the settings given at start as text, by "name" or "<broker id>.name"."""
+        return dict(self._given)
+
+    def static_texts(self, broker_id: int) -> dict[str, str]:
+        """Return the unparsed settings of one broker from the profile and those given at start, for this broker or for all brokers."""
+        texts = {name: as_text(value) or "" for name, value in self._profile.items()}
+        texts |= {name: self._given[name] for name in self.static_all}
+        return texts | {name: self._given[f"{broker_id}.{name}"] for name in self.static_broker.get(broker_id, {})}
+
+    def without_effect(self) -> list[str]:
+        """Return those settings given at start that the broker accepts but ignores, as "name" or "<broker id>.name", in the given order."""
+        settings = {key: self.broker_setting(split_broker(key)[1]) for key in self._given}
+        return [key for key, setting in settings.items() if setting.only_dynamic or not setting.acts]
+
+    def reset(self) -> None:
+        """Drop all dynamic settings of brokers and all settings of groups.
+
+        In releases with eligible leader replicas, `min.insync.replicas` is set for all brokers again, as Kafka's controller does at the
+        first start (KIP-966).
+        """
+        self.dynamic_all.clear()
+        self.dynamic_broker.clear()
+        self._dynamic_texts.clear()
+        self.groups.clear()
+        if self.has_eligible_leader_replicas:
+            self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
+
+    def dynamic_texts(self, broker_id: int) -> dict[str, str]:
+        """Return the dynamic settings of one broker, or of all brokers (ALL_BROKERS), as unparsed text."""
+        texts = self._dynamic_texts.get(broker_id, {})
+        return {name: texts.get(name) or as_text(value) or "" for name, value in self._dynamic_layer(broker_id).items()}
+
+    def set_dynamic(self, broker_id: int, texts: Mapping[str, str]) -> None:
+        """Replace the dynamic settings of one broker, or of all brokers (ALL_BROKERS).
+
+        Raises ConfigError for an invalid setting; then nothing is changed.
+        """
+        values = {name: parse(self.dynamic_setting(name), text) for name, text in texts.items()}
+        layer = self._dynamic_layer(broker_id)
+        layer.clear()
+        layer.update(values)
+        self._dynamic_texts[broker_id] = dict(texts)
+
+    def _dynamic_layer(self, broker_id: int) -> dict[str, Any]:
+        return self.dynamic_all if broker_id == ALL_BROKERS else self.dynamic_broker.setdefault(broker_id, {})
+
+    def layers(self, broker_id: int, name: str) -> list[tuple[Any, Source]]:
+        """Return (typed value, source) of each layer in which the setting has a value, in look-up order. The last one is the default."""
+        layers: tuple[tuple[Mapping[str, Any], Source], ...] = (
+            (self.dynamic_broker.get(broker_id, {}), Source.DYNAMIC_BROKER),
+            (self.dynamic_all, Source.DYNAMIC_DEFAULT_BROKER),
+            (self.static_broker.get(broker_id, {}), Source.STATIC_BROKER),
+            (self.static_all, Source.STATIC_BROKER),
+            (self._profile, Source.STATIC_BROKER),
+        )
+        set_values = [(layer[name], source) for layer, source in layers if name in layer]
+        return [*set_values, (self.dynamic_setting(name).default, Source.DEFAULT)]
+
+    def is_given(self, broker_id: int, name: str) -> bool:
+        """Return whether the setting has a value in any layer other than the defaults."""
+        return len(self.layers(broker_id, name)) > 1
+
+    def get(self, broker_id: int, name: str) -> Any:
+        """Return the current typed value of a broker setting: that of the first layer in which it is set, otherwise Kafka's default.
+
+        There are two exceptions. A setting with `only_dynamic` ignores values given at start. A time in milliseconds that is not set has the
+        value of the equivalent setting in minutes or hours.
+        """
+        own = self.dynamic_broker.get(broker_id)
+        if own is not None and name in own:
+            return own[name]
+        if name in self.dynamic_all:
+            return self.dynamic_all[name]
+        setting = self.definitions.broker.get(name) or self.broker_setting(name)
+        if setting.only_dynamic:
+            return setting.default
+        at_start = self.static_broker.get(broker_id)
+        if at_start is not None and name in at_start:
+            return at_start[name]
+        if name in self.static_all:
+            return self.static_all[name]
+        if name in self._profile:
+            return self._profile[name]
+        return self._fallback(broker_id, setting) if setting.default is None else setting.default
+
+    def _fallback(self, broker_id: int, setting: Setting) -> Any:
+        """Return the value in ms of an unset `.ms` setting from the equivalent one in minutes or hours; None for any other setting."""
+        if not setting.name.endswith(".ms"):
+            return None
+        for name in setting.fallbacks:
+            value, source = self.layers(broker_id, name)[0]
+            if value is not None and (source != Source.DEFAULT or name == setting.fallbacks[-1]):
+                return value * unit_ms(name) if value >= 0 else value
+        return None
+
+    def topic_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
+        """Return a topic setting's typed value: the topic's own in `overrides`, otherwise that of broker `broker_id`."""
+        setting = self.definitions.topic.get(name)
+        if setting is None:
+            return self.definitions.other.topic[name].default  # this release does not have the setting
+        if name in overrides:
+            return value_of(setting.kind, overrides[name].strip())  # checked when it was set
+        broker_name = self.definitions.broker_name_of_topic.get(name)
+        return setting.default if broker_name is None else self.get(broker_id, broker_name)
+
+    def set_group(self, group_id: str, settings: Mapping[str, str]) -> None:
+        """Replace the settings of a group; an empty mapping removes the group."""
+        self.groups[group_id] = dict(settings)
+        if not settings:
+            del self.groups[group_id]
+
+    def group_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
+        """Return a group setting's typed value: the group's own in `overrides`, else the broker's `group.<name>`, else the default."""
+        setting = self.definitions.group[name]
+        if name in overrides:
+            return value_of(setting.kind, overrides[name].strip())
+        of_broker = f"group.{name}"
+        return self.get(broker_id, of_broker) if of_broker in self.definitions.broker else setting.default
+
+    def given_names(self, broker_id: int) -> set[str]:
+        """Return the names of all settings that have a value for one broker in a layer other than the defaults."""
+        of_broker = (self.dynamic_broker.get(broker_id, {}), self.static_broker.get(broker_id, {}))
+        return {*self.dynamic_all, *self.static_all, *self._profile}.union(*of_broker)
+
+    def check_connections(self, broker_id: int) -> None:
+        """Raise ConfigError for connection settings that are invalid by themselves or together (`KafkaConfig`, KIP-402, KIP-612)."""
+        overrides = connection_overrides(self.get(broker_id, "max.connections.per.ip.overrides"))
+        if self.get(broker_id, "max.connections.per.ip") == 0 and not overrides:
+            raise ConfigError(
+                "max.connections.per.ip must be at least 1 (got 0) unless there are overrides, for example "
+                "max.connections.per.ip.overrides=127.0.0.1:10"
+            )
+        for layer in (self.dynamic_all, self.dynamic_broker.get(broker_id, {})):
+            for name, value in layer.items():
+                if value == 0 and self.dynamic_setting(name).per_listener:
+                    raise ConfigError(f"{name} must be at least 1 while the broker runs (got 0)")
+
+    def for_broker(self, broker_id: int) -> BrokerConfig:
+        return BrokerConfig(self, broker_id)
+
+
+class BrokerConfig:
+    """One broker's settings: `config["fetch.max.bytes"]` is the current typed value."""
+
+    __slots__ = ("broker_id", "cluster")
+
+    def __init__(self, cluster: ClusterConfig, broker_id: int) -> None:
+        self.cluster = cluster
+        self.broker_id = broker_id
+
+    def __getitem__(self, name: str) -> Any:
+        return self.cluster.get(self.broker_id, name)
+
+    def is_given(self, name: str) -> bool:
+        """Return whether the setting has a value in any layer other than the defaults, even if it equals the default."""
+        return self.cluster.is_given(self.broker_id, name)
+
+    def of_listener(self, listener: str, name: str) -> Any:
+        """Return a setting's value for one listener: the one set for that listener, otherwise the broker's."""
+        own = f"listener.name.{listener.lower()}.{name}"
+        value, source = self.cluster.layers(self.broker_id, own)[0]
+        return self[name] if source == Source.DEFAULT else value
+
+    def topic(self, overrides: Mapping[str, str], name: str) -> Any:
+        return self.cluster.topic_value(self.broker_id, overrides, name)

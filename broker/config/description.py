@@ -1,0 +1,189 @@
+"""Descriptions of settings for DescribeConfigs and CreateTopics: the current value, its source, and the layers below it.
+
+Follows `ConfigHelper` and `DynamicBrokerConfig.brokerConfigSynonyms` in Kafka. This module does not depend on wire messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
+from typing import NamedTuple
+
+from kafkaproto.broker.config.cluster_config import ALL_BROKERS, ClusterConfig, Source
+from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.values import LISTENER_PREFIX, as_text, parse
+
+OWN_ID = ("node.id", "broker.id")
+ROLES = "process.roles"
+MESSAGE_FORMAT_VERSION = "message.format.version"
+
+
+class Synonym(NamedTuple):
+    """The unparsed value that a setting has in one layer. name: of the setting itself, or of a fallback such as `log.retention.hours`."""
+
+    name: str
+    value: str | None
+    source: Source
+
+
+class Described(NamedTuple):
+    """One setting of a topic, broker or group. kind: None if Kafka does not know the setting. value: None if sensitive or not set.
+
+    synonyms: all layers in which the setting has a value, the one that applies first.
+    """
+
+    name: str
+    value: str | None
+    source: Source
+    synonyms: tuple[Synonym, ...]
+    kind: str | None
+    read_only: bool
+    sensitive: bool
+
+
+def broker_descriptions(config: ClusterConfig, broker_id: int) -> Iterator[Described]:
+    """Describe the settings of one broker. Internal, dynamic-only and unknown settings are included only if they are set."""
+    given = config.given_names(broker_id)
+    at_start = _given_at_start(config, broker_id)
+    for name, setting in config.definitions.broker.items():
+        only_if_given = setting.internal or setting.only_dynamic or setting.foreign
+        if not setting.hidden and (name in given or not only_if_given):
+            yield _broker_description(config, broker_id, name, setting, at_start)
+    for name in sorted(given - config.definitions.broker.keys()):
+        yield _broker_description(config, broker_id, name, config.dynamic_setting(name), at_start)
+
+
+def cluster_descriptions(config: ClusterConfig) -> Iterator[Described]:
+    """Describe the dynamic settings that are set for all brokers, with unparsed values."""
+    for name, text in config.dynamic_texts(ALL_BROKERS).items():
+        setting = config.dynamic_setting(name)
+        if not setting.hidden:
+            value = None if setting.sensitive else text
+            synonyms = (Synonym(name, value, Source.DYNAMIC_DEFAULT_BROKER),)
+            kind = None if setting.foreign else setting.kind
+            read_only = _is_read_only(setting)
+            yield Described(name, value, Source.DYNAMIC_DEFAULT_BROKER, synonyms, kind, read_only, setting.sensitive)
+
+
+def _given_at_start(config: ClusterConfig, broker_id: int) -> dict[str, str]:
+    """Return the settings that a broker got at start, as text. Broker id and roles are always included: no Kafka broker starts without them."""
+    texts = {ROLES: "broker,controller"} | config.static_texts(broker_id)
+    return texts | dict.fromkeys(OWN_ID, str(broker_id))
+
+
+def _broker_description(
+    config: ClusterConfig, broker_id: int, name: str, setting: Setting, at_start: Mapping[str, str]
+) -> Described:
+    synonyms = _broker_synonyms(config, broker_id, (name, *setting.fallbacks), at_start)
+    source = synonyms[0].source if synonyms else Source.DEFAULT
+    if setting.sensitive:
+        synonyms = tuple(s._replace(value=None) for s in synonyms)
+        value = None
+    elif source == Source.STATIC_BROKER and _is_replaced(config, broker_id, name):
+        value = setting.default_text
+    else:
+        value = shown(setting, synonyms[0].value) if synonyms else None
+    kind = None if setting.foreign else setting.kind
+    return Described(name, value, source, synonyms, kind, _is_read_only(setting), setting.sensitive)
+
+
+def _is_read_only(setting: Setting) -> bool:
+    """Return whether Kafka describes a setting as read-only.
+
+    Kafka describes replication quotas and listener settings as read-only although they are dynamic.
+    """
+    return setting.only_dynamic or not setting.dynamic or setting.name.startswith(LISTENER_PREFIX)
+
+
+def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
+    """Return whether a setting in minutes or hours has no effect because the one in milliseconds is set dynamically (`overrideProps`)."""
+    finer = config.definitions.finer.get(name)
+    return finer is not None and (finer in config.dynamic_all or finer in config.dynamic_broker.get(broker_id, {}))
+
+
+def _broker_synonyms(
+    config: ClusterConfig, broker_id: int, names: Sequence[str], at_start: Mapping[str, str]
+) -> tuple[Synonym, ...]:
+    """Return the values of a setting and its fallbacks in look-up order, beginning with the first value of the setting itself.
+
+    names: the setting and its fallbacks, in look-up order. at_start: the settings given at start, as text. Follows `ConfigHelper.configSynonyms`.
+    """
+    settings = [config.dynamic_setting(name) for name in names]
+    # A setting with `only_dynamic` has no default to describe, and neither has a setting of one listener.
+    defaults = {
+        s.name: s.default_text
+        for s in settings
+        if s.default_text is not None and not s.only_dynamic and not s.name.startswith(LISTENER_PREFIX)
+    }
+    layers: tuple[tuple[Mapping[str, str], Source], ...] = (
+        (config.dynamic_texts(broker_id), Source.DYNAMIC_BROKER),
+        (config.dynamic_texts(ALL_BROKERS), Source.DYNAMIC_DEFAULT_BROKER),
+        (at_start, Source.STATIC_BROKER),
+        (defaults, Source.DEFAULT),
+    )
+    synonyms = [Synonym(name, layer[name], source) for layer, source in layers for name in names if name in layer]
+    return tuple(dropwhile(lambda synonym: synonym.name != names[0], synonyms))
+
+
+def shown(setting: Setting, text: str | None) -> str | None:
+    """Return a value as Kafka writes it after parsing it: `TRUE` becomes `true`, a list has no spaces, and no duplicates from 4.0."""
+    if text is None:
+        return None
+    if setting.kind == "list":
+        items = [item.strip() for item in text.split(",")]
+        return ",".join(dict.fromkeys(items) if setting.distinct else items)
+    return as_text(parse(setting, text))
+
+
+def topic_descriptions(config: ClusterConfig, broker_id: int, overrides: Mapping[str, str]) -> Iterator[Described]:
+    """Describe the settings of a topic as one broker sees them. overrides: the settings of the topic itself."""
+    at_start = _given_at_start(config, broker_id)
+    for name, setting in config.definitions.topic.items():
+        if setting.internal and name not in overrides:
+            continue
+        broker_name = config.definitions.broker_name_of_topic.get(name)
+        synonyms: tuple[Synonym, ...] = ()
+        if broker_name is not None:
+            names = (broker_name, *config.broker_setting(broker_name).fallbacks)
+            synonyms = _broker_synonyms(config, broker_id, names, at_start)
+        if name in overrides:
+            # Kafka's code removes spaces from a list, which the documents do not mention (D10).
+            as_written = setting.kind == "list" and not setting.distinct and config.strict_kip
+            value = overrides[name] if as_written else shown(setting, overrides[name])
+            synonyms = (Synonym(name, value, Source.TOPIC), *synonyms)
+        elif name == MESSAGE_FORMAT_VERSION:
+            value = (
+                setting.default_text
+            )  # whatever the broker's setting is (`LogConfig.shouldIgnoreMessageFormatVersion`)
+        else:
+            value = shown(setting, as_text(config.topic_value(broker_id, overrides, name)))
+        source = synonyms[0].source if synonyms else Source.DEFAULT
+        yield Described(name, value, source, synonyms, setting.kind, False, setting.sensitive)
+
+
+def effective_topic_values(
+    config: ClusterConfig, broker_id: int, overrides: Mapping[str, str]
+) -> Iterator[tuple[str, str | None, Source]]:
+    """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
+
+    A value that is derived from a setting in minutes or hours has the source of that setting, unlike in DescribeConfigs.
+    """
+    at_start = _given_at_start(config, broker_id)
+    for name, setting in config.definitions.topic.items():
+        if name in overrides:
+            yield name, overrides[name], Source.TOPIC
+        elif not setting.internal:
+            broker_name = config.definitions.broker_name_of_topic.get(name)
+            names = () if broker_name is None else (broker_name, *config.broker_setting(broker_name).fallbacks)
+            source = min((config.layers(broker_id, broker_name)[0][1] for broker_name in names), default=Source.DEFAULT)
+            as_written = at_start.get(names[0]) if source == Source.STATIC_BROKER else None
+            yield name, as_written or as_text(config.topic_value(broker_id, overrides, name)), source
+
+
+def group_descriptions(config: ClusterConfig, broker_id: int, group_id: str) -> Iterator[Described]:
+    """Describe the settings of a group, which need not exist, as one broker sees them."""
+    own = config.groups.get(group_id, {})
+    for name, setting in config.definitions.group.items():
+        value = as_text(config.group_value(broker_id, own, name))
+        source = Source.GROUP if name in own else Source.DEFAULT
+        yield Described(name, value, source, (Synonym(name, value, source),), setting.kind, False, setting.sensitive)

@@ -1,0 +1,152 @@
+"""The effect of Kafka's settings in this broker: which have an effect, which values are rejected and why, and which exist only in this broker.
+
+A setting that no list here names is accepted and described by DescribeConfigs, and has no effect.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Refusal(NamedTuple):
+    """The values of a setting that this broker accepts, and the reason why it rejects others.
+
+    accepted: these values. includes: for a setting that is a list, the items that it must contain unless it is empty; `accepted` is then not
+    used. Empty for other settings.
+    """
+
+    reason: str
+    accepted: tuple[str, ...] = ("",)
+    includes: tuple[str, ...] = ()
+
+    def refuses(self, text: str) -> bool:
+        if self.includes:
+            return text != "" and not {*self.includes} <= {item.strip() for item in text.split(",")}
+        return text not in self.accepted
+
+    @property
+    def accepted_in_words(self) -> str:
+        if self.includes:
+            return f"a list with {', '.join(self.includes)}"
+        return " or ".join(value or "empty" for value in self.accepted)
+
+    def __str__(self) -> str:
+        return f"{self.accepted_in_words}: {self.reason}"
+
+
+_ACTING_BROKER_SETTINGS = """
+    listeners advertised.listeners listener.security.protocol.map inter.broker.listener.name controller.listener.names broker.rack
+    socket.request.max.bytes connections.max.idle.ms
+    max.connections max.connections.per.ip max.connections.per.ip.overrides max.connection.creation.rate
+
+    auto.create.topics.enable delete.topic.enable num.partitions default.replication.factor
+    message.max.bytes compression.type min.insync.replicas unclean.leader.election.enable log.cleanup.policy log.segment.bytes
+    log.roll.ms log.roll.hours log.roll.jitter.ms log.roll.jitter.hours
+    log.retention.ms log.retention.minutes log.retention.hours log.retention.bytes log.retention.check.interval.ms
+    log.flush.interval.messages
+    log.cleaner.enable log.cleaner.backoff.ms log.cleaner.delete.retention.ms log.cleaner.min.cleanable.ratio
+    log.cleaner.min.compaction.lag.ms log.cleaner.max.compaction.lag.ms
+    log.message.downconversion.enable log.message.timestamp.type
+    log.message.timestamp.before.max.ms log.message.timestamp.after.max.ms log.message.timestamp.difference.max.ms
+
+    fetch.max.bytes max.incremental.fetch.session.cache.slots
+    replica.selector.class replica.lag.time.max.ms replica.fetch.max.bytes replica.fetch.response.max.bytes replica.fetch.min.bytes
+    replica.fetch.wait.max.ms replica.fetch.backoff.ms auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
+
+    quota.window.num quota.window.size.seconds replication.quota.window.num replication.quota.window.size.seconds
+    controller.quota.window.num controller.quota.window.size.seconds
+
+    offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes offsets.commit.timeout.ms
+    offset.metadata.max.bytes offsets.retention.minutes
+    offsets.retention.check.interval.ms group.min.session.timeout.ms group.max.session.timeout.ms group.initial.rebalance.delay.ms
+    group.max.size group.coordinator.rebalance.protocols group.consumer.assignors group.consumer.max.size
+    group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms producer.id.expiration.ms producer.id.expiration.check.interval.ms
+"""
+
+_ACTING_TOPIC_SETTINGS = """
+    cleanup.policy compression.type delete.retention.ms flush.messages max.compaction.lag.ms max.message.bytes
+    message.downconversion.enable message.timestamp.after.max.ms message.timestamp.before.max.ms
+    message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
+    min.insync.replicas retention.bytes retention.ms segment.bytes segment.jitter.ms segment.ms
+    unclean.leader.election.enable leader.replication.throttled.replicas follower.replication.throttled.replicas
+"""
+
+ACTING: dict[str, frozenset[str]] = {
+    "broker": frozenset(_ACTING_BROKER_SETTINGS.split()),
+    "dynamic": frozenset({"leader.replication.throttled.rate", "follower.replication.throttled.rate"}),
+    "topic": frozenset(_ACTING_TOPIC_SETTINGS.split()),
+    "group": frozenset({"consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"}),
+}
+"""Maps a kind of setting (static broker, dynamic broker, topic or group) to the settings that change what this broker does."""
+
+_JAVA = "this broker cannot load a Java class"
+
+REFUSED: dict[str, Refusal] = {
+    "alter.config.policy.class.name": Refusal(_JAVA),
+    "authorizer.class.name": Refusal("access control lists are not served, so every request would be allowed"),
+    "client.quota.callback.class": Refusal(_JAVA),
+    "config.providers": Refusal("values like ${file:...} are not replaced"),
+    "create.topic.policy.class.name": Refusal(_JAVA),
+    "principal.builder.class": Refusal(
+        _JAVA, ("", "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder")
+    ),
+    "process.roles": Refusal("a controller alone serves no clients", includes=("broker",)),
+    "remote.log.storage.system.enable": Refusal("tiered storage is not served", ("false",)),
+    "remote.storage.enable": Refusal("tiered storage is not served", ("false",)),
+    "security.inter.broker.protocol": Refusal("TLS and SASL are not served", ("PLAINTEXT",)),
+}
+"""Maps settings to the values that this broker accepts, because other values need a feature that it lacks, such as TLS."""
+
+
+FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})
+"""Settings that Kafka can change on a running broker and this broker cannot."""
+
+DIFFERENT_RANGES = {
+    # KafkaConfig.validateValues, outside the definition of the setting
+    "log.retention.ms": "-1..",
+    "log.roll.ms": "1..",
+    "log.roll.jitter.ms": "0..",
+    "log.flush.interval.ms": "0..",
+    "replica.lag.time.max.ms": "1..",
+    # limits of this broker: a topic needs memory for each of its partitions
+    "num.partitions": "1..10000",
+    "offsets.topic.num.partitions": "1..10000",
+    "default.replication.factor": "1..32767",
+    "offsets.topic.replication.factor": "1..32767",
+}
+"""Maps broker settings to allowed ranges that differ from Kafka's definition, as `lowest..highest`."""
+
+THREAD_COUNTS = (
+    "background.threads",
+    "log.cleaner.threads",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+    "remote.log.reader.threads",
+)
+"""Settings for numbers of threads. One change may at most double or halve each of them.
+
+From `DynamicThreadPool`, `LogCleaner`, `DataPlaneAcceptor` and, from 4.0, `DynamicRemoteLogConfig`.
+"""
+
+OWN: tuple[tuple[str, str, int | None, int | None], ...] = (
+    ("kafkaproto.group.load.ms", "int", 0, 0),
+    ("kafkaproto.replica.delay.ms", "int", 0, 0),
+)
+"""Settings that exist only in this broker, as (name, type, default, lowest value). No API describes them."""
+
+REMOVED = ("quota.producer.default", "quota.consumer.default", "quota.producer.override", "quota.consumer.override")
+"""Broker settings that Kafka 3.0 removed and that this broker supports in every release (KIP-13)."""
+
+NOTES = {
+    **dict.fromkeys(
+        ("listeners", "advertised.listeners", "listener.security.protocol.map"),
+        "PLAINTEXT only: TLS and SASL are not served",
+    ),
+    **dict.fromkeys(REMOVED, "Kafka 3.0 removed it; set a client quota instead"),
+}
+"""Maps settings that have an effect to a note about their values, which `kafkaproto settings` prints."""

@@ -1,0 +1,109 @@
+"""Environment variables as settings, with the names and rules of the apache/kafka image: `KAFKA_BROKER_RACK` is `broker.rack`.
+
+The functions map variables to settings; the command line passes the variables of the process (`kafkaproto broker --container`). The rules
+come from Kafka's `KafkaDockerWrapper` and the image's script `configure`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+
+from kafkaproto.arguments import nearest
+from kafkaproto.broker.config.definitions import Definitions, Setting
+from kafkaproto.broker.config.properties import properties
+from kafkaproto.broker.config.values import ConfigError, broker_setting, parse, split_broker
+
+logger = logging.getLogger("kafkaproto")
+
+PREFIX = "KAFKA_"
+LISTENERS, ADVERTISED_LISTENERS = "KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"
+
+_OF_JVM = """
+    KAFKA_VERSION KAFKA_HEAP_OPTS KAFKA_LOG4J_OPTS KAFKA_OPTS KAFKA_JMX_OPTS KAFKA_JVM_PERFORMANCE_OPTS KAFKA_GC_LOG_OPTS
+    KAFKA_LOG4J_ROOT_LOGLEVEL KAFKA_LOG4J_LOGGERS KAFKA_TOOLS_LOG4J_LOGLEVEL KAFKA_JMX_HOSTNAME
+"""
+_OF_SCRIPTS = """
+    CLUSTER_ID KAFKA_CLUSTER_ID KAFKA_HOME KAFKA_DEBUG KAFKA_JMX_PORT
+    KAFKA_SSL_KEYSTORE_FILENAME KAFKA_SSL_KEYSTORE_CREDENTIALS KAFKA_SSL_KEY_CREDENTIALS
+    KAFKA_SSL_TRUSTSTORE_FILENAME KAFKA_SSL_TRUSTSTORE_CREDENTIALS
+"""
+
+FOR_THE_JVM = frozenset(_OF_JVM.split())
+"""Variables that the apache/kafka image does not take as settings (`Constants.ExcludeServerPropsEnv`)."""
+FOR_SCRIPTS = frozenset(_OF_SCRIPTS.split())
+"""Further variables that are read by scripts of Docker images and of Kafka. Kafka itself would warn about them as unknown settings."""
+
+_SERVICE_LINK = re.compile(r"KAFKA_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
+"""Matches the variables with addresses that Kubernetes and Docker links set in a container for a service whose name begins with `kafka`."""
+_HOST = re.compile(r"://(\[[^\]]*\]|[^:]*):")
+
+
+def setting_of(variable: str) -> str:
+    """Return the name of the setting that a variable sets: `_` is a dot, `__` an underscore, `___` a hyphen."""
+    name = variable.removeprefix(PREFIX).lower()
+    return name.replace("_", ".").replace("...", "-").replace("..", "_")
+
+
+def variable_of(setting: str) -> str:
+    """Return the name of the variable that sets a setting."""
+    return PREFIX + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
+
+
+def settings_of_environment(
+    variables: Mapping[str, str], definitions: Definitions, warn: Callable[[str], None] = logger.warning
+) -> dict[str, str]:
+    """Return a dict of the settings that variables define. Variables that are not settings (`ignored_variables`) are left out.
+
+    Without KAFKA_LISTENERS, the broker listens on every address with the ports of KAFKA_ADVERTISED_LISTENERS, as in the image. An unknown
+    setting is left out, as Kafka ignores it. warn: called once for each unknown setting, with a text that names the variable. Raises
+    ConfigError for an invalid value and a malformed escape; the message names the variable.
+    """
+    given = {name: variables[name] for name in sorted(variables) if name.startswith(PREFIX)}
+    if not given.get(LISTENERS) and given.get(ADVERTISED_LISTENERS):
+        given[LISTENERS] = _HOST.sub("://0.0.0.0:", given[ADVERTISED_LISTENERS])
+    settings: dict[str, str] = {}
+    ignored = {*ignored_variables(given)}
+    for variable in given:
+        if variable not in ignored:
+            settings |= _settings_of(variable, given[variable], definitions, warn)
+    return settings
+
+
+def ignored_variables(variables: Mapping[str, str]) -> list[str]:
+    """Return the names of variables that are for the JVM, scripts or service links, not for a broker setting, sorted."""
+    return sorted(name for name in variables if _is_ignored(name))
+
+
+def _is_ignored(variable: str) -> bool:
+    return variable in FOR_THE_JVM or variable in FOR_SCRIPTS or _SERVICE_LINK.fullmatch(variable) is not None
+
+
+def _settings_of(variable: str, value: str, definitions: Definitions, warn: Callable[[str], None]) -> dict[str, str]:
+    """Return the settings of one variable.
+
+    A value with several lines defines several settings, because the image writes it to a properties file.
+    """
+    settings: dict[str, str] = {}
+    try:
+        for entry in properties(f"{setting_of(variable)}={value}"):
+            name = split_broker(entry.name)[1]
+            setting = _known(name, definitions)
+            if setting is None:
+                close = nearest(name, definitions.broker)
+                hint = "" if close is None else f"; did you mean {variable_of(close)}?"
+                warn(f'{variable}: the unknown broker setting "{name}" is ignored{hint}')
+                continue
+            parse(setting, entry.value)
+            settings[entry.name] = entry.value
+    except ValueError as error:  # a malformed escape, or a ConfigError
+        raise ConfigError(f"{variable}: {error}") from None
+    return settings
+
+
+def _known(setting: str, definitions: Definitions) -> Setting | None:
+    try:
+        return broker_setting(setting, definitions)
+    except ConfigError:
+        return None

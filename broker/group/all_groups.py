@@ -1,0 +1,57 @@
+"""The groups of all brokers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.results import UNKNOWN_GROUP, GroupDescription, GroupOverview
+
+
+class Offsets(Protocol):
+    """The committed offsets of a broker's groups."""
+
+    def forget_topic(self, topic: str, now_ms: int) -> None: ...
+
+
+class GroupsOfBroker(Protocol):
+    """The part of a broker's group coordinator that this module uses."""
+
+    @property
+    def commits(self) -> Offsets: ...
+
+    def list_groups(self) -> list[GroupOverview]: ...
+
+    def describe_any(self, group_id: str) -> GroupDescription: ...
+
+    def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]: ...
+
+
+class AllGroups:
+    """The groups of a cluster. coordinators: returns the coordinators of the brokers that have had groups."""
+
+    def __init__(self, coordinators: Callable[[], Iterable[GroupsOfBroker]]) -> None:
+        self._coordinators = coordinators
+
+    def forget_topic(self, topic: str, now_ms: int) -> None:
+        """Delete the offsets of a deleted topic (GO-25)."""
+        for coordinator in self._coordinators():
+            coordinator.commits.forget_topic(topic, now_ms)
+
+    def list_groups(self) -> list[GroupOverview]:
+        """Return all groups, broker by broker."""
+        return [group for coordinator in self._coordinators() for group in coordinator.list_groups()]
+
+    def describe(self, group_id: str) -> GroupDescription:
+        """Return the description of one group of either protocol; an unknown one is Dead."""
+        for coordinator in self._coordinators():
+            description = coordinator.describe_any(group_id)
+            if description.state != UNKNOWN_GROUP:
+                return description
+        return GroupDescription(group_id, UNKNOWN_GROUP)
+
+    def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
+        """Yield (group id, protocol type, committed offsets) of every group with commits."""
+        for coordinator in self._coordinators():
+            yield from coordinator.offsets()

@@ -1,0 +1,187 @@
+"""One consumer group of the new protocol (KIP-848): its members, epochs, target assignment and the owners of its partitions.
+
+It holds the current state only: it sets no timer and writes no record; `consumer_coordinator` does. Corresponds to Kafka's
+`ConsumerGroup` and `ConsumerGroupMember`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.reconciliation import NO_EPOCH, Current, MemberState
+from kafkaproto.broker.runtime.timers import Timer
+from kafkaproto.error_codes import ErrorCode
+
+
+class ConsumerGroupState(Enum):
+    """The states of a group under Kafka's names (GN-20)."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerMember:
+    """One member. topic_names: the topics that it subscribes to. assignor: the assignor that it asks for; None for no preference.
+
+    session_timer, rebalance_timer: fire when it is silent, or does not revoke, for too long.
+    """
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    topic_names: frozenset[str] = frozenset()
+    assignor: str | None = None
+    current: Current = field(default_factory=Current)
+    session_timer: Timer | None = None
+    rebalance_timer: Timer | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroup:
+    """One group. epoch: grows with each change of subscriptions or topics. assignment_epoch: the epoch of the target assignment."""
+
+    group_id: str
+    epoch: int = 0
+    assignment_epoch: int = 0
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
+    static_ids: dict[str, str] = field(default_factory=dict)
+    """Maps group instance ids to member ids."""
+    targets: dict[str, Assignment] = field(default_factory=dict)
+    """Maps member ids to target assignments; members without partitions may be missing."""
+    subscribers: Counter[str] = field(default_factory=Counter)
+    """How many members subscribe to each topic name."""
+    partition_counts: dict[str, tuple[bytes, int]] = field(default_factory=dict)
+    """Maps the subscribed topics that exist to (topic id, number of partitions), as of the group's epoch."""
+    seen_topics: object = None
+    """The metadata for which `partition_counts` was computed last, to notice a change without comparing (GN-17)."""
+    owners: dict[Place, int] = field(default_factory=dict)
+    """Maps each partition that a member has, or must still revoke, to that member's epoch (GN-21)."""
+    unreconciled: set[str] = field(default_factory=set)
+    """The members that are not STABLE at the epoch of the target assignment."""
+    offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
+    writing: Counter[PartitionKey] = field(default_factory=Counter)
+    """How many commits of each partition are being written, and thus not in `offsets` yet."""
+    stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
+    """Called with an error code and the time in ms when a commit is written, or when the group leaves this broker."""
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """The state as ListGroups and ConsumerGroupDescribe show it (GN-20)."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
+
+    def find(self, member_id: str, instance_id: str | None) -> ConsumerMember | ErrorCode:
+        """Return a member by its id, or by its instance id if `member_id` is empty; an error if there is none."""
+        holder = None if instance_id is None else self.members.get(self.static_ids.get(instance_id, ""))
+        member = self.members.get(member_id) if member_id and instance_id is None else holder
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return member if member_id in ("", member.member_id) else ErrorCode.FENCED_INSTANCE_ID
+
+    def reads(self, topic: str) -> bool:
+        """Return whether a member subscribes to `topic`."""
+        return self.subscribers[topic] > 0
+
+    def target_of(self, member_id: str) -> Assignment:
+        """Return the target assignment of a member; empty if it has none."""
+        return self.targets.get(member_id, NOTHING)
+
+    def owner_epoch(self, topic_id: bytes, index: int) -> int:
+        """Return the epoch of the member that has a partition or must revoke it, -1 if no member does."""
+        return self.owners.get((topic_id, index), NO_EPOCH)
+
+    def assigned_counts(self) -> dict[bytes, int]:
+        """Return how many partitions of each topic the target assignment has: all that the topic had when it was computed."""
+        counts: Counter[bytes] = Counter()
+        for target in self.targets.values():
+            counts.update({topic_id: len(indexes) for topic_id, indexes in target.items()})
+        return dict(counts)
+
+    # ---- changes -------------------------------------------------------------------------------------------------------------
+
+    def put(self, member: ConsumerMember) -> None:
+        """Add a member, or replace the one with the same id; its `current` state takes effect, too."""
+        before = self.members.get(member.member_id)
+        if before is not None:
+            self._forget(before)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member.member_id
+        self.subscribers.update(member.topic_names)
+        self._own(member)
+        self._note_progress(member)
+
+    def remove(self, member_id: str) -> None:
+        """Remove a member with its target; its partitions are free."""
+        member = self.members.pop(member_id)
+        self._forget(member)
+        if member.instance_id is not None and self.static_ids.get(member.instance_id) == member_id:
+            del self.static_ids[member.instance_id]
+        self.targets.pop(member_id, None)
+        self.unreconciled.discard(member_id)
+
+    def move(self, member: ConsumerMember, current: Current) -> None:
+        """Give a member its next state: its partitions have its new epoch, and those that it no longer has are free."""
+        self._disown(member)
+        member.current = current
+        self._own(member)
+        self._note_progress(member)
+
+    def set_target(self, targets: Mapping[str, Assignment], epoch: int) -> None:
+        """Set the target assignment of `epoch` for all members."""
+        self.targets = dict(targets)
+        self.assignment_epoch = epoch
+        self.unreconciled = {member.member_id for member in self.members.values() if not self._is_reconciled(member)}
+
+    def subscribe(self, member: ConsumerMember, topic_names: Iterable[str]) -> None:
+        """Set the topics that a member subscribes to."""
+        self._unsubscribe(member)
+        member.topic_names = frozenset(topic_names)
+        self.subscribers.update(member.topic_names)
+
+    def _note_progress(self, member: ConsumerMember) -> None:
+        if self._is_reconciled(member):
+            self.unreconciled.discard(member.member_id)
+        else:
+            self.unreconciled.add(member.member_id)
+
+    def _is_reconciled(self, member: ConsumerMember) -> bool:
+        return member.current.state is MemberState.STABLE and member.current.epoch == self.assignment_epoch
+
+    def _forget(self, member: ConsumerMember) -> None:
+        self._unsubscribe(member)
+        self._disown(member)
+
+    def _unsubscribe(self, member: ConsumerMember) -> None:
+        self.subscribers.subtract(member.topic_names)
+        for name in member.topic_names:
+            if not self.subscribers[name]:
+                del self.subscribers[name]
+
+    def _own(self, member: ConsumerMember) -> None:
+        for places in (member.current.assigned, member.current.pending):
+            for topic_id, indexes in places.items():
+                for index in indexes:
+                    self.owners[topic_id, index] = member.current.epoch
+
+    def _disown(self, member: ConsumerMember) -> None:
+        for places in (member.current.assigned, member.current.pending):
+            for topic_id, indexes in places.items():
+                for index in indexes:
+                    if self.owners.get((topic_id, index)) == member.current.epoch:
+                        del self.owners[topic_id, index]

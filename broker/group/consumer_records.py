@@ -1,0 +1,178 @@
+"""The records that Kafka stores for a consumer group of the new protocol in `__consumer_offsets` (GO-5, GO-8, GO-9).
+
+Corresponds to `GroupCoordinatorRecordHelpers`. An entry is (key, value); a value of None is a tombstone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.reconciliation import Current, MemberState
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.coordinator_records import write_key, write_value
+from kafkaproto.data import consumer_group_current_member_assignment_value as current_value
+from kafkaproto.data import consumer_group_target_assignment_member_value as target_value
+from kafkaproto.data.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
+from kafkaproto.data.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
+from kafkaproto.data.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from kafkaproto.data.consumer_group_metadata_key import ConsumerGroupMetadataKey
+from kafkaproto.data.consumer_group_metadata_value import ConsumerGroupMetadataValue
+from kafkaproto.data.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
+from kafkaproto.data.consumer_group_partition_metadata_value import (
+    ConsumerGroupPartitionMetadataValue,
+    TopicMetadata,
+)
+from kafkaproto.data.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
+from kafkaproto.data.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
+from kafkaproto.data.consumer_group_target_assignment_metadata_value import ConsumerGroupTargetAssignmentMetadataValue
+from kafkaproto.structs import Whole
+
+_GROUP, _TOPICS, _MEMBER, _ASSIGNMENT_EPOCH, _TARGET, _CURRENT = 3, 4, 5, 6, 7, 8
+_VALUE_VERSION = 0
+
+
+def group_entry(group_id: str, epoch: int | None) -> Entry:
+    """Return the record of a group's epoch; None makes a tombstone."""
+    value = None if epoch is None else ConsumerGroupMetadataValue(epoch)
+    return _entry(ConsumerGroupMetadataKey(group_id), _GROUP, value)
+
+
+def topics_entry(group_id: str, topics: Mapping[str, tuple[bytes, int]] | None) -> Entry:
+    """Return the record of the subscribed topics, as brokers of 3.9 store it. topics: (topic id, partition count) by name."""
+    value = None
+    if topics is not None:
+        listed = [TopicMetadata(topic_id, name, count) for name, (topic_id, count) in sorted(topics.items())]
+        value = ConsumerGroupPartitionMetadataValue(listed)
+    return _entry(ConsumerGroupPartitionMetadataKey(group_id), _TOPICS, value)
+
+
+def member_entry(group_id: str, member: ConsumerMember) -> Entry:
+    """Return the record of a member's subscription."""
+    value = ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex="",
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.assignor,
+        classic_member_metadata=None,
+    )
+    return _entry(ConsumerGroupMemberMetadataKey(group_id, member.member_id), _MEMBER, value)
+
+
+def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
+    """Return the record of the target assignment's epoch; None makes a tombstone."""
+    value = None if epoch is None else ConsumerGroupTargetAssignmentMetadataValue(epoch)
+    return _entry(ConsumerGroupTargetAssignmentMetadataKey(group_id), _ASSIGNMENT_EPOCH, value)
+
+
+def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
+    """Return the record of a member's target assignment."""
+    listed = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
+    value = target_value.ConsumerGroupTargetAssignmentMemberValue(listed)
+    return _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, value)
+
+
+def current_entry(group_id: str, member_id: str, current: Current) -> Entry:
+    """Return the record of what a member has now."""
+    value = current_value.ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=current.epoch,
+        previous_member_epoch=current.previous_epoch,
+        state=int(current.state),
+        assigned_partitions=_listed(current.assigned),
+        partitions_pending_revocation=_listed(current.pending),
+    )
+    return _entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), _CURRENT, value)
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
+    """Return the tombstones of a member that leaves, in Kafka's order (GO-9)."""
+    return [
+        _entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), _CURRENT, None),
+        _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, None),
+        _entry(ConsumerGroupMemberMetadataKey(group_id, member_id), _MEMBER, None),
+    ]
+
+
+def group_tombstones(group: ConsumerGroup) -> list[Entry]:
+    """Return the tombstones of a whole group without members, in Kafka's order (GO-9)."""
+    group_id = group.group_id
+    # Releases from 4.0 do not store the topics, but write their tombstone, because an older broker may have stored them.
+    return [assignment_epoch_entry(group_id, None), topics_entry(group_id, None), group_entry(group_id, None)]
+
+
+def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
+    """Apply a record of the group while it is loaded (GO-11). Returns False if it was the tombstone of the whole group."""
+    if isinstance(key, ConsumerGroupMetadataKey):
+        if value is None:
+            return False
+        group.epoch = value.epoch
+    elif isinstance(key, ConsumerGroupPartitionMetadataKey):
+        listed = () if value is None else value.topics
+        group.partition_counts = {topic.topic_name: (topic.topic_id, topic.num_partitions) for topic in listed}
+    elif isinstance(key, ConsumerGroupMemberMetadataKey):
+        _apply_member(group, key.member_id, value)
+    elif isinstance(key, ConsumerGroupTargetAssignmentMetadataKey):
+        group.assignment_epoch = 0 if value is None else value.assignment_epoch
+    elif isinstance(key, ConsumerGroupTargetAssignmentMemberKey):
+        if value is None:
+            group.targets.pop(key.member_id, None)
+        else:
+            group.targets[key.member_id] = _assignment(value.topic_partitions)
+    elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey) and value is not None:
+        # A compacted log may have it before the member's subscription, which is then filled in.
+        if key.member_id not in group.members:
+            group.put(ConsumerMember(key.member_id, None, None, "", "", -1))
+        group.move(group.members[key.member_id], _current(value))
+    return True
+
+
+def _apply_member(group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> None:
+    before = group.members.get(member_id)
+    if value is None:
+        if before is not None:
+            group.remove(member_id)
+        return
+    group.put(
+        ConsumerMember(
+            member_id,
+            value.instance_id,
+            value.rack_id,
+            value.client_id,
+            value.client_host,
+            value.rebalance_timeout_ms,
+            frozenset(value.subscribed_topic_names),
+            value.server_assignor,
+            Current() if before is None else before.current,
+        )
+    )
+
+
+def _current(value: current_value.ConsumerGroupCurrentMemberAssignmentValue) -> Current:
+    states = {int(state): state for state in MemberState}
+    return Current(
+        value.member_epoch,
+        value.previous_member_epoch,
+        states.get(value.state, MemberState.UNKNOWN),
+        _assignment(value.assigned_partitions),
+        _assignment(value.partitions_pending_revocation),
+    )
+
+
+def _listed(assignment: Assignment) -> list[current_value.TopicPartitions]:
+    return [
+        current_value.TopicPartitions(topic_id, sorted(indexes)) for topic_id, indexes in sorted(assignment.items())
+    ]
+
+
+def _assignment(listed: Iterable[Any]) -> Assignment:
+    return {topic.topic_id: frozenset(topic.partitions) for topic in listed if topic.partitions}
+
+
+def _entry(key: Whole, kind: int, value: Whole | None) -> Entry:
+    return write_key(key, kind), None if value is None else write_value(value, _VALUE_VERSION)

@@ -1,0 +1,137 @@
+"""The arguments and results of the coordinator of consumer groups (KIP-848), and the checks of a heartbeat that need no group.
+
+Plain data: no wire message, no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.assignment import NOTHING, Assignment
+from kafkaproto.error_codes import ErrorCode
+
+JOINING, LEAVING, AWAY = 0, -1, -2
+"""Member epochs in a heartbeat: the member joins, leaves, or is a static member that leaves for a while."""
+UNCHANGED_MS = -1
+
+
+@dataclass(slots=True)
+class ConsumerHeartbeat:
+    """One ConsumerGroupHeartbeat request. None and -1 (rebalance_timeout_ms) stand for values that have not changed.
+
+    owned: the partitions that the member has. creates_member_id: whether the coordinator creates the id of a new member (version 0).
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    client_id: str
+    client_host: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = UNCHANGED_MS
+    topic_names: Sequence[str] | None = None
+    topic_regex: str | None = None
+    assignor: str | None = None
+    owned: Assignment | None = None
+    creates_member_id: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the member sends everything again, so that it gets its assignment again (GN-27)."""
+        has_subscription = self.topic_names is not None or self.topic_regex is not None
+        return self.rebalance_timeout_ms != UNCHANGED_MS and has_subscription and self.owned is not None
+
+
+@dataclass(slots=True)
+class ConsumerHeartbeatResult:
+    """The result of a heartbeat. assignment: None if it is unchanged."""
+
+    error_code: int = 0
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    interval_ms: int = 0
+    assignment: Assignment | None = None
+
+
+HeartbeatReply = Callable[[ConsumerHeartbeatResult, int], None]
+"""Called once with the result and the time in ms, when the changes are replicated."""
+
+
+class DescribedConsumer(NamedTuple):
+    """A member of a described group."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    topic_names: Sequence[str]
+    assignment: Assignment
+    target: Assignment
+
+
+@dataclass(slots=True)
+class ConsumerGroupDescription:
+    """A group in the result of ConsumerGroupDescribe."""
+
+    group_id: str
+    state: str
+    epoch: int
+    assignment_epoch: int
+    assignor: str
+    members: Sequence[DescribedConsumer] = ()
+
+
+def check(request: ConsumerHeartbeat, assignors: Collection[str], *, is_release_4: bool) -> None:
+    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7). Raises KafkaError 42 or 112."""
+    epoch = request.member_epoch
+    if is_release_4:
+        if not request.creates_member_id or epoch > 0 or epoch == LEAVING:
+            _not_empty(request.member_id, "MemberId")
+        _not_empty(request.group_id, "GroupId")
+    else:
+        _not_empty(request.group_id, "GroupId")
+    _not_empty(request.instance_id, "InstanceId")
+    _not_empty(request.rack_id, "RackId")
+    if epoch > 0 or epoch == LEAVING:
+        _not_empty(request.member_id, "MemberId")
+    elif epoch == JOINING:
+        _check_joining(request, is_release_4=is_release_4)
+    elif epoch == AWAY:
+        _not_empty(request.member_id, "MemberId")
+        if request.instance_id is None:
+            raise _invalid("InstanceId can't be null.")
+    else:
+        raise _invalid("MemberEpoch is invalid.")
+    if request.assignor is not None and request.assignor not in assignors:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+        )
+
+
+def _check_joining(request: ConsumerHeartbeat, *, is_release_4: bool) -> None:
+    if request.rebalance_timeout_ms == UNCHANGED_MS:
+        raise _invalid("RebalanceTimeoutMs must be provided in first request.")
+    if request.owned is None or request.owned != NOTHING:
+        raise _invalid("TopicPartitions must be empty when (re-)joining.")
+    if is_release_4:
+        if request.topic_names is None and request.topic_regex is None:
+            raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+    elif not request.topic_names:
+        raise _invalid("SubscribedTopicNames must be set in first request.")
+
+
+def _not_empty(text: str | None, name: str) -> None:
+    if text is not None and not text.strip():
+        raise _invalid(f"{name} can't be empty.")
+
+
+def _invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

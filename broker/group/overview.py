@@ -1,0 +1,83 @@
+"""Lists and describes groups, as ListGroups and DescribeGroups show them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.registry import AnyGroup
+from kafkaproto.broker.group.results import UNKNOWN_GROUP, DescribedMember, GroupDescription, GroupOverview
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
+from kafkaproto.coordinator_records import write_value
+from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+
+CLASSIC, CONSUMER = "classic", "consumer"
+
+
+def listed(groups: Iterable[AnyGroup], states: Collection[str], types: Collection[str]) -> list[GroupOverview]:
+    """Return groups for ListGroups. states, types: filters that ignore case; empty for all (GC-56)."""
+    state_names, type_names = {state.lower() for state in states}, {kind.lower() for kind in types}
+    overviews = (_overview(group) for group in groups)
+    return [
+        overview
+        for overview in overviews
+        if (not state_names or overview.state.lower() in state_names)
+        and (not type_names or overview.group_type in type_names)
+    ]
+
+
+def _overview(group: AnyGroup) -> GroupOverview:
+    if isinstance(group, ConsumerGroup):
+        return GroupOverview(group.group_id, CONSUMER_PROTOCOL, group.state.value, CONSUMER)
+    return GroupOverview(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
+
+
+def described(group: Group | None, group_id: str) -> GroupDescription:
+    """Describe a group; None stands for an unknown one, which is Dead.
+
+    As in Kafka, metadata and assignments of the members are included only while the group is stable (GC-52).
+    """
+    if group is None:
+        return GroupDescription(group_id, UNKNOWN_GROUP)
+    stable = group.is_in(GroupState.STABLE)
+    name = (group.protocol_name or "") if stable else ""
+    members = [
+        DescribedMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.metadata(name) if stable else b"",
+            member.assignment if stable else b"",
+        )
+        for member in group.members.values()
+    ]
+    return GroupDescription(group.group_id, group.state.value, 0, group.protocol_type or "", name, members)
+
+
+def described_consumer(group: ConsumerGroup) -> GroupDescription:
+    """Describe a group of the new protocol in the form of a classic one; the assignments are encoded as those of consumers."""
+    names = {topic_id: name for name, (topic_id, _) in group.partition_counts.items()}
+    members = [
+        DescribedMember(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            b"",
+            _encoded(member.current.assigned, names),
+        )
+        for member in group.members.values()
+    ]
+    return GroupDescription(group.group_id, group.state.value, 0, CONSUMER_PROTOCOL, "", members)
+
+
+def _encoded(assignment: Assignment, names: Mapping[bytes, str]) -> bytes:
+    listed = [
+        TopicPartition(names[topic_id], sorted(indexes))
+        for topic_id, indexes in sorted(assignment.items())
+        if topic_id in names
+    ]
+    return write_value(ConsumerProtocolAssignment(listed), 0)

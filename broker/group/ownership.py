@@ -1,0 +1,75 @@
+"""The partitions of `__consumer_offsets` that one broker coordinates: those that it leads, once they are loaded.
+
+Corresponds to `ownedPartitions` and `loadingPartitions` of Kafka's `GroupMetadataManager`. This module does not depend on groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from kafkaproto.broker.group.sessions import cancel
+from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.partitioner import java_hash
+
+
+class Ownership:
+    """Which partitions this broker coordinates. load, unload: functions called with (partition, time in ms) when that changes.
+
+    load_ms: returns how long loading takes; 0 loads at once.
+    """
+
+    def __init__(
+        self,
+        timers: Timers,
+        load: Callable[[int, int], None],
+        unload: Callable[[int, int], None],
+        load_ms: Callable[[], int],
+    ) -> None:
+        self._timers = timers
+        self._load = load
+        self._unload = unload
+        self._load_ms = load_ms
+        self._partition_count = 0
+        self._loading: dict[int, Timer] = {}
+        self._loaded: set[int] = set()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether a partition that this broker leads is not loaded yet."""
+        return bool(self._loading)
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of a group; -1 if the offsets topic does not exist (GO-3)."""
+        return java_hash(group_id) % self._partition_count if self._partition_count else -1
+
+    def refusal(self, group_id: str) -> int:
+        """Return 0 if this broker coordinates the group, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
+
+        The group id may be empty here, because offsets may be stored under the empty id; handlers reject it where it is invalid.
+        """
+        index = self.partition_of(group_id)
+        if index in self._loaded:
+            return ErrorCode.NONE
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if index in self._loading else ErrorCode.NOT_COORDINATOR
+
+    def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
+        """Set the partitions that this broker leads, of `partition_count`; 0 if there is no offsets topic (GO-12)."""
+        led = set(led)
+        for index in sorted((self._loaded | set(self._loading)) - led):
+            cancel(self._loading.pop(index, None))
+            self._loaded.discard(index)
+            self._unload(index, now_ms)
+        self._partition_count = partition_count
+        load_ms = self._load_ms()
+        for index in sorted(led - self._loaded - set(self._loading)):
+            if load_ms <= 0:
+                self._finish(index, now_ms)
+            else:
+                self._loading[index] = self._timers.at(now_ms + load_ms, partial(self._finish, index))
+
+    def _finish(self, index: int, now_ms: int) -> None:
+        self._loading.pop(index, None)
+        self._loaded.add(index)
+        self._load(index, now_ms)

@@ -1,0 +1,141 @@
+"""Moves a member of a consumer group towards its target assignment: it revokes before others are assigned (KIP-848).
+
+Pure functions of a member's state. Corresponds to Kafka's `CurrentAssignmentBuilder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkaproto.broker.group.assignment import NOTHING, Assignment
+
+NO_EPOCH = -1
+
+
+class MemberState(IntEnum):
+    """The states of a member, with the numbers that Kafka stores. UNKNOWN: a state that a newer broker stored."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+
+class Current(NamedTuple):
+    """What a member has now. assigned: the partitions that it may read. pending: those that it must revoke, and has not yet.
+
+    epoch: its member epoch. previous_epoch: the member epoch before.
+    """
+
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: Assignment = NOTHING
+    pending: Assignment = NOTHING
+
+
+class FencedMember(Exception):
+    """The member must join again, because the coordinator does not know what it owns."""
+
+
+class Goal(NamedTuple):
+    """The assignment that a member moves towards, and the rules on the way.
+
+    owner_epoch: returns the member epoch of the member that has a partition assigned or pending revocation, -1 if no member has.
+    is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics if its heartbeat changed them, else None.
+    """
+
+    target: Assignment
+    epoch: int
+    owner_epoch: Callable[[bytes, int], int]
+    is_release_4_2: bool = False
+    subscribed: Collection[bytes] | None = None
+
+
+def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current:
+    """Return the next state of a member (GN-22, GN-23), which may equal `current`.
+
+    owned: the partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember (GN-22).
+    """
+    if current.state is MemberState.STABLE:
+        return current if current.epoch == goal.epoch else _next(current, current.epoch, goal, owned)
+    if current.state is MemberState.UNREVOKED_PARTITIONS:
+        if owned is None or intersects(owned, current.pending):
+            return _without_unsubscribed(current, goal)
+        # Before 4.2, a member that has revoked its partitions reaches the next epoch even if it must revoke more.
+        return _next(current, current.epoch + (not goal.is_release_4_2), goal, owned)
+    if current.state is MemberState.UNRELEASED_PARTITIONS:
+        return _next(current, current.epoch, goal, owned)
+    if owned is None or any(owned.values()):
+        raise FencedMember
+    return _next(current, goal.epoch, goal, owned)
+
+
+def _without_unsubscribed(current: Current, goal: Goal) -> Current:
+    """Revoke also the topics that the member no longer subscribes to: 4.2 does so while other partitions are pending (KAFKA-19431)."""
+    if not goal.is_release_4_2 or goal.subscribed is None:
+        return current
+    dropped = {t: indexes for t, indexes in current.assigned.items() if t not in goal.subscribed}
+    return current._replace(assigned=difference(current.assigned, dropped), pending=union(current.pending, dropped))
+
+
+def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | None) -> Current:
+    target = goal.target
+    kept = intersection(current.assigned, target)
+    revoked = difference(current.assigned, kept)
+    if revoked and (owned is None or intersects(owned, revoked)):
+        state = MemberState.UNREVOKED_PARTITIONS
+        return _moved(current, Current(base_epoch, 0, state, kept, revoked))
+    added = difference(target, kept)
+    # From 4.2 on, the partitions that this member has just revoked are free for itself at once.
+    own = current.pending if goal.is_release_4_2 else NOTHING
+    free = {
+        topic_id: frozenset(
+            index
+            for index in indexes
+            if goal.owner_epoch(topic_id, index) == NO_EPOCH or index in own.get(topic_id, ())
+        )
+        for topic_id, indexes in added.items()
+    }
+    free = {topic_id: indexes for topic_id, indexes in free.items() if indexes}
+    state = MemberState.STABLE if free == added else MemberState.UNRELEASED_PARTITIONS
+    return _moved(current, Current(goal.epoch, 0, state, union(kept, free)))
+
+
+def _moved(before: Current, after: Current) -> Current:
+    """Return `after` with the epoch that the member had before, which Kafka sets even if the epoch stays the same."""
+    return after._replace(previous_epoch=before.epoch)
+
+
+# ---- sets of partitions ------------------------------------------------------------------------------------------------------
+
+
+def intersection(left: Assignment, right: Assignment) -> Assignment:
+    """Return the partitions that are in both."""
+    shared = {topic_id: indexes & right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
+    return {topic_id: indexes for topic_id, indexes in shared.items() if indexes}
+
+
+def difference(left: Assignment, right: Assignment) -> Assignment:
+    """Return the partitions that are in `left` only."""
+    rest = {topic_id: indexes - right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
+    return {topic_id: indexes for topic_id, indexes in rest.items() if indexes}
+
+
+def union(left: Assignment, right: Assignment) -> Assignment:
+    """Return the partitions that are in either."""
+    return {
+        topic_id: left.get(topic_id, frozenset()) | right.get(topic_id, frozenset()) for topic_id in {**left, **right}
+    }
+
+
+def intersects(left: Assignment, right: Assignment) -> bool:
+    """Return whether a partition is in both."""
+    return bool(intersection(left, right))
+
+
+def is_subset(left: Assignment, right: Assignment) -> bool:
+    """Return whether all partitions of `left` are in `right`."""
+    return not difference(left, right)

@@ -1,0 +1,178 @@
+"""The records of `__consumer_offsets`: committed offsets and classic groups, between objects and the bytes of key and value (GO-5 to GO-7).
+
+Keys begin with the record's type, values with their version. Corresponds to `GroupCoordinatorRecordSerde` and
+`GroupMetadataManager.offsetCommitValue`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from kafkaproto.coordinator_records import read_record, write_key, write_value
+from kafkaproto.data.group_metadata_key import GroupMetadataKey
+from kafkaproto.data.group_metadata_value import GroupMetadataValue, MemberMetadata
+from kafkaproto.data.offset_commit_key import OffsetCommitKey
+from kafkaproto.data.offset_commit_value import OffsetCommitValue
+from kafkaproto.errors import UnsupportedVersion
+from kafkaproto.structs import Whole
+
+_OFFSET_KEY, _GROUP_KEY = 1, 2
+CONSUMER_KEYS = range(3, 9)
+"""The types of the records of consumer groups (`consumer_records`)."""
+_OWN_EXPIRY = 1
+"""The version of an offset's value that has an expiry time (OffsetCommit v2 to v4)."""
+_NO_EXPIRY = -1
+
+Entry = tuple[bytes, bytes | None]
+"""(key, value) of a record; the value of a tombstone is None."""
+
+
+class RecordVersions(NamedTuple):
+    """The versions of values that brokers of a release write. All versions can be read."""
+
+    offset: int
+    group: int
+
+
+KAFKA_3_9 = RecordVersions(offset=3, group=3)
+KAFKA_4_1 = RecordVersions(offset=4, group=3)
+
+
+class StoredMember(NamedTuple):
+    """A member of a stored generation. subscription: its metadata for the chosen protocol."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+class StoredGroup(NamedTuple):
+    """A stored generation of a classic group. protocol_name, leader_id: None if the group has no members.
+
+    state_since_ms: when the group entered its state; -1 if unknown.
+    """
+
+    protocol_type: str
+    generation_id: int
+    protocol_name: str | None
+    leader_id: str | None
+    state_since_ms: int
+    members: tuple[StoredMember, ...] = ()
+
+
+class OffsetRecord(NamedTuple):
+    """A committed offset of a group; `committed` is None if it was deleted."""
+
+    group_id: str
+    key: PartitionKey
+    committed: CommittedOffset | None
+
+
+class ConsumerRecord(NamedTuple):
+    """A record of a consumer group of the new protocol; `value` is None for a tombstone."""
+
+    group_id: str
+    key: Whole
+    value: Whole | None
+
+
+class GroupRecord(NamedTuple):
+    """A generation of a group; `group` is None if the group was deleted."""
+
+    group_id: str
+    group: StoredGroup | None
+
+
+def offset_entry(
+    group_id: str, key: PartitionKey, committed: CommittedOffset | None, versions: RecordVersions
+) -> Entry:
+    """Return the record of a committed offset; None as `committed` makes a tombstone."""
+    encoded = write_key(OffsetCommitKey(group_id, *key), _OFFSET_KEY)
+    if committed is None:
+        return encoded, None
+    value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, committed.committed_ms)
+    if committed.expire_ms is None:
+        return encoded, write_value(value, versions.offset)
+    value.expire_timestamp = committed.expire_ms
+    return encoded, write_value(value, _OWN_EXPIRY)
+
+
+def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersions) -> Entry:
+    """Return the record of a group's generation; None as `group` makes a tombstone."""
+    key = write_key(GroupMetadataKey(group_id), _GROUP_KEY)
+    if group is None:
+        return key, None
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type,
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=group.state_since_ms,
+        members=[
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.subscription,
+                assignment=member.assignment,
+            )
+            for member in group.members
+        ],
+    )
+    return key, write_value(value, versions.group)
+
+
+def parse(key: bytes, value: bytes | None) -> OffsetRecord | GroupRecord | ConsumerRecord | None:
+    """Return what a record says; None for a record of another type or of a newer version, which brokers skip.
+
+    Raises DecodeError for damaged bytes.
+    """
+    try:
+        decoded_key, decoded = read_record(OFFSETS_TOPIC, key, value)
+    except UnsupportedVersion:
+        return None
+    if isinstance(decoded_key, OffsetCommitKey):
+        place = decoded_key.topic, decoded_key.partition
+        committed = _committed(decoded) if isinstance(decoded, OffsetCommitValue) else None
+        return OffsetRecord(decoded_key.group, place, committed)
+    if isinstance(decoded_key, GroupMetadataKey):
+        group = _group(decoded) if isinstance(decoded, GroupMetadataValue) else None
+        return GroupRecord(decoded_key.group, group)
+    if int.from_bytes(key[:2], "big") in CONSUMER_KEYS:
+        return ConsumerRecord(decoded_key.group_id, decoded_key, decoded)  # type: ignore[attr-defined]
+    return None
+
+
+def _committed(value: OffsetCommitValue) -> CommittedOffset:
+    expire_ms = None if value.expire_timestamp == _NO_EXPIRY else value.expire_timestamp
+    return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, expire_ms)
+
+
+def _group(value: GroupMetadataValue) -> StoredGroup:
+    members = tuple(
+        StoredMember(
+            m.member_id,
+            m.group_instance_id,
+            m.client_id,
+            m.client_host,
+            # Version 0 has no rebalance timeout: the session timeout counts.
+            m.session_timeout if m.rebalance_timeout < 0 else m.rebalance_timeout,
+            m.session_timeout,
+            m.subscription,
+            m.assignment,
+        )
+        for m in value.members
+    )
+    return StoredGroup(
+        value.protocol_type, value.generation, value.protocol, value.leader, value.current_state_timestamp, members
+    )

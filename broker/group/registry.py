@@ -1,0 +1,223 @@
+"""The groups that one broker coordinates: how they are created, loaded, expired and deleted.
+
+Corresponds to the group cache of Kafka's `GroupMetadataManager`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.consumer_members import cancel_timers
+from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired
+from kafkaproto.broker.group.rebalance import Rebalance
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
+from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.error_codes import ErrorCode
+
+AnyGroup = Group | ConsumerGroup
+
+
+class Registry:
+    """All groups of a broker, by id. A timer looks for expired offsets while there is a group."""
+
+    def __init__(self, timers: Timers, rebalance: Rebalance, storage: GroupStorage) -> None:
+        self._groups: dict[str, Group] = {}
+        self._consumers: dict[str, ConsumerGroup] = {}
+        self.deletes_at_checks_only = False
+        """Whether a group that loses its last offset stays until the next check for expired offsets, as in Kafka 4 (GC-64)."""
+        self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
+        """Starts the timers of a consumer group that was loaded; set by their coordinator."""
+        self._timers = timers
+        self._rebalance = rebalance
+        self._storage = storage
+        self._expiry_timer: Timer | None = None
+
+    def __iter__(self) -> Iterator[AnyGroup]:
+        """Iterate over the groups of this moment, of both protocols; they may be deleted meanwhile."""
+        return iter([*self._groups.values(), *self._consumers.values()])
+
+    def get(self, group_id: str) -> Group | None:
+        """Return a classic group, None if this broker does not have it."""
+        return self._groups.get(group_id)
+
+    def get_consumer(self, group_id: str) -> ConsumerGroup | None:
+        """Return a consumer group of the new protocol, None if this broker does not have it."""
+        return self._consumers.get(group_id)
+
+    def get_any(self, group_id: str) -> AnyGroup | None:
+        """Return a group of either protocol, None if this broker does not have it."""
+        return self._groups.get(group_id) or self._consumers.get(group_id)
+
+    def create(self, group_id: str, now_ms: int) -> Group:
+        """Create an empty group, which is not stored yet."""
+        group = self._groups[group_id] = Group(group_id, now_ms)
+        self._watch(now_ms)
+        return group
+
+    def create_consumer(self, group_id: str, entries: list[Entry], now_ms: int) -> ConsumerGroup:
+        """Create a consumer group, which is not stored yet. It replaces an empty classic group, whose offsets it keeps (GN-10).
+
+        entries: takes the tombstone of the classic group. Raises KafkaError 69 if a classic group has members.
+        """
+        group = ConsumerGroup(group_id)
+        classic = self._groups.get(group_id)
+        if classic is not None:
+            if not classic.is_in(GroupState.EMPTY):
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+            entries += self._storage.tombstones(classic)
+            group.offsets.update(classic.offsets)
+            self._remove(classic, now_ms)
+        self._consumers[group_id] = group
+        self._watch(now_ms)
+        return group
+
+    def make_classic(self, group_id: str, now_ms: int) -> bool:
+        """Replace an empty consumer group by a classic one, which keeps its offsets (GN-63). Returns False if the group has members."""
+        consumer = self._consumers[group_id]
+        if consumer.members:
+            return False
+        self._storage.delete(consumer, (), now_ms, group_too=True)
+        self._remove(consumer, now_ms)
+        self.create(group_id, now_ms).offsets.update(consumer.offsets)
+        return True
+
+    def reload_consumer(self, group_id: str, now_ms: int) -> None:
+        """Undo a change that was not stored: load the group again from its records."""
+        consumer = self._consumers.get(group_id)
+        if consumer is not None:
+            self._remove(consumer, now_ms)
+        self._take(self._storage.load_group(group_id), now_ms)
+
+    def _watch(self, now_ms: int) -> None:
+        if self._expiry_timer is None:
+            self._expire_later(now_ms)
+
+    def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
+        """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
+        results: dict[str, int] = {}
+        for group_id in dict.fromkeys(group_ids):
+            group = self.get_any(group_id)
+            if group is None:
+                results[group_id] = ErrorCode.GROUP_ID_NOT_FOUND
+            elif not group.members and (isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)):
+                keys, group.offsets = list(group.offsets), {}
+                self._storage.delete(group, keys, now_ms, group_too=True)
+                self._remove(group, now_ms)
+                results[group_id] = ErrorCode.NONE
+            else:
+                results[group_id] = ErrorCode.NON_EMPTY_GROUP
+        return results
+
+    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> None:
+        """Delete offsets and write their tombstones; a group that is left empty and without offsets is deleted, too."""
+        gone = [key for key in keys if group.offsets.pop(key, None) is not None]
+        ends = _is_unused(group) and (is_check or not self.deletes_at_checks_only)
+        self._storage.delete(group, gone, now_ms, group_too=ends)
+        if ends:
+            self._remove(group, now_ms)
+
+    def _expire(self, group: AnyGroup, now_ms: int) -> None:
+        """Delete the offsets that are past their retention (KIP-211).
+
+        a. If the group had members and has none now, retention counts from the time when the last one left.
+        b. In a stable consumer group, offsets of subscribed topics are kept. For other topics retention counts from each commit.
+        c. If the group never had members, retention counts from each commit.
+        d. In a group of the new protocol, as b.
+        e. Otherwise (during a rebalance, or without the consumer protocol) nothing expires.
+        """
+        retention_ms = self._rebalance.settings.offsets_retention_ms
+        none: frozenset[str] = frozenset()
+        if isinstance(group, ConsumerGroup):
+            gone = expired(group.offsets, None, frozenset(group.subscribers), retention_ms, now_ms)
+        elif group.protocol_type is None:
+            gone = expired(group.offsets, None, none, retention_ms, now_ms)
+        elif group.is_in(GroupState.EMPTY):
+            gone = expired(group.offsets, group.state_since_ms, none, retention_ms, now_ms)
+        elif group.is_in(GroupState.STABLE) and group.subscribed is not None:
+            gone = expired(group.offsets, None, group.subscribed, retention_ms, now_ms)
+        else:
+            return
+        self.drop(group, [key for key in gone if key not in group.writing], now_ms, is_check=True)
+
+    def _expire_later(self, now_ms: int) -> None:
+        interval_ms = self._rebalance.settings.offsets_retention_check_interval_ms
+        self._expiry_timer = self._timers.at(now_ms + interval_ms, self._expire_all)
+
+    def _expire_all(self, now_ms: int) -> None:
+        """Delete offsets past their retention, and then groups that have neither members nor offsets."""
+        self._expiry_timer = None
+        for group in self:
+            self._expire(group, now_ms)
+        if self._groups or self._consumers:
+            self._expire_later(now_ms)
+
+    # ---- coming and going of the partitions of the offsets topic -------------------------------------------------------------
+
+    def load(self, index: int, now_ms: int) -> None:
+        """Load the groups of a partition, with their members, whose session timeouts restart (GO-11)."""
+        self._take(self._storage.load(index), now_ms)
+
+    def _take(self, loaded: Loaded, now_ms: int) -> None:
+        for group_id, consumer in loaded.consumers.items():
+            consumer.offsets.update(loaded.offsets.get(group_id, {}))
+            self._consumers[group_id] = consumer
+            self._watch(now_ms)
+            self.resume_consumer(consumer, now_ms)
+        for group_id, stored, offsets in iterate(loaded):
+            group = self.create(group_id, now_ms)
+            group.offsets.update(offsets)
+            if stored is not None:
+                group.restore(stored, now_ms)
+                self._rebalance.resume(group, now_ms)
+
+    def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
+        """Drop the groups for whose id `is_gone` returns True from memory; their parked requests get NOT_COORDINATOR (GO-12)."""
+        for group in self:
+            if is_gone(group.group_id):
+                self._remove(group, now_ms)
+
+    def adopt(
+        self,
+        group_id: str,
+        protocol_type: str | None,
+        offsets: Mapping[PartitionKey, CommittedOffset],
+        now_ms: int,
+    ) -> int:
+        """Store the offsets of a group that an earlier version of this broker kept elsewhere. Returns the error, 0 if they are stored.
+
+        The group must not exist yet. The write does not wait for replicas: it is complete before a client can commit.
+        """
+        group = self.create(group_id, now_ms)
+        group.offsets.update(offsets)
+        if protocol_type is not None:
+            group.protocol_type = protocol_type
+            group.generation_id = 1  # only a group with a generation gets a tombstone when it is deleted
+        error = self._storage.store_now(group, now_ms)
+        if error:
+            self._remove(group, now_ms)
+        return error
+
+    def _remove(self, group: AnyGroup, now_ms: int) -> None:
+        for waiter in group.stable_waiters:
+            waiter(ErrorCode.NOT_COORDINATOR, now_ms)
+        if isinstance(group, ConsumerGroup):
+            for member in group.members.values():
+                cancel_timers(member)
+            del self._consumers[group.group_id]
+        else:
+            self._rebalance.end(group, now_ms)
+            del self._groups[group.group_id]
+        if not self._groups and not self._consumers and self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+            self._expiry_timer = None
+
+
+def _is_unused(group: AnyGroup) -> bool:
+    """Return whether a group has neither members nor offsets, so that it can be deleted."""
+    if group.members or group.offsets or group.writing:
+        return False
+    return isinstance(group, ConsumerGroup) or (group.is_in(GroupState.EMPTY) and not group.pending)

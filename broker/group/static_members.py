@@ -1,0 +1,108 @@
+"""The restart of static members: a new process takes over the member that has its `group.instance.id` (KIP-345).
+
+Corresponds to `updateStaticMemberAndRebalance` in Kafka's `GroupCoordinator`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkaproto.broker.group.deferred_replies import DeferredReplies
+from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.rebalance import Rebalance
+from kafkaproto.broker.group.results import (
+    UNKNOWN_MEMBER_ID,
+    JoinReply,
+    JoinRequest,
+    JoinResult,
+    Protocols,
+    SyncResult,
+)
+from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.error_codes import ErrorCode
+
+
+class _Before(NamedTuple):
+    """The values of a static member before its restart, to restore if the restart cannot be stored."""
+
+    member_id: str
+    protocols: Protocols
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    leader_id: str
+
+
+class StaticMembers:
+    """Restarts static members. Results are put into `replies`."""
+
+    def __init__(self, rebalance: Rebalance, replies: DeferredReplies, storage: GroupStorage) -> None:
+        self._rebalance = rebalance
+        self._replies = replies
+        self._storage = storage
+
+    def restart(
+        self, group: Group, member: Member, new_id: str, request: JoinRequest, now_ms: int, reply: JoinReply
+    ) -> None:
+        """Handle the join of a static member that has no member id because its process was restarted. The member gets the id `new_id`.
+
+        a. In a stable group whose protocol stays the same, it keeps its assignment. It gets the result when the new id is stored (GC-34).
+        b. During the join phase its request is parked like those of the other members.
+        c. In a stable group whose protocol would change, and during the sync phase, whose leader knows the old id, a rebalance starts.
+        """
+        keeps_generation = group.is_in(GroupState.STABLE) and group.keeps_protocol_with(member, request.protocols)
+        before = self._replace(group, member, new_id, now_ms)
+        self._rebalance.take_request(member, request, None if keeps_generation else reply)
+        if not keeps_generation:
+            self._rebalance.prepare_if_possible(group, now_ms)
+            return
+
+        def stored(error_code: int, at_ms: int) -> None:
+            if error_code:
+                result = self._undo(group, member, before, error_code, at_ms)
+            else:
+                result = _result(group, new_id, before.leader_id, request)
+            self._replies.put(reply, result)
+            self._replies.flush(at_ms)
+
+        assignments = {m.member_id: m.assignment for m in group.members.values()}
+        self._storage.store_group(group, assignments, now_ms, stored)
+
+    def _replace(self, group: Group, member: Member, new_id: str, now_ms: int) -> _Before:
+        """Give a static member its new id. Parked requests of its old process get FENCED_INSTANCE_ID."""
+        before = _Before(
+            member.member_id,
+            member.protocols,
+            member.session_timeout_ms,
+            member.rebalance_timeout_ms,
+            group.leader_id or "",
+        )
+        self._rebalance.answer_join(member, JoinResult(member.member_id, ErrorCode.FENCED_INSTANCE_ID))
+        self._rebalance.answer_sync(member, SyncResult(ErrorCode.FENCED_INSTANCE_ID))
+        group.rename(member, new_id)
+        self._rebalance.sessions.heard_from(group, member, now_ms)
+        return before
+
+    def _undo(self, group: Group, member: Member, before: _Before, error_code: int, now_ms: int) -> JoinResult:
+        """Give a static member its old id back, because the new one could not be stored. Returns the result for the new process."""
+        if group.members.get(member.member_id) is member:
+            member.protocols = before.protocols
+            member.session_timeout_ms = before.session_timeout_ms
+            member.rebalance_timeout_ms = before.rebalance_timeout_ms
+            group.rename(member, before.member_id)
+            self._rebalance.sessions.heard_from(group, member, now_ms)
+        result = group.current_generation(UNKNOWN_MEMBER_ID)
+        result.error_code = error_code
+        result.leader_id = before.leader_id
+        return result
+
+
+def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest) -> JoinResult:
+    """Return the result of a restarted member that keeps its generation (GC-33)."""
+    result = group.current_generation(new_id)
+    if request.can_skip_assignment:
+        result.skip_assignment = group.is_leader(new_id)
+    else:
+        # An older client that is named as the leader would compute an assignment, which a stable group ignores.
+        result.leader_id = leader_before
+        result.members = ()
+    return result

@@ -1,0 +1,234 @@
+"""Stores groups and committed offsets in the group's partition of `__consumer_offsets`, and loads them from it.
+
+Translates the errors of the log into those that clients get (GC-39, GO-23). Corresponds to the writing half of Kafka's
+`GroupMetadataManager`. This module does not depend on timers or clients.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from kafkaproto.broker.group import consumer_records
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.group import Group
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.records import (
+    KAFKA_3_9,
+    ConsumerRecord,
+    Entry,
+    GroupRecord,
+    RecordVersions,
+    StoredGroup,
+    StoredMember,
+    group_entry,
+    offset_entry,
+    parse,
+)
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError
+
+logger = logging.getLogger("kafkaproto.groups")
+
+Stored = Callable[[int, int], None]
+"""Called once with an error code (0: stored) and the time in ms."""
+
+_NOT_AVAILABLE: dict[int, int] = dict.fromkeys(
+    (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ),
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+_NOT_COORDINATOR: dict[int, int] = dict.fromkeys(
+    (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.NOT_COORDINATOR
+)
+_TOO_LARGE = ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE
+_COMMIT_ERRORS: dict[int, int] = {
+    **_NOT_AVAILABLE,
+    **_NOT_COORDINATOR,
+    **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
+}
+_GROUP_ERRORS: dict[int, int] = {
+    **_NOT_AVAILABLE,
+    **_NOT_COORDINATOR,
+    **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+}
+
+
+class LoggedRecord(Protocol):
+    """The part of a stored record that this module reads. value: None for a tombstone."""
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def key(self) -> bytes | None: ...
+
+    @property
+    def value(self) -> bytes | None: ...
+
+
+class OffsetsLog(Protocol):
+    """Interface of the offsets topic on one broker (`replication.coordinator_log`)."""
+
+    def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Stored) -> None:
+        """Append records to a partition. `done` is called when they are replicated, or with an error."""
+
+    def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
+        """Append records to a partition without waiting for replicas, and return the error."""
+        ...
+
+    def read(self, index: int) -> Iterable[LoggedRecord]:
+        """Return the records of a partition from its start to its end."""
+        ...
+
+
+class Loaded(NamedTuple):
+    """The last state of every group in a partition, by group id.
+
+    offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol.
+    """
+
+    offsets: dict[str, dict[PartitionKey, CommittedOffset]]
+    groups: dict[str, StoredGroup]
+    consumers: dict[str, ConsumerGroup]
+
+
+class GroupStorage:
+    """Writes groups and offsets to `log`. partition_of: returns the partition of a group.
+
+    Without a log, as in tests of the coordinator alone, every write succeeds at once.
+    """
+
+    def __init__(
+        self, log: OffsetsLog | None, partition_of: Callable[[str], int], versions: RecordVersions = KAFKA_3_9
+    ) -> None:
+        self._log = log
+        self._partition_of = partition_of
+        self._versions = versions
+
+    def store_offsets(
+        self, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, stored: Stored
+    ) -> None:
+        """Store committed offsets as one batch. `stored` gets the error of OffsetCommit."""
+        entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
+        self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_COMMIT_ERRORS.get(error, error), at_ms))
+
+    def store_group(self, group: Group, assignments: Mapping[str, bytes], now_ms: int, stored: Stored) -> None:
+        """Store the current generation with these assignments by member id. `stored` gets the error of JoinGroup and SyncGroup."""
+        entry = group_entry(group.group_id, snapshot(group, assignments), self._versions)
+        self._append(
+            group.group_id, [entry], now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms)
+        )
+
+    def delete(
+        self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
+    ) -> None:
+        """Write tombstones for offsets and, with `group_too`, for the group. As in Kafka, nothing waits for their replication (GO-9)."""
+        entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
+        if group_too:
+            entries += self.tombstones(group)
+        if entries and self._log is not None:
+            self._log.append_only(self._partition_of(group.group_id), entries, now_ms)
+
+    def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
+        """Return the tombstones of a group without its offsets; none for a classic group that was never stored."""
+        if isinstance(group, ConsumerGroup):
+            return consumer_records.group_tombstones(group)
+        return [group_entry(group.group_id, None, self._versions)] if group.generation_id > 0 else []
+
+    def store_now(self, group: Group, now_ms: int) -> int:
+        """Store a group with its offsets without waiting for replicas. Returns the error of the log, 0 if the leader has the records."""
+        entries = [offset_entry(group.group_id, *entry, self._versions) for entry in group.offsets.items()]
+        if group.protocol_type is not None:
+            entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
+        return 0 if self._log is None else self._log.append_only(self._partition_of(group.group_id), entries, now_ms)
+
+    def load(self, index: int) -> Loaded:
+        """Return what a partition says of its groups; later records replace earlier ones (GO-11). A damaged record is logged and skipped."""
+        loaded = Loaded({}, {}, {})
+        for record in () if self._log is None else self._log.read(index):
+            _apply(loaded, record, index)
+        for group in loaded.consumers.values():
+            group.set_target(group.targets, group.assignment_epoch)
+        return loaded
+
+    def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
+        """Store the records of a change of a consumer group. `stored` gets the error of ConsumerGroupHeartbeat."""
+        self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
+
+    def load_group(self, group_id: str) -> Loaded:
+        """Return what the log says of one group."""
+        loaded = self.load(self._partition_of(group_id))
+        for part in loaded:
+            for other in [key for key in part if key != group_id]:
+                del part[other]
+        return loaded
+
+    def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
+        if self._log is None:
+            stored(ErrorCode.NONE, now_ms)
+        else:
+            self._log.append(self._partition_of(group_id), entries, now_ms, stored)
+
+
+def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
+    if record.key is None:
+        return
+    try:
+        parsed = parse(record.key, record.value)
+    except DecodeError as error:
+        logger.warning("__consumer_offsets-%d: the record at offset %d is skipped: %s", index, record.offset, error)
+        return
+    if isinstance(parsed, GroupRecord):
+        if parsed.group is None:
+            loaded.groups.pop(parsed.group_id, None)
+        else:
+            loaded.groups[parsed.group_id] = parsed.group
+    elif isinstance(parsed, ConsumerRecord):
+        group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
+        if not consumer_records.apply(group, parsed.key, parsed.value):
+            del loaded.consumers[parsed.group_id]
+    elif parsed is not None:
+        if parsed.committed is not None:
+            loaded.offsets.setdefault(parsed.group_id, {})[parsed.key] = parsed.committed
+        elif (offsets := loaded.offsets.get(parsed.group_id)) is not None:
+            offsets.pop(parsed.key, None)
+            if not offsets:
+                del loaded.offsets[parsed.group_id]
+
+
+def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
+    """Return the current generation of a group as it is stored (GO-7)."""
+    members = tuple(
+        StoredMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout_ms,
+            member.session_timeout_ms,
+            member.metadata(group.protocol_name or ""),
+            assignments.get(member.member_id, b""),
+        )
+        for member in group.members.values()
+    )
+    return StoredGroup(
+        group.protocol_type or "",
+        group.generation_id,
+        group.protocol_name,
+        group.leader_id,
+        group.state_since_ms,
+        members,
+    )
+
+
+def iterate(loaded: Loaded) -> Iterator[tuple[str, StoredGroup | None, dict[PartitionKey, CommittedOffset]]]:
+    """Yield (group id, stored generation or None, offsets) for each classic group that has a generation or offsets."""
+    for group_id in {**loaded.groups, **loaded.offsets}:
+        if group_id not in loaded.consumers:
+            yield group_id, loaded.groups.get(group_id), loaded.offsets.get(group_id, {})

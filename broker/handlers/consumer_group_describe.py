@@ -1,0 +1,108 @@
+"""ConsumerGroupDescribe (key 69, versions 0-1): members, epochs and assignments of consumer groups of the new protocol (KIP-848).
+
+v1 adds the type of each member.
+Behaviour: GN-64 to GN-66. A classic or unknown group has the error GROUP_ID_NOT_FOUND.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.group.assignment import Assignment as Assigned
+    from kafkaproto.broker.group.consumer_requests import DescribedConsumer
+
+CONSUMER_MEMBER = 1
+"""The type of a member that uses the new protocol."""
+
+
+def _failed(exchange: Exchange, request: ConsumerGroupDescribeRequest, error_code: int) -> Reply:
+    return _response([_error(group_id, error_code) for group_id in request.group_ids])
+
+
+@register(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, _failed)
+def consumer_group_describe(exchange: Exchange, request: ConsumerGroupDescribeRequest) -> Reply:
+    if not exchange.node.groups.serves_consumers:
+        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+    if "" in request.group_ids and not exchange.node.groups.is_release_4:
+        # An exception in the coordinator of 3.9 fails the whole request (GN-66).
+        return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+    with_operations = request.include_authorized_operations
+    return _response([_describe(exchange, group_id, with_operations) for group_id in request.group_ids])
+
+
+def _describe(exchange: Exchange, group_id: str, with_operations: bool) -> DescribedGroup:
+    node = exchange.node
+    is_invalid = not group_id and node.groups.is_release_4
+    error = ErrorCode.INVALID_GROUP_ID if is_invalid else node.refuses_group(group_id)
+    if error:
+        return _error(group_id, error)
+    try:
+        described = node.groups.consumers.describe(group_id)
+    except KafkaError as refusal:
+        # Brokers of 3.9 send no message (GN-66).
+        message = refusal.message if node.groups.is_release_4 else None
+        return _error(group_id, refusal.error_code, message)
+    names = {topic.topic_id: topic.name for topic in node.image.topics.values()}
+    group = DescribedGroup(
+        group_id=group_id,
+        error_message=None,
+        group_state=described.state,
+        group_epoch=described.epoch,
+        assignment_epoch=described.assignment_epoch,
+        assignor_name=described.assignor,
+        members=[_member(member, names) for member in described.members],
+    )
+    if with_operations:
+        group.authorized_operations = node.groups.operations
+    return group
+
+
+def _member(member: DescribedConsumer, names: dict[bytes, str]) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.topic_names),
+        subscribed_topic_regex="",
+        assignment=_assignment(member.assignment, names),
+        target_assignment=_assignment(member.target, names),
+        member_type=CONSUMER_MEMBER,
+    )
+
+
+def _assignment(assignment: Assigned, names: dict[bytes, str]) -> Assignment:
+    """Return an assignment with topic names; topics that were deleted meanwhile are left out (GN-65)."""
+    return Assignment(
+        [
+            TopicPartitions(topic_id, names[topic_id], sorted(indexes))
+            for topic_id, indexes in sorted(assignment.items())
+            if topic_id in names
+        ]
+    )
+
+
+def _error(group_id: str, error_code: int, message: str | None = None) -> DescribedGroup:
+    return DescribedGroup(error_code=int(error_code), error_message=message, group_id=group_id)
+
+
+def _response(groups: list[DescribedGroup]) -> Reply:
+    return Reply(ConsumerGroupDescribeResponse(groups=groups))

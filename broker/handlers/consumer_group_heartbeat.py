@@ -1,0 +1,95 @@
+"""ConsumerGroupHeartbeat (key 68, versions 0-1): join a consumer group of the new protocol, stay in it, and leave it (KIP-848).
+
+v1 adds a regular expression as subscription, and requires that the client creates its member id (KIP-1082).
+Behaviour: `group.consumer_coordinator`. The response is sent when the changes of the group are replicated. Without the protocol
+"consumer" in `group.coordinator.rebalance.protocols` it is UNSUPPORTED_VERSION (GC-2). Regular expressions are not served yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.group.consumer_requests import ConsumerHeartbeat, ConsumerHeartbeatResult
+
+FIRST_VERSION_WITH_MEMBER_ID_OF_CLIENT = 1
+
+
+def _failed(exchange: Exchange, request: ConsumerGroupHeartbeatRequest, error_code: int) -> Reply:
+    return Reply(ConsumerGroupHeartbeatResponse(error_code=int(error_code), error_message=None))
+
+
+@register(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, _failed)
+def consumer_group_heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> Reply | Delayed:
+    node = exchange.node
+    if not node.groups.serves_consumers:
+        if node.events.feature_asked is not None:
+            node.events.feature_asked(exchange, "consumer protocol", [request.group_id])
+        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+    error = node.refuses_group(request.group_id) if request.group_id else 0
+    if error:
+        return _failed(exchange, request, error)
+    delayed = Delayed()
+
+    def reply(result: ConsumerHeartbeatResult, at_ms: int) -> None:
+        delayed.complete(lambda: _response(result), at_ms)
+
+    node.groups.consumers.heartbeat(_heartbeat(exchange, request), exchange.now_ms, reply)
+    return delayed
+
+
+def _heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> ConsumerHeartbeat:
+    from kafkaproto.broker.group.consumer_requests import (
+        ConsumerHeartbeat,  # only clusters with the new protocol need it
+    )
+
+    places = request.topic_partitions
+    return ConsumerHeartbeat(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        exchange.client_id or "",
+        f"/{exchange.peer.client_address}",
+        request.instance_id,
+        request.rack_id,
+        request.rebalance_timeout_ms,
+        request.subscribed_topic_names,
+        request.subscribed_topic_regex,
+        request.server_assignor,
+        None if places is None else {place.topic_id: frozenset(place.partitions) for place in places},
+        creates_member_id=exchange.api_version < FIRST_VERSION_WITH_MEMBER_ID_OF_CLIENT,
+    )
+
+
+def _response(result: ConsumerHeartbeatResult) -> Reply:
+    assignment = None
+    if result.assignment is not None:
+        assignment = Assignment(
+            [
+                ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(indexes))
+                for topic_id, indexes in sorted(result.assignment.items())
+            ]
+        )
+    return Reply(
+        ConsumerGroupHeartbeatResponse(
+            error_code=int(result.error_code),
+            error_message=result.error_message,
+            member_id=result.member_id,
+            member_epoch=result.member_epoch,
+            heartbeat_interval_ms=result.interval_ms,
+            assignment=assignment,
+        )
+    )

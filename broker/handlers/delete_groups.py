@@ -1,0 +1,33 @@
+"""DeleteGroups (key 42, versions 0-2): delete groups without members, with their committed offsets.
+
+v1 changes no layout; v2 is flexible.
+Behaviour: GC-59. A group that is named twice is deleted and answered once.
+"""
+
+from __future__ import annotations
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+def _failed(exchange: Exchange, request: DeleteGroupsRequest, error_code: int) -> Reply:
+    return _response(dict.fromkeys(request.groups_names, error_code))
+
+
+@register(ApiKey.DELETE_GROUPS, 0, 2, _failed)
+def delete_groups(exchange: Exchange, request: DeleteGroupsRequest) -> Reply:
+    node = exchange.node
+    results = {group_id: node.refuses_group(group_id) for group_id in request.groups_names}
+    own = [group_id for group_id, error in results.items() if not error]
+    return _response(results | node.groups.delete(own, exchange.now_ms))
+
+
+def _response(results: dict[str, int]) -> Reply:
+    return Reply(
+        DeleteGroupsResponse(
+            results=[DeletableGroupResult(group_id, int(error)) for group_id, error in results.items()]
+        )
+    )

@@ -1,0 +1,202 @@
+"""The details of a request and its response: group, topics, partitions, error names and offsets.
+
+The messages of all APIs use the same few field names, so one traversal of a message finds the details. This module contains nothing
+that is specific to one API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, cast, get_args, get_origin
+
+from kafkaproto.error_codes import ErrorCode
+
+MAX_RESULTS = 50
+"""The maximum number of results that are kept for one response."""
+
+_NAMES = ("name", "topic", "resource_name", "group_id", "key", "member_id", "log_dir")
+_INDEXES = ("partition_index", "index", "partition", "partition_id")
+_RESPONSE_OFFSETS = ("base_offset", "offset", "committed_offset", "end_offset", "low_watermark")
+_REQUEST_OFFSETS = ("fetch_offset", "committed_offset")
+_GROUPS = ("group_id", "coordinator_keys", "key", "groups")
+_NO_OFFSET = -1
+NO_RESPONSE = "no response"
+"""The text used as the error of each partition if the request gets no response."""
+
+TopicName = Callable[[bytes], str]
+
+
+class Result(NamedTuple):
+    """The result for one item of a request: a partition; or a topic, resource, group or key, for which `partition` is None.
+
+    error: the name of the error code, "NONE" without an error, or `NO_RESPONSE`. offset: depending on the API, the base offset of a Produce,
+    the fetch offset of a Fetch, the offset found or committed; None if there is none.
+    """
+
+    name: str
+    partition: int | None
+    error: str
+    offset: int | None
+
+    def __str__(self) -> str:
+        name = printable(self.name)
+        text = name if self.partition is None else f"{name}-{self.partition}"
+        if self.error != ErrorCode.NONE.name:
+            text += f" {self.error}"
+        elif self.offset is not None:
+            text += f" offset {self.offset}"
+        return text
+
+
+class Details(NamedTuple):
+    """The details of one request.
+
+    group_id: the group, or the key of FindCoordinator, with commas between several; None if the request names none. error: the name of
+    the error of the whole response, "NONE" without an error.
+    """
+
+    group_id: str | None = None
+    error: str = ErrorCode.NONE.name
+    results: tuple[Result, ...] = ()
+    """One result for each partition, topic, resource or group in the response, at most `MAX_RESULTS`."""
+    left_out: int = 0
+    """The number of results that were not kept because there are more than `MAX_RESULTS`."""
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The names of the errors, each once, in the order of the response."""
+        names = (self.error, *(result.error for result in self.results))
+        return tuple(dict.fromkeys(name for name in names if name != ErrorCode.NONE.name))
+
+    def __str__(self) -> str:
+        group = [] if self.group_id is None else [f"group {printable(self.group_id)}"]
+        error = [] if self.error == ErrorCode.NONE.name else [self.error]
+        return " ".join([*group, *error, ", ".join(_shortened(self.results, self.left_out))]).strip()
+
+
+def _shortened(results: tuple[Result, ...], left_out: int, most: int = 4) -> Iterator[str]:
+    yield from map(str, results[:most])
+    if more := left_out + len(results[most:]):
+        yield f"and {more} more"
+
+
+def printable(text: str) -> str:
+    """Return a name from a client unchanged, or quoted with escapes if it has control characters such as line breaks."""
+    return text if text.isprintable() else repr(text)
+
+
+def error_name(error_code: int) -> str:
+    """Return the name of an error code, or the number as text if the code is unknown."""
+    try:
+        return ErrorCode(error_code).name
+    except ValueError:
+        return f"error {error_code}"
+
+
+class RequestDetails(NamedTuple):
+    """Details that only the request has, not the response. offsets: maps partitions to offsets, None if the request has none."""
+
+    group_id: str | None = None
+    offsets: Mapping[tuple[str, int], int | None] = {}
+
+    def unanswered(self) -> Details:
+        """Return the details of the request when it gets no response (acks=0)."""
+        results = tuple(Result(name, index, NO_RESPONSE, None) for name, index in self.offsets)
+        return Details(self.group_id, ErrorCode.NONE.name, results[:MAX_RESULTS], len(results[MAX_RESULTS:]))
+
+
+def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
+    """Return the details that only the request has, to be combined with those of its response."""
+    items = _items(request, "", topic_name)
+    offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
+    return RequestDetails(_group_of(request), offsets)
+
+
+def response_details(response: Any, request: RequestDetails, topic_name: TopicName) -> Details:
+    """Return the details of a response, together with those of its request."""
+    results: list[Result] = []
+    left_out = 0
+    for name, item, index in _items(response, "", topic_name):
+        if len(results) == MAX_RESULTS:
+            left_out += 1
+            continue
+        offset = None if index is None else request.offsets.get((name, index))
+        if offset is None:
+            offset = _first(item, _RESPONSE_OFFSETS)
+        result_offset = None if offset is None or offset <= _NO_OFFSET else offset
+        results.append(Result(name, index, error_name(getattr(item, "error_code", 0)), result_offset))
+    return Details(request.group_id, error_name(getattr(response, "error_code", 0)), tuple(results), left_out)
+
+
+def _group_of(request: Any) -> str | None:
+    for attribute in _GROUPS:
+        value = getattr(request, attribute, None)
+        if isinstance(value, list):
+            value = ", ".join(str(getattr(item, "group_id", item)) for item in value)
+        if value:
+            return str(value)
+    return None
+
+
+def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
+    """Yield (name, item, partition) for each list item in a message that is a partition or has an error code.
+
+    An item with an error code also represents the items inside it that have neither an error nor an offset.
+    """
+    for attribute in _list_fields(cast(Any, type(message))):
+        for item in getattr(message, attribute) or ():
+            name = _name_of(item, topic_name) or parent
+            index = _first(item, _INDEXES)
+            if index is not None:
+                yield name, item, index
+                continue
+            inside = _items(item, name, topic_name)
+            if not _known(cast(Any, type(item)), ("error_code",)):
+                yield from inside
+                continue
+            special = [
+                pair
+                for pair in inside
+                if getattr(pair[1], "error_code", 0) or _first(pair[1], _RESPONSE_OFFSETS) is not None
+            ]
+            if item.error_code or not special:
+                yield name, item, None
+            yield from special
+
+
+def _name_of(item: Any, topic_name: TopicName) -> str:
+    name = _first(item, _NAMES)
+    if name:
+        return str(name)
+    topic_id = getattr(item, "topic_id", None)
+    return topic_name(topic_id) if topic_id and any(topic_id) else ""
+
+
+def _first(item: Any, names: tuple[str, ...]) -> Any:
+    """Return the value of the first attribute in `names` that the item has."""
+    for name in _known(cast(Any, type(item)), names):
+        return getattr(item, name)
+    return None
+
+
+@cache
+def _known(kind: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    own = {field.name for field in fields(kind)}
+    return tuple(name for name in names if name in own)
+
+
+@cache
+def _list_fields(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a message class that are lists of structures."""
+    return tuple(field.name for field in fields(kind) if any(map(_is_list_of_structures, _alternatives(field.type))))
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    return get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+
+
+def _is_list_of_structures(annotation: Any) -> bool:
+    return get_origin(annotation) is list and is_dataclass(get_args(annotation)[0])

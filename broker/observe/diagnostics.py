@@ -1,0 +1,297 @@
+"""Logs refused clients: what a client tried that this broker does not support, and what to do about it.
+
+There is at most one line per minute, at WARNING, for each client and kind of refusal. Times are those of the cluster's clock. This module
+only logs: it never decides what is refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkaproto.api import APIS, ApiKey
+from kafkaproto.broker.config.cluster_config import ALL_BROKERS
+from kafkaproto.broker.group.results import UNKNOWN_GROUP
+from kafkaproto.broker.observe.once_per_period import OncePerPeriod
+from kafkaproto.broker.runtime.events import Observer
+from kafkaproto.errors import ProtocolError
+from kafkaproto.frame import LENGTH_BYTES
+from kafkaproto.header import decode_request_header
+from kafkaproto.messages.request_header import LAYOUTS as REQUEST_HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkaproto.broker.config.cluster_config import ClusterConfig
+    from kafkaproto.broker.metadata.image import Image
+    from kafkaproto.broker.network.connection import Connection
+    from kafkaproto.broker.node import Node
+    from kafkaproto.broker.observe.journal import Journal
+    from kafkaproto.broker.requests.exchange import Exchange, Peer
+    from kafkaproto.broker.runtime.timers import Timers
+
+logger = logging.getLogger("kafkaproto.clients")
+
+EVERY_MS = 60_000
+REMEMBERED_CLIENTS = 1000
+"""The maximum number of remembered (client, kind of refusal) pairs. With more of them in a minute, the oldest may get a second line."""
+SEARCHES, SEARCHED_MS = 3, 2000
+"""The number of FindCoordinator requests for a group, and the time in ms within which they are sent, after which a client may be logged.
+
+The client is logged if the group still does not exist when the same time has passed again.
+"""
+LONGEST_NAME = 100
+"""The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""
+
+OFFSETS_TOPIC, OFFSETS_FACTOR = "__consumer_offsets", "offsets.topic.replication.factor"
+PLAINTEXT = "set security.protocol=PLAINTEXT in the client"
+HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PRI ")
+TLS_HANDSHAKE, TLS_MAJOR_VERSION = 0x16, 3
+
+TRANSACTIONS = "transactions are not served; unset transactional.id in the client (enable.idempotence works)"
+SASL = f"SASL is not served; {PLAINTEXT}"
+CONSUMER_PROTOCOL = (
+    'the group protocol "consumer" (KIP-848) needs --release 4.0 or later; or set group.protocol=classic in the client'
+)
+STREAMS_PROTOCOL = 'the group protocol "streams" (KIP-1071) is not served; set group.protocol=classic in the client'
+SHARE_GROUPS = "share groups (KIP-932) are not served; use a consumer group"
+ACLS = "ACLs are not served; every client may use everything"
+_KEY_AND_VERSION = Struct(">hh")
+_FIRST_TAGLESS_HEADER = 1
+
+ADVICE = {
+    ApiKey.SASL_HANDSHAKE: SASL,
+    ApiKey.SASL_AUTHENTICATE: SASL,
+    ApiKey.ADD_PARTITIONS_TO_TXN: TRANSACTIONS,
+    ApiKey.ADD_OFFSETS_TO_TXN: TRANSACTIONS,
+    ApiKey.END_TXN: TRANSACTIONS,
+    ApiKey.TXN_OFFSET_COMMIT: TRANSACTIONS,
+    ApiKey.DESCRIBE_ACLS: ACLS,
+    ApiKey.CREATE_ACLS: ACLS,
+    ApiKey.DELETE_ACLS: ACLS,
+    ApiKey.SHARE_GROUP_HEARTBEAT: SHARE_GROUPS,
+    ApiKey.SHARE_FETCH: SHARE_GROUPS,
+    ApiKey.SHARE_ACKNOWLEDGE: SHARE_GROUPS,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: STREAMS_PROTOCOL,
+}
+"""Maps APIs that this broker does not support to advice, where there is an alternative."""
+
+UNSERVED = {"transactions": TRANSACTIONS, "consumer protocol": CONSUMER_PROTOCOL}
+"""Maps features that a handler reports as not served to advice."""
+
+READING = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT)
+"""The APIs that a consumer uses to read partitions without joining its group."""
+LATEST_REQUESTS = 2000
+"""The number of latest requests in the journal that are searched for the APIs in READING."""
+
+
+class Refusal(NamedTuple):
+    """Why a client was refused.
+
+    kind: identifies refusals of which a client gets one log line per minute. what: the refused request or connection, as text that follows
+    "refused". advice: the reason, and what to do.
+    """
+
+    kind: str
+    what: str
+    advice: str
+
+
+class Diagnostics(Observer):
+    """Logs refused connections, requests and features.
+
+    release: the Kafka release that the cluster emulates. journal: the journal of the cluster's requests, searched for what a client has sent.
+    """
+
+    def __init__(self, release: str, timers: Timers, journal: Journal) -> None:
+        self._release = release
+        self._timers = timers
+        self._journal = journal
+        self._lines = OncePerPeriod(EVERY_MS, REMEMBERED_CLIENTS)
+        self._searches: dict[tuple[str, str, str], tuple[int, int]] = {}
+        """Maps (address, client id, group id) to the time of the first search and the number of searches."""
+
+    def connection_closed(self, broker_id: int, connection: Connection, why: str, now_ms: int) -> None:
+        head = connection.refused_head
+        if head:
+            self._log(broker_id, connection, "unknown", refused_frame(head, why, connection.listener_name), now_ms)
+
+    def request_refused(self, broker_id: int, peer: Peer, frame: memoryview, why: str, now_ms: int) -> None:
+        self._log(broker_id, peer, client_id_of(frame), self._refused_request(peer, frame, why), now_ms)
+
+    def feature_asked(self, exchange: Exchange, feature: str, names: Sequence[str]) -> None:
+        if feature == "group":
+            self._notice_searches(exchange, names)
+        elif feature in UNSERVED:
+            self._refuse_feature(exchange, feature, names)
+
+    def _refuse_feature(self, exchange: Exchange, feature: str, names: Sequence[str]) -> None:
+        api = exchange.codec
+        what = f"{api.name} v{api.version} for {', '.join(_shortened(name) for name in names[:1])}"
+        refusal = Refusal(feature, what, UNSERVED[feature])
+        client_id = shown_client_id(exchange.client_id)
+        self._log(exchange.node.broker_id, exchange.peer, client_id, refusal, exchange.now_ms)
+
+    def _notice_searches(self, exchange: Exchange, group_ids: Sequence[str]) -> None:
+        """Count the coordinator searches of a client; librdkafka with KIP-848 repeats them forever and never joins."""
+        groups = exchange.node.cluster.groups
+        for group_id in group_ids:
+            key = exchange.peer.client_address, shown_client_id(exchange.client_id), _shortened(group_id)
+            first_ms, count = self._searches.pop(key, (exchange.now_ms, 0))
+            if groups.describe(group_id).state != UNKNOWN_GROUP:
+                continue
+            if exchange.now_ms - first_ms > SEARCHED_MS:
+                first_ms, count = exchange.now_ms, 0
+            if len(self._searches) >= REMEMBERED_CLIENTS:
+                del self._searches[next(iter(self._searches))]
+            self._searches[key] = first_ms, count + 1
+            if count + 1 == SEARCHES:
+                check = partial(self._check_search, exchange.node, address_of(exchange.peer), key, group_id)
+                self._timers.at(exchange.now_ms + SEARCHED_MS, check)
+
+    def _check_search(self, node: Node, address: str, key: tuple[str, str, str], group_id: str, now_ms: int) -> None:
+        """Log the client if the group still does not exist, unless the client reads without a group, as consumers with `assign` do."""
+        first_ms, count = self._searches.pop(key, (0, 0))
+        host, client_id, group = key
+        if not count or node.cluster.groups.describe(group_id).state != UNKNOWN_GROUP:
+            return
+        if self._reads_without_group(host, client_id, first_ms):
+            return
+        if self._lines.count((host, client_id, "group protocol"), now_ms) is None:
+            return
+        logger.warning(
+            "broker %d: client-id %s at %s looked %d times for the coordinator of group %s and did not join it; %s",
+            node.broker_id,
+            client_id,
+            address,
+            max(count, SEARCHES),
+            group,
+            no_offsets_topic(node.cluster.config, node.image)
+            or f"if it has group.protocol=consumer: {CONSUMER_PROTOCOL}",
+        )
+
+    def _reads_without_group(self, host: str, client_id: str, since_ms: int) -> bool:
+        """Return whether the client has sent a request of `READING` since `since_ms`, as a consumer that reads without a group does."""
+        for seen in self._journal.latest(LATEST_REQUESTS):
+            if seen.at_ms < since_ms:
+                return False
+            if seen.api_key in READING and seen.client_address == host and shown_client_id(seen.client_id) == client_id:
+                return True
+        return False
+
+    def cleared(self, now_ms: int) -> None:
+        self._lines = OncePerPeriod(EVERY_MS, REMEMBERED_CLIENTS)
+        self._searches.clear()
+
+    def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
+        """Return the refusal for a request whose API or version is unsupported, or that cannot be decoded."""
+        if len(frame) < _KEY_AND_VERSION.size:
+            return Refusal("frame", "a connection", f"{why}; {_other_protocol(peer.listener_name)}")
+        key, version = _KEY_AND_VERSION.unpack_from(frame)
+        if key not in APIS:
+            return Refusal(
+                "unknown API", f"API key {key} v{version}", f"no such API; {_other_protocol(peer.listener_name)}"
+            )
+        name = APIS[key].name
+        what = f"{name} v{version}"
+        served = peer.node.apis.get(key)
+        if served is None:
+            advice = (
+                f"this broker, as Kafka {self._release}, does not serve it; "
+                f"`kafkaproto apis --release {self._release}` lists what is served"
+            )
+            return Refusal(name, what, ADVICE.get(ApiKey(key), advice))
+        if not served.min_version <= version <= served.max_version:
+            versions = f"v{served.min_version} to v{served.max_version}"
+            return Refusal(
+                name,
+                what,
+                f"with release {self._release} only {versions} are served; use a client that asks for versions "
+                "(ApiVersions), or start the broker with another --release",
+            )
+        return Refusal(f"{name} cannot be read", what, f"{why}; the request is damaged, or its client has a bug")
+
+    def _log(self, broker_id: int, peer: Any, client_id: str, refusal: Refusal, now_ms: int) -> None:
+        quiet = self._lines.count((peer.client_address, client_id, refusal.kind), now_ms)
+        if quiet is None:
+            return
+        more = f"; {quiet} more since the last line" if quiet else ""
+        logger.warning(
+            "broker %d refused %s of client-id %s at %s: %s%s",
+            broker_id,
+            refusal.what,
+            client_id,
+            address_of(peer),
+            refusal.advice,
+            more,
+        )
+
+
+def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
+    """Return why no group can have a coordinator, and what to do; empty if the offsets topic exists or can be created."""
+    factor = config.get(ALL_BROKERS, OFFSETS_FACTOR)
+    count = len(image.brokers)
+    if OFFSETS_TOPIC in image.topics or factor <= count:
+        return ""
+    brokers = "1 broker" if count == 1 else f"{count} brokers"
+    return (
+        f"consumer groups cannot work: {OFFSETS_FACTOR} is {factor}, but the cluster has {brokers}; "
+        f"start it with -c {OFFSETS_FACTOR}={count} or with --brokers {factor}"
+    )
+
+
+def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
+    """Return the refusal for a connection whose first bytes are not a valid length. The text says what the bytes probably are."""
+    if len(head) > 1 and head[0] == TLS_HANDSHAKE and head[1] == TLS_MAJOR_VERSION:
+        return Refusal("TLS", "a TLS connection", f"listener {listener} has no TLS; {PLAINTEXT}")
+    if head.startswith(HTTP_METHODS):
+        advice = (
+            f"listener {listener} speaks the Kafka protocol; use its address as bootstrap.servers of a Kafka client"
+        )
+        return Refusal("HTTP", "an HTTP request", advice)
+    if head.startswith(b"SSH-"):
+        return Refusal("SSH", "an SSH connection", _other_protocol(listener))
+    is_long = int.from_bytes(head[:LENGTH_BYTES], "big", signed=True) > 0
+    larger = "raise socket.request.max.bytes, or send smaller requests"
+    advice = larger if is_long and _is_request(head) else _other_protocol(listener)
+    return Refusal("frame", "a frame", f"{why}; {advice}")
+
+
+def _is_request(head: bytes) -> bool:
+    """Return whether the bytes after the length are the API key and version of a request that exists."""
+    if len(head) < LENGTH_BYTES + _KEY_AND_VERSION.size:
+        return False
+    key, version = _KEY_AND_VERSION.unpack_from(head, LENGTH_BYTES)
+    return key in APIS and APIS[key].min_version <= version <= APIS[key].max_version
+
+
+def _other_protocol(listener: str) -> str:
+    return f"listener {listener} accepts only Kafka clients with security.protocol=PLAINTEXT"
+
+
+def client_id_of(frame: memoryview) -> str:
+    """Return the client id in a request's header, in the form of log lines; "unknown" if the header cannot be read."""
+    try:
+        header, _ = decode_request_header(frame, 0, len(frame))
+    except ProtocolError:
+        try:  # the client id is at the same position in every version but the first, also for an unknown API
+            header, _ = REQUEST_HEADERS[_FIRST_TAGLESS_HEADER].decode_flat(frame, 0, len(frame))
+        except ProtocolError:
+            return "unknown"
+    return shown_client_id(header.client_id)
+
+
+def address_of(peer: Any) -> str:
+    """Return the address of a connection in the form of log lines, with the port if the connection has a socket."""
+    return f"{peer.client_address}:{peer.client_port}" if peer.client_port else peer.client_address
+
+
+def shown_client_id(client_id: str | None) -> str:
+    """Return a client id in the form of log lines: quoted and shortened, "(none)" for None."""
+    return "(none)" if client_id is None else _shortened(client_id)
+
+
+def _shortened(name: str) -> str:
+    return repr(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")

@@ -1,0 +1,37 @@
+"""Limits log lines to one per key and period. Events in between are counted and reported with the next line.
+
+The number of keys in memory is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+
+class OncePerPeriod:
+    """Decides which events are logged. period_ms: the time after a logged event in which no other event of the same key is logged.
+
+    most_keys: the maximum number of remembered keys; beyond it, keys whose period is over are dropped, then the oldest.
+    """
+
+    def __init__(self, period_ms: int, most_keys: int) -> None:
+        self.period_ms = period_ms
+        self.most_keys = most_keys
+        self._last: dict[Hashable, tuple[int, int]] = {}
+
+    def count(self, key: Hashable, now_ms: int) -> int | None:
+        """Count an event. Returns None if it must not be logged, otherwise how many events of its key were not logged since the last one."""
+        said_ms, quiet = self._last.get(key, (now_ms - self.period_ms, 0))
+        if 0 <= now_ms - said_ms < self.period_ms:
+            self._last[key] = (said_ms, quiet + 1)
+            return None
+        self._last.pop(key, None)  # keeps the keys in the order of their last log lines
+        if len(self._last) >= self.most_keys:
+            self._forget(now_ms)
+        self._last[key] = (now_ms, 0)
+        return quiet
+
+    def _forget(self, now_ms: int) -> None:
+        self._last = {key: last for key, last in self._last.items() if 0 <= now_ms - last[0] < self.period_ms}
+        while len(self._last) >= self.most_keys:
+            del self._last[next(iter(self._last))]

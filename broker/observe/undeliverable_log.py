@@ -1,0 +1,29 @@
+"""Logs a warning for each client and partition whose next batch the client's quota can never allow (Q-14)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from kafkaproto.broker.runtime.events import UNDELIVERABLE, Observer
+
+logger = logging.getLogger("kafkaproto.quotas")
+
+
+def undeliverable_text(facts: Mapping[str, Any]) -> str:
+    """Return a journal event of kind "undeliverable" as a sentence that says how to fix the quota. facts: the details of the event."""
+    needed = facts["response_bytes"] * 1000 // facts["window_ms"] + 1
+    return (
+        f"client-id {facts['client_id']!r} can never fetch {facts['topic']}-{facts['partition']}: its next batch makes a response of "
+        f"{facts['response_bytes']} bytes, and consumer_byte_rate={facts['quota']:g} allows at most {facts['largest_bytes']} bytes within "
+        f"{facts['window_ms']} ms; set consumer_byte_rate to {needed} or more, or produce smaller batches"
+    )
+
+
+class UndeliverableLog(Observer):
+    """Logs each client and partition that the broker reports as undeliverable."""
+
+    def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
+        if kind == UNDELIVERABLE:
+            logger.warning("broker %d: %s", broker_id, undeliverable_text(facts))

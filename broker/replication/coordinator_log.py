@@ -1,0 +1,114 @@
+"""An internal topic as a coordinator writes and reads it: records are appended through the replica manager, and counted once replicated.
+
+Keys and values are bytes: this module does not depend on groups or transactions. Corresponds to `PartitionWriter` and
+`CoordinatorLoader` in Kafka, and to `GroupMetadataManager.appendForGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import InvalidBatch, StorageError
+from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend
+from kafkaproto.broker.replication.partition import Partition
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.records.batch import NewRecord, build_batch, records
+
+Done = Callable[[int, int], None]
+"""Called once with an error code (0: the records are replicated) and the time in ms."""
+
+
+class LoggedRecord(NamedTuple):
+    """One record of a coordinator's partition. value: None for a tombstone."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+class CoordinatorLog:
+    """The internal topic `topic` on one broker. timeout_ms: how long a write may wait for replicas, such as `offsets.commit.timeout.ms`."""
+
+    def __init__(self, topic: str, replicas: ReplicaManager, timers: Timers, timeout_ms: int) -> None:
+        self.topic = topic
+        self._replicas = replicas
+        self._timers = timers
+        self._timeout_ms = timeout_ms
+
+    def append(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int, done: Done) -> None:
+        """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
+
+        `done` is called when the records are replicated, possibly before this method returns, or with the error that prevented it. The
+        error is 6 if this broker does not lead the partition.
+        """
+        error, awaited = self._append(index, entries, now_ms, acks_all=True)
+        if awaited is None:
+            done(error, now_ms)
+        else:
+            _Wait(awaited, done).begin(self._timers, now_ms + self._timeout_ms)
+
+    def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
+        """Append like `append`, but do not wait for replicas. Returns the error, 0 if the leader has the records."""
+        return self._append(index, entries, now_ms, acks_all=False)[0]
+
+    def _append(
+        self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int, *, acks_all: bool
+    ) -> tuple[int, AwaitedAppend | None]:
+        partition = self._led(index)
+        if partition is None:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
+        batch = build_batch([NewRecord(value, key, now_ms) for key, value in entries])
+        try:
+            appended = self._replicas.append(partition, memoryview(batch), now_ms, acks_all=acks_all)
+        except (KafkaError, InvalidBatch) as error:
+            return error.error_code, None
+        except StorageError:
+            return ErrorCode.KAFKA_STORAGE_ERROR, None
+        return ErrorCode.NONE, appended.awaited
+
+    def read(self, index: int) -> Iterator[LoggedRecord]:
+        """Yield all records of partition `index` that this broker leads, also those that are not replicated yet; markers are left out."""
+        partition = self._led(index)
+        if partition is None:
+            return
+        log = partition.log
+        for position, header in log.batches(log.log_start_offset):
+            if header.is_control:
+                continue
+            for record in records(log.store.read(position, header.size)):
+                if record.offset >= log.log_start_offset:
+                    yield LoggedRecord(record.offset, record.key, record.value)
+
+    def _led(self, index: int) -> Partition | None:
+        partition = self._replicas.find(self.topic, index)
+        return partition if partition is not None and partition.is_leader else None
+
+
+class _Wait:
+    """A write that waits for the replicas of its partition."""
+
+    __slots__ = ("_awaited", "_done", "_timer")
+
+    def __init__(self, awaited: AwaitedAppend, done: Done) -> None:
+        self._awaited = awaited
+        self._done: Done | None = done
+
+    def begin(self, timers: Timers, deadline_ms: int) -> None:
+        self._awaited.partition.watchers[self] = None
+        self._timer = timers.at(deadline_ms, lambda at_ms: self._finish(ErrorCode.REQUEST_TIMED_OUT, at_ms))
+
+    def check(self, now_ms: int) -> None:
+        self._awaited.look()
+        if self._awaited.settled:
+            self._finish(self._awaited.error_code, now_ms)
+
+    def _finish(self, error_code: int, now_ms: int) -> None:
+        done, self._done = self._done, None
+        self._timer.cancel()
+        self._awaited.partition.watchers.pop(self, None)
+        if done is not None:
+            done(error_code, now_ms)

@@ -1,0 +1,115 @@
+"""The detection of fetch responses that a quota can never allow: one batch is larger than the quota of the whole window (Q-14).
+
+The client fetches the same batch again after each throttle, forever. Kafka does not report it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.quota.sensors import ThrottleReason
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.runtime.events import UNDELIVERABLE
+from kafkaproto.frame import LeftOut
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.node import Node
+    from kafkaproto.messages.fetch import FetchResponse
+
+FETCH = "Fetch"
+REMEMBERED = 1000
+"""The most (client id, topic, partition) tuples remembered as reported. When one more is added, all others are dropped first."""
+_OFFSET_BYTES = 8
+
+
+class UndeliverableBatch(NamedTuple):
+    """A batch that a client cannot fetch. facts: those of the event that reported it (`report_undeliverable`)."""
+
+    facts: Mapping[str, Any]
+    topic_id: bytes
+    base_offset: int
+
+
+def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: object) -> None:
+    """Raise the event "undeliverable" for a throttled fetch that its client's quota can never allow, however long the client waits.
+
+    The event is raised once for each client id and partition, and again after a quota changed. message: the response that is not sent.
+    reason: why the client is throttled. Facts: client_id, topic, partition, response_bytes, quota (bytes per second), largest_bytes (the
+    largest response that the quota allows) and window_ms (the longest time over which the rate is measured).
+    """
+    node = exchange.node
+    if node.events.noted is None or type(reason) is not ThrottleReason or reason.quota != FETCH:
+        return
+    quota = node.quotas.fetch
+    largest_bytes = int(reason.bound * quota.longest_window_ms / 1000)
+    if reason.value <= largest_bytes:
+        return
+    topic, partition, records = next(_with_records(exchange, message), ("", -1, b""))
+    key = exchange.client_id, topic, partition
+    is_new = key not in quota.undeliverable
+    if is_new and len(quota.undeliverable) >= REMEMBERED:
+        quota.undeliverable.clear()
+    facts = {
+        "client_id": exchange.client_id,
+        "topic": topic,
+        "partition": partition,
+        "response_bytes": int(reason.value),
+        "quota": reason.bound,
+        "largest_bytes": largest_bytes,
+        "window_ms": quota.longest_window_ms,
+    }
+    known = node.image.topics.get(topic)
+    quota.undeliverable[key] = UndeliverableBatch(facts, known.topic_id if known else b"", _first_offset(records))
+    if is_new:
+        node.events.noted(exchange.now_ms, node.broker_id, UNDELIVERABLE, facts)
+
+
+def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
+    """Record that a response is sent with its records, so that their partitions no longer count as undeliverable to this client."""
+    undeliverable = exchange.node.quotas.fetch.undeliverable
+    for topic, partition, _ in _with_records(exchange, message):
+        key = exchange.client_id, topic, partition
+        if key in undeliverable:
+            undeliverable[key] = None
+
+
+def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
+    """Yield the facts of each batch of one broker that its client still cannot fetch.
+
+    Batches reported before the quotas changed, batches that were deleted, and partitions that the client has fetched since are left out.
+    """
+    for batch in node.quotas.fetch.undeliverable.values():
+        if batch is not None and _is_in_the_log(node, batch):
+            yield batch.facts
+
+
+def _is_in_the_log(node: Node, batch: UndeliverableBatch) -> bool:
+    topic = node.image.topics.get(batch.facts["topic"])
+    if topic is None or topic.topic_id != batch.topic_id:
+        return False
+    replica = node.replicas.find(topic.name, batch.facts["partition"])
+    if replica is None:
+        return False
+    log = replica.log
+    first = next(log.batches(max(batch.base_offset, log.log_start_offset)), None)
+    return first is not None and first[1].base_offset == batch.base_offset
+
+
+def _with_records(exchange: Exchange, message: FetchResponse) -> Iterator[tuple[str, int, Any]]:
+    """Yield topic, partition and records of each partition of a response that has records."""
+    names = exchange.node.image.topic_names
+    for topic in message.responses:
+        for partition in topic.partitions:
+            if partition.records:
+                yield topic.topic or names.get(topic.topic_id, ""), partition.partition_index, partition.records
+
+
+def _first_offset(records: Any) -> int:
+    """Return the base offset of the first batch in the records of a fetch response: bytes, or a range of a log's file."""
+    if isinstance(records, LeftOut):
+        records = records.records
+    if isinstance(records, FileRange):
+        records = FileRange(records.file, records.offset, min(len(records), _OFFSET_BYTES)).read()
+    return int.from_bytes(records[:_OFFSET_BYTES], "big")

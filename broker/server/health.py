@@ -1,0 +1,107 @@
+"""The command `kafkaproto health`: checks whether brokers respond, for health checks of containers and scripts that wait for a start."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.listeners import listeners_of
+from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.server.main import parser as broker_parser
+from kafkaproto.broker.server.options import Parser, address
+from kafkaproto.broker.server.settings import DEFAULT_HOST, DEFAULT_PORT, EVERY_ADDRESS, settings_of_options
+from kafkaproto.client import Client
+from kafkaproto.errors import ProtocolError
+from kafkaproto.frame import read_frame
+from kafkaproto.messages.metadata import MetadataRequest
+
+UNHEALTHY = 1
+CLIENT_ID = "kafkaproto-health"
+TIMEOUT_SECONDS = 3.0
+VERSION = 0
+"""The version of Metadata that brokers of every release serve."""
+
+DESCRIPTION = """Ask brokers for their metadata. Exit status 0 if all respond, 1 if one does not, which is named on stderr.
+"""
+EXAMPLES = [
+    ("the broker on 127.0.0.1:9092", "kafkaproto health"),
+    ("two brokers", "kafkaproto health localhost:9092 localhost:9093"),
+    (
+        "in a container, broker 0 where its settings say that it listens",
+        "kafkaproto health --container /mnt/shared/config",
+    ),
+]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of `kafkaproto health`."""
+    made = Parser(
+        prog="kafkaproto health",
+        description=DESCRIPTION,
+        examples=EXAMPLES,
+    )
+    made.add_argument(
+        "addresses",
+        type=address,
+        nargs="*",
+        metavar="HOST:PORT",
+        help=f"addresses of brokers (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
+    )
+    made.add_argument(
+        "--container",
+        metavar="DIR",
+        help="without addresses, take those of broker 0 from DIR/server.properties and the environment variables KAFKA_..., "
+        "as `kafkaproto broker --container DIR` does",
+    )
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check the brokers one by one. Returns the exit status: 0 if all respond, 1 after the first that does not, 2 for an invalid setting."""
+    options = parser().parse_args(arguments)
+    try:
+        addresses = options.addresses or _default_addresses(options.container, os.environ)
+    except ConfigError as error:
+        sys.stderr.write(f"kafkaproto health: {error}\n")
+        return 2
+    for host, port in addresses:
+        try:
+            ask_metadata(host, port)
+        except (OSError, EOFError, ProtocolError) as error:
+            sys.stderr.write(
+                f"kafkaproto health: {host}:{port} does not respond: {str(error) or type(error).__name__}\n"
+            )
+            return UNHEALTHY
+    return 0
+
+
+def _ignore(warning: str) -> None:
+    """Ignore a warning about a setting, because `kafkaproto broker` logs it for the same settings."""
+
+
+def _default_addresses(container: str | None, variables: Mapping[str, str]) -> list[tuple[str, int]]:
+    if container is None:
+        return [(DEFAULT_HOST, DEFAULT_PORT)]
+    return addresses_in_container(container, variables)
+
+
+def addresses_in_container(folder: str, variables: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return the addresses on which broker 0 listens if `kafkaproto broker --container` is run without other options. Raises ConfigError."""
+    options = broker_parser().parse_args(["--container", folder])
+    config = ClusterConfig(settings_of_options(options, variables, _ignore), release=options.release).for_broker(0)
+    listeners = listeners_of(config, DEFAULT_HOST, DEFAULT_PORT)
+    return [
+        (DEFAULT_HOST if listener.host in EVERY_ADDRESS else listener.host, listener.port) for listener in listeners
+    ]
+
+
+def ask_metadata(host: str, port: int) -> None:
+    """Request the metadata of the broker at an address, and wait for the response. Raises OSError, EOFError, ProtocolError."""
+    client = Client(CLIENT_ID)
+    with socket.create_connection((host, port), TIMEOUT_SECONDS) as sock:
+        sock.sendall(client.send(MetadataRequest([]), VERSION))
+        client.read(read_frame(sock.recv_into))

@@ -1,0 +1,98 @@
+"""The settings of the command line, combined from files, variables, `-c` and equivalent options, in order of precedence."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.definitions import definitions_of
+from kafkaproto.broker.config.environment import ignored_variables, settings_of_environment
+from kafkaproto.broker.config.listeners import DEFAULT_NAME
+from kafkaproto.broker.config.properties import combined, settings_of_file
+from kafkaproto.broker.config.values import ConfigError, split_broker
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 9092
+EVERY_ADDRESS = ("", "0.0.0.0", "::")
+LISTENERS = ("listeners", "advertised.listeners")
+
+logger = logging.getLogger("kafkaproto")
+
+
+def settings_of_options(
+    options: argparse.Namespace, variables: Mapping[str, str], warn: Callable[[str], None] = logger.warning
+) -> dict[str, str]:
+    """Return the settings from `--container`, `--config` and `-c`, by name or "<broker id>.<name>". Raises ConfigError.
+
+    In order of increasing precedence: `server.properties` in the folder of `--container`, the files of `--config` in the given order,
+    variables, `--host` and `--port` (which replace listeners), `-c`. variables: the environment, which only `--container` uses. warn: a
+    function called with one line for each unknown setting of a file or variable.
+    """
+    definitions = definitions_of(options.release)
+    paths = list(options.config)
+    in_container = options.container is not None
+    if in_container and (mounted := Path(options.container) / "server.properties").exists():
+        paths.insert(0, mounted)
+    layers = [settings_of_file(path, definitions, warn) for path in paths]
+    if in_container:
+        layers.append(settings_of_environment(variables, definitions, warn))
+    settings = combined(*layers)
+    if options.host is not None or options.port is not None:
+        settings = {key: value for key, value in settings.items() if split_broker(key)[1] not in LISTENERS}
+    settings = combined(settings, dict(options.settings))
+    if in_container:
+        settings |= _listeners_of_container(options, settings)
+    if options.brokers > 1 and "listeners" in settings:
+        _check_shared_ports(settings["listeners"], options.brokers, settings)
+    return settings
+
+
+def _listeners_of_container(options: argparse.Namespace, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return listener settings for brokers that have none: on `--host`, or on every address, which is then advertised as localhost."""
+    host = "0.0.0.0" if options.host is None else options.host
+    port = DEFAULT_PORT if options.port is None else options.port
+    advertised_host = "localhost" if host in EVERY_ADDRESS else host
+    listeners: dict[str, str] = {}
+    for broker in range(options.brokers):
+        if {"listeners", f"{broker}.listeners"} & settings.keys():
+            continue
+        port_of_broker = port + broker if port else 0
+        listeners[f"{broker}.listeners"] = f"{DEFAULT_NAME}://{_bracketed(host)}:{port_of_broker}"
+        if not {"advertised.listeners", f"{broker}.advertised.listeners"} & settings.keys():
+            advertised = f"{DEFAULT_NAME}://{_bracketed(advertised_host)}:{port_of_broker}"
+            listeners[f"{broker}.advertised.listeners"] = advertised
+    return listeners
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str]) -> None:
+    """Raise ConfigError if several brokers would listen on the same port."""
+    sharing = [i for i in range(brokers) if f"{i}.listeners" not in settings]
+    if len(sharing) > 1 and not listeners.rstrip().endswith(":0"):
+        raise ConfigError(
+            f"listeners={listeners}: brokers {sharing[0]} and {sharing[1]} cannot listen on the same port; pass --port 9092 for "
+            f"consecutive ports, or give each broker its own, for example {sharing[1]}.listeners=PLAINTEXT://:9093"
+        )
+
+
+def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequence[str]) -> None:
+    """Log each `-c` setting without effect, and those of files in one line."""
+    idle = config.without_effect()
+    for key in idle:
+        if key in from_command_line:
+            logger.warning("setting %s is accepted, but has no effect", key)
+    of_files = [key for key in idle if key not in from_command_line]
+    if of_files:
+        logger.info("settings accepted without effect (see `kafkaproto settings`): %s", ", ".join(of_files))
+
+
+def log_ignored_variables(variables: Mapping[str, str]) -> None:
+    """Log the variables that `--container` ignores, in one line."""
+    ignored = ignored_variables(variables)
+    if ignored:
+        logger.info("environment variables without effect: %s", ", ".join(ignored))

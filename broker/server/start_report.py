@@ -1,0 +1,162 @@
+"""The start report of `kafkaproto broker`: release, brokers, topics, recovered data, how to stop, where the documentation is.
+
+This module also creates the topics of `--topic`, and warns of existing ones that differ.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import kafkaproto
+from kafkaproto.broker.cluster import Cluster, topics_left
+from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import Topic
+from kafkaproto.broker.observe.diagnostics import no_offsets_topic
+
+logger = logging.getLogger("kafkaproto")
+
+MOST_LINES = 20
+"""The maximum number of brokers, and of topics, that are each reported in a separate line."""
+DEFAULT = -1
+"""The number that stands for the default of the settings, as a number of partitions or replicas."""
+
+
+class TopicOption(NamedTuple):
+    """A value of `--topic`. partitions, replicas: DEFAULT if not given."""
+
+    name: str
+    partitions: int = DEFAULT
+    replicas: int = DEFAULT
+
+    def __str__(self) -> str:
+        numbers = [str(number) for number in (self.partitions, self.replicas) if number != DEFAULT]
+        return ":".join([self.name, *numbers])
+
+
+def create_topics(cluster: Cluster, topics: Sequence[TopicOption]) -> None:
+    """Create the topics of `--topic`. Topics in the data directory are left unchanged; a difference is logged. Raises ConfigError."""
+    names = [option.name for option in topics]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"--topic {repeated} is given {names.count(repeated)} times; name each topic once")
+    recovered = topics_left(cluster)
+    for option in topics:
+        if option.name in recovered:
+            _compare(option, cluster.controller.image.topics[option.name])
+            continue
+        try:
+            cluster.controller.create_topic(cluster.controller.plan_topic(*option))
+        except KafkaError as error:
+            text = str(error.message).rstrip(".")
+            raise ConfigError(f"--topic {option.name}: {text}; for example --topic orders:6:1") from None
+
+
+def _compare(option: TopicOption, topic: Topic) -> None:
+    exists = (len(topic.partitions), topic.replication_factor)
+    if any(value not in (DEFAULT, has) for value, has in zip(option[1:], exists, strict=True)):
+        logger.warning(
+            "--topic %s is ignored: the data directory already contains topic %s with %s",
+            option,
+            topic.name,
+            _shape(topic),
+        )
+
+
+def log_start(cluster: Cluster) -> None:
+    """Log the lines of the start report at INFO, and a warning if consumer groups cannot work."""
+    if logger.isEnabledFor(logging.INFO):
+        for line in report(cluster, os.getpid()):
+            logger.info("%s", line)
+    if reason := no_offsets_topic(cluster.config, cluster.controller.image):
+        logger.warning("%s", reason)
+
+
+def report(cluster: Cluster, process_id: int) -> Iterator[str]:
+    """Yield the lines of the start report. process_id: the process to name in the command that stops the broker."""
+    yield (
+        f"kafkaproto {kafkaproto.__version__} serves the API versions of Kafka {cluster.release_name} "
+        f"(semantics {cluster.semantics})"
+    )
+    image = cluster.controller.image
+    yield from _shortened([_broker(cluster, broker_id) for broker_id in image.brokers], "brokers")
+    yield from _recovered(cluster)
+    topics = [topic for topic in image.topics.values() if not topic.internal]
+    recovered = topics_left(cluster)
+    if topics:
+        yield from _shortened([_topic(cluster, topic, recovered) for topic in topics], "topics")
+    else:
+        yield "no topics; --topic NAME creates one"
+    yield f"to stop, press Ctrl-C or run: kill {process_id}"
+    yield f"documentation: kafkaproto broker --help, {documentation()}"
+
+
+def _shortened(lines: Sequence[str], what: str) -> Iterator[str]:
+    yield from lines[:MOST_LINES]
+    if len(lines) > MOST_LINES:
+        yield f"and {len(lines) - MOST_LINES} more {what}"
+
+
+def _broker(cluster: Cluster, broker_id: int) -> str:
+    broker = cluster.controller.image.brokers[broker_id]
+    rack = "" if broker.rack is None else f" in rack {broker.rack}"
+    addresses = [f"{name}://{_address(host, port)}" for name, (host, port) in broker.listeners.items()]
+    return f"broker {broker_id}{rack}: {', '.join(addresses)}"
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _recovered(cluster: Cluster) -> Iterator[str]:
+    kept = cluster.persistence
+    if kept is None:
+        return
+    path = kept.metadata_log.directory.path
+    if kept.is_new:
+        yield f"data directory {path} is new; the next start with it continues from here"
+        return
+    stop = "a clean stop" if kept.was_closed else "a process that did not stop cleanly"
+    groups = sum(1 for _ in cluster.groups.offsets())
+    topics = [topic for topic in cluster.controller.image.topics.values() if topic.name in topics_left(cluster)]
+    own = [topic for topic in topics if not topic.internal]
+    yield (
+        f"data directory {path}: recovered after {stop}: {_count(len(own), 'topic')} with "
+        f"{_records(cluster, own)}, committed offsets of {_count(groups, 'group')}, "
+        f"{_count(kept.recovered_quotas, 'client quota')}"
+    )
+
+
+def _topic(cluster: Cluster, topic: Topic, recovered: Collection[str]) -> str:
+    origin = f", recovered with {_records(cluster, [topic])}" if topic.name in recovered else ""
+    return f"topic {topic.name}: {_shape(topic)}{origin}"
+
+
+def _shape(topic: Topic) -> str:
+    return f"{_count(len(topic.partitions), 'partition')} and {_count(topic.replication_factor, 'replica')}"
+
+
+def _records(cluster: Cluster, topics: Sequence[Topic]) -> str:
+    """Return the number of records in words; "up to" for compacted topics, which have offsets without a record."""
+    count = 0
+    is_exact = True
+    for topic in topics:
+        for state in topic.partitions:
+            leader = cluster.nodes[state.leader] if state.leader >= 0 else None
+            partition = None if leader is None else leader.replicas.find(topic.name, state.index)
+            if partition is not None:
+                is_exact = is_exact and partition.cleaning is None
+                count += partition.log.log_end_offset - partition.log.log_start_offset
+    return f"{'' if is_exact or not count else 'up to '}{_count(count, 'record')}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def documentation() -> Path:
+    """Return the path of the README: that of the checkout, or the copy in the installed package."""
+    return Path(kafkaproto.__file__).with_name("README.md").resolve()

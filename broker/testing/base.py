@@ -1,0 +1,79 @@
+"""The common base class of test clusters: the server, its state, and calls into the broker's loop."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.server.server import Server
+from kafkaproto.broker.testing.tracebacks import is_hidden
+
+__tracebackhide__ = is_hidden
+
+T = TypeVar("T")
+
+
+class Base(ABC):
+    """A cluster that runs between `start` and `stop`."""
+
+    _server: Server | None = None
+    """The server of the last start, None before the first one."""
+    _running = False
+    _process_id = 0
+    """The id of the process that runs the cluster."""
+
+    @property
+    def server(self) -> Server:
+        """The server with its sockets, for tests that need internals. Raises RuntimeError before the first start."""
+        if self._server is None:
+            raise RuntimeError("the cluster is not started: call start(), or use it inside its `with` block")
+        return self._server
+
+    @property
+    def state(self) -> Cluster:
+        """The state of the cluster, for tests that need internals; use it in `run_in_loop`. Raises RuntimeError before the first start."""
+        return self.server.cluster
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the cluster has started and not stopped."""
+        return self._running
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the cluster has started once, also if it has stopped since."""
+        return self._server is not None
+
+    def _running_server(self) -> Server:
+        """Return the server. Raises RuntimeError unless the cluster runs, and runs in this process."""
+        server = self.server
+        self._refuse_in_fork()
+        if not self._running:
+            raise RuntimeError("the cluster is stopped: call start() again, or use it inside its `with` block")
+        return server
+
+    def _is_in_fork(self) -> bool:
+        return self._running and self._process_id != os.getpid()
+
+    def _refuse_in_fork(self) -> None:
+        """Raise RuntimeError in a process forked from the one that runs the cluster: the child has no thread of the broker."""
+        if self._is_in_fork():
+            raise RuntimeError(
+                f"process {os.getpid()} is a fork of process {self._process_id}, which runs the cluster: call the cluster's methods "
+                "there, connect to `bootstrap` with a client, or start another cluster here"
+            )
+
+    def _read(self, action: Callable[[], T]) -> T:
+        """Run `action` in the broker's loop, or directly if the cluster is stopped. Raises RuntimeError before the first start."""
+        return self._run(action) if self._running or self._server is None else action()
+
+    @abstractmethod
+    def _run(self, action: Callable[[], T]) -> T:
+        """Run `action` in the broker's loop and return what it returns."""
+
+    def run_in_loop(self, action: Callable[[], T]) -> T:
+        """Run any function in the broker's loop and return its result: `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`."""
+        return self._run(action)

@@ -1,0 +1,105 @@
+"""A test cluster as a decorator: it runs while the function runs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from inspect import Parameter, Signature
+from typing import Any, ParamSpec, TypeVar
+
+from kafkaproto.broker.testing.tracebacks import is_hidden
+
+__tracebackhide__ = is_hidden
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+"""The first parameter, usually `self`, of a function whose second parameter is the cluster."""
+PARAMETER = "kafka"
+
+Runs = Callable[[], AbstractContextManager[Any]]
+RunsAsync = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync) -> Callable[..., R]:
+    """Return a function that runs with a new cluster at each call.
+
+    A parameter named `kafka` receives the cluster; the returned function is called without it. run: returns the cluster for a plain
+    function, None if only coroutine functions are allowed. run_async: returns it for a coroutine function. Raises TypeError for anything
+    else.
+    """
+    name = _checked_name(function)
+    signature = inspect.signature(function)
+    takes = PARAMETER in signature.parameters
+    outer = signature.replace(parameters=[own for own in signature.parameters.values() if own.name != PARAMETER])
+
+    def check(named: dict[str, Any]) -> None:
+        if takes and PARAMETER in named:
+            raise TypeError(f"{name}() gets its cluster from the decorator; call it without {PARAMETER}=")
+
+    def call(made: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> R:
+        if takes:
+            arguments, named = _with_cluster(signature, outer, made, arguments, named)
+        return function(*arguments, **named)
+
+    wrapper: Any
+    if _is(inspect.iscoroutinefunction, function):
+
+        @functools.wraps(function)
+        async def wrapper(*arguments: Any, **named: Any) -> Any:
+            check(named)
+            async with run_async() as made:
+                coroutine: Any = call(made, arguments, named)
+                return await coroutine
+
+    elif run is None:
+        raise TypeError(f"async_cluster() decorates coroutine functions (got {name}); use cluster()")
+    else:
+
+        @functools.wraps(function)
+        def wrapper(*arguments: Any, **named: Any) -> Any:
+            check(named)
+            with run() as made:
+                result = call(made, arguments, named)
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError(
+                    f"{name}() returned a coroutine, which would run without the cluster; decorate a coroutine function"
+                )
+            return result
+
+    if takes:  # pytest would look for a fixture of that name
+        wrapper.__signature__ = outer
+    result: Callable[..., R] = wrapper
+    return result
+
+
+def _checked_name(function: Callable[..., Any]) -> str:
+    """Return the name of the function to decorate. Raises TypeError for classes and generators."""
+    if inspect.isclass(function) or not callable(function):
+        raise TypeError(f"a cluster decorates functions and methods (got {function!r}); decorate each test method")
+    name: str = getattr(function, "__qualname__", repr(function))
+    if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
+        raise TypeError(f"a cluster cannot decorate a generator ({name}); use `with cluster() as c` inside it")
+    return name
+
+
+def _is(test: Callable[[Any], bool], function: Any) -> bool:
+    """Return whether `test` holds for a function, or for the `__call__` of an object."""
+    return test(function) or test(getattr(function, "__call__", None))  # noqa: B004 - the method itself is looked at
+
+
+def _with_cluster(
+    signature: Signature, outer: Signature, made: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a call with the cluster inserted as `kafka`. Raises TypeError if arguments before it are missing."""
+    parameter = signature.parameters[PARAMETER]
+    place = list(signature.parameters).index(PARAMETER)
+    if parameter.kind is Parameter.POSITIONAL_ONLY:
+        outer.bind(*arguments, **named)
+        return (*arguments[:place], made, *arguments[place:]), named
+    if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and len(arguments) > place:
+        return (*arguments[:place], made, *arguments[place:]), named
+    return arguments, {**named, PARAMETER: made}

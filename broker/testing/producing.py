@@ -1,0 +1,218 @@
+"""Appending records without a client or a socket, to prepare tests.
+
+All records are checked before the first byte is written. They then go through `ReplicaManager.append`, like those of a Produce request,
+and have the same effects on offsets, epochs and parked requests.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.log.errors import InvalidBatch, StorageError
+from kafkaproto.broker.log.validation import TopicLimits, Valid, judge
+from kafkaproto.broker.metadata.image import Topic
+from kafkaproto.broker.replication.topic_settings import settings_of
+from kafkaproto.broker.testing.arguments import check_int, shown
+from kafkaproto.broker.testing.records import leader_of, unknown_partition
+from kafkaproto.broker.testing.tracebacks import is_hidden
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.partitioner import partition_of_key
+from kafkaproto.records.batch import NewRecord, build_batch
+from kafkaproto.records.compression import Compression
+from kafkaproto.records.record import Header
+
+__tracebackhide__ = is_hidden
+
+Value = str | bytes | None
+Given = Value | tuple[Value, Value] | NewRecord
+
+_TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+
+
+def as_bytes(value: object, place: str) -> bytes | None:
+    """Return a key or value as bytes; text is encoded as UTF-8. place: the name of the value in an error message. Raises TypeError."""
+    if isinstance(value, str):
+        return value.encode()
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    raise TypeError(
+        f"{place} must be bytes, str or None (got {type(value).__name__}); encode it, for example json.dumps(...)"
+    )
+
+
+def as_record(given: Given, now_ms: int, place: str = "value") -> NewRecord:
+    """Return a value, a (key, value) pair or a NewRecord as a record. Raises TypeError.
+
+    now_ms: the timestamp, unless a NewRecord has its own. place: the name of the value in an error message.
+    """
+    if isinstance(given, NewRecord):
+        check_int(f"the timestamp of {place}", given.timestamp, example="int(time.time() * 1000)")
+        value, key = as_bytes(given.value, f"the value of {place}"), as_bytes(given.key, f"the key of {place}")
+        return NewRecord(value, key, given.timestamp, _headers(given.headers, place))
+    if isinstance(given, tuple) and len(given) != 2:
+        raise TypeError(
+            f"{place} must be a value, a (key, value) pair, or a NewRecord, which can have headers (got {given!r})"
+        )
+    if isinstance(given, tuple):
+        return NewRecord(as_bytes(given[1], f"the value of {place}"), as_bytes(given[0], f"the key of {place}"), now_ms)
+    return NewRecord(as_bytes(given, place), None, now_ms)
+
+
+def _headers(headers: object, place: str) -> tuple[Header, ...]:
+    """Return the headers of a record, values as bytes. Raises TypeError unless they are pairs of a name and a value."""
+    if isinstance(headers, str | bytes | Mapping) or not isinstance(headers, Iterable):
+        raise TypeError(
+            f"the headers of {place} must be a list of pairs (got {shown(headers)}); for example [('trace', b'1')]"
+        )
+    pairs: list[Header] = []
+    for pair in headers:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(
+                f"a header of {place} must be a name and a value (got {shown(pair)}); for example ('trace', b'1')"
+            )
+        pairs.append((pair[0], as_bytes(pair[1], f"header {pair[0]!r} of {place}")))
+    return tuple(pairs)
+
+
+def check_values(values: object) -> None:
+    """Raise TypeError unless `values` is a list, or another iterable, of records."""
+    if isinstance(values, Mapping):
+        raise TypeError(f"values must be a list of records (got a dict); for example list({shown(values)}.items())")
+    if isinstance(values, str | bytes | bytearray | memoryview | NewRecord):
+        raise TypeError(f"values must be a list of records (got {shown(values)}); for example [{shown(values)}]")
+    if isinstance(values, set | frozenset):
+        raise TypeError(f"values must be a list of records (got {shown(values)}, which has no order); use sorted(...)")
+    if not isinstance(values, Iterable):
+        example = "[None]" if values is None else f"['{values}']"
+        raise TypeError(f"values must be a list of records (got {shown(values)}); for example {example}")
+
+
+def check_compression(compression: object) -> None:
+    """Raise TypeError unless `compression` is a member of Compression."""
+    if isinstance(compression, Compression):
+        return
+    names = [kind.name for kind in Compression]
+    close = difflib.get_close_matches(str(compression).upper(), names, 1)
+    hint = f"did you mean Compression.{close[0]}?" if close else f"it has {', '.join(names)}"
+    raise TypeError(
+        f"compression must be a kafkaproto.records.compression.Compression (got {shown(compression)}); {hint}"
+    )
+
+
+class _Ready(NamedTuple):
+    """A checked batch, ready to append. numbers: the indexes of its records among the given values."""
+
+    partition: int
+    numbers: Sequence[int]
+    valid: Valid
+
+
+def produce(
+    cluster: Cluster, topic: str, given: Sequence[Given], partition: int | None, compression: Compression
+) -> list[tuple[int, int]]:
+    """Append records as acks=1 does, in batches within the topic's limits. Returns (partition, offset) of each record, in the given order.
+
+    partition None: chosen by key as Kafka's clients do, and in turn for records without a key. Raises TypeError for an invalid record, and
+    KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. Then nothing was
+    written. Only KAFKA_STORAGE_ERROR (a full store) is detected later: the batches before it stay.
+    """
+    made = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
+    known = cluster.controller.image.topics.get(topic)
+    target = _new_topic(cluster, topic) if known is None else known
+    chosen = _by_partition(target, made, partition)
+    ready = [batch for index in chosen for batch in _checked(cluster, target, index, made, chosen[index], compression)]
+    if known is None:
+        cluster.controller.create_topic(target)
+    places: list[tuple[int, int]] = [(0, 0)] * len(made)
+    for index, numbers, valid in ready:
+        base_offset = _append(cluster, topic, index, valid)
+        for delta, number in enumerate(numbers):
+            places[number] = (index, base_offset + delta)
+    return places
+
+
+def _new_topic(cluster: Cluster, topic: str) -> Topic:
+    """Plan a topic that does not exist, to be created automatically. Raises KafkaError if that is not allowed."""
+    if not cluster.config.for_broker(-1)["auto.create.topics.enable"]:
+        text = f"There is no topic {topic}, and auto.create.topics.enable is false."
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+    return cluster.controller.plan_topic(topic)
+
+
+def _by_partition(topic: Topic, made: Sequence[NewRecord], partition: int | None) -> dict[int, list[int]]:
+    """Return a dict that maps partitions to the indexes of their records in `made`. partition: for all records; None to choose by key."""
+    count = len(topic.partitions)
+    chosen: dict[int, list[int]] = {}
+    for i, record in enumerate(made):
+        index = partition
+        if index is None:
+            index = i % count if record.key is None else partition_of_key(record.key, count)
+        chosen.setdefault(index, []).append(i)
+    return chosen
+
+
+def _checked(
+    cluster: Cluster,
+    topic: Topic,
+    index: int,
+    made: Sequence[NewRecord],
+    numbers: Sequence[int],
+    compression: Compression,
+) -> Iterator[_Ready]:
+    """Yield the records with the indexes `numbers` in batches that the leader of the partition accepts. Raises KafkaError."""
+    if not 0 <= index < len(topic.partitions):
+        raise unknown_partition(topic, index)
+    leader = topic.partitions[index].leader
+    if leader < 0:
+        raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic.name}-{index} has no leader.")
+    limits = settings_of(topic, cluster.config.for_broker(leader)).limits
+    now_ms = cluster.actions.now_ms
+    pending = [list(numbers)]
+    while pending:
+        part = pending.pop()
+        batch = build_batch([made[i] for i in part], compression=compression)
+        try:
+            valid = judge(memoryview(bytearray(batch)), limits, now_ms)
+        except InvalidBatch as error:
+            if error.error_code not in _TOO_LARGE or len(part) == 1:
+                raise _refusal(topic.name, limits, part, len(batch), error) from None
+            middle = len(part) // 2
+            pending += [part[middle:], part[:middle]]
+        else:
+            yield _Ready(index, part, valid)
+
+
+def _refusal(
+    topic: str, limits: TopicLimits, numbers: Sequence[int], size_bytes: int, error: InvalidBatch
+) -> KafkaError:
+    """Return the error for a batch that the limits of its topic reject. The error names the index of the value."""
+    if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
+        text = (
+            f"values[{numbers[0]}] is {size_bytes} bytes as a batch of its own; max.message.bytes of topic {topic} is "
+            f"{limits.max_message_bytes}"
+        )
+    elif error.error_code == ErrorCode.RECORD_LIST_TOO_LARGE:
+        text = f"values[{numbers[0]}] is {size_bytes} bytes as a batch of its own; segment.bytes of topic {topic} is {limits.segment_bytes}"
+    elif error.record_errors:
+        first = error.record_errors[0]
+        text = f"values[{numbers[first.batch_index]}]: {first.message}"
+    else:
+        text = error.message
+    return KafkaError(error.error_code, text)
+
+
+def _append(cluster: Cluster, topic: str, index: int, valid: Valid) -> int:
+    """Append a checked batch and return the offset of its first record. Raises KafkaError KAFKA_STORAGE_ERROR (56)."""
+    leader = leader_of(cluster, topic, index)
+    replicas = cluster.nodes[leader.broker_id].replicas
+    try:
+        result = replicas.append(leader, valid.batch, cluster.actions.now_ms, validate=lambda *_: valid)
+    except StorageError as error:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
+    return result.base_offset

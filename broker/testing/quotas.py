@@ -1,0 +1,85 @@
+"""The methods of a test cluster for quotas and forced throttles."""
+
+from __future__ import annotations
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.quota.forced import ForcedThrottle
+from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
+from kafkaproto.broker.testing.arguments import shown
+from kafkaproto.broker.testing.base import Base
+from kafkaproto.broker.testing.options import Default
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+
+__tracebackhide__ = is_hidden
+
+
+class QuotaMethods(Base):
+    """The methods of a test cluster for quotas."""
+
+    def set_quota(
+        self,
+        *,
+        client_id: str | Default | None = None,
+        user: str | Default | None = None,
+        ip: str | Default | None = None,
+        **values: float | None,
+    ) -> None:
+        """Set client quotas: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate; None removes one.
+
+        client_id, user: the quota entity; `DEFAULT` applies to all that have no quota of their own. ip: an address, which is an entity by
+        itself and has only connection_creation_rate. Raises KafkaError INVALID_REQUEST (42) for an invalid key, value or entity, and then
+        sets nothing. Raises TypeError for a name that is neither a str nor `DEFAULT`, and if no quota is given.
+        """
+        for kind, name in (("client_id", client_id), ("user", user), ("ip", ip)):
+            if not isinstance(name, str | Default | None):
+                raise TypeError(f"{kind} must be a str or DEFAULT (got {shown(name)}); for example {kind}='X'")
+        if not values:
+            raise TypeError("set_quota needs a quota; for example producer_byte_rate=1000, or None to remove it")
+        components = [
+            (kind, None if isinstance(name, Default) else name)
+            for kind, name in (("user", user), ("client-id", client_id), ("ip", ip))
+            if name is not None
+        ]
+        ops = [QuotaOp(key, 0.0 if value is None else value, remove=value is None) for key, value in values.items()]
+        [result] = self._run(lambda: self.state.quota_store.alter([QuotaAlteration(components, ops)], False))
+        if result.error_code:
+            raise KafkaError(result.error_code, result.error_message)
+
+    def force_throttle(
+        self,
+        throttle_ms: int,
+        *,
+        api: str | None = None,
+        client_id: str | None = None,
+        user: str | None = None,
+        broker_id: int | None = None,
+        times: int | None = None,
+    ) -> ForcedThrottle:
+        """Throttle requests whatever the quotas say: `force_throttle(700, api="Produce", client_id="X", times=3)`.
+
+        Each matching response reports `throttle_ms`, a Fetch response has no data, and the connection is muted for that time (KIP-219).
+        Releases before 2.0 delay the response instead. api, client_id, user, broker_id: None matches all. Returns the rule, which counts its
+        `hits`. Without `times` it applies until `cancel_throttle`. Raises ValueError for invalid arguments.
+        """
+        with without_frames_of_the_broker(ValueError):
+            rule = ForcedThrottle(throttle_ms, api, client_id, user, broker_id, times)
+        return self._run(lambda: self.state.forced_throttles.add(rule))
+
+    def cancel_throttle(self, rule: ForcedThrottle) -> None:
+        """End a rule that `force_throttle` returned. A connection that is muted because of it stays muted for its throttle time."""
+        if not isinstance(rule, ForcedThrottle):
+            raise TypeError(f"rule must be what force_throttle returned (got {shown(rule)})")
+        self._run(lambda: self.state.forced_throttles.cancel(rule))
+
+    def set_request_cost(self, api: str, cost_ms: float) -> None:
+        """Set the time that one request of an API counts for the request-time quota: `set_request_cost("Metadata", 4)`.
+
+        Needs clock="manual": with other clocks the broker measures its real handling time. Raises ValueError with such a clock, for an unknown
+        API, and for a negative time.
+        """
+        if self.state.clock.is_wall:
+            raise ValueError(
+                f"set_request_cost({api!r}, {cost_ms!r}): this clock measures handling time; use clock='manual'"
+            )
+        with without_frames_of_the_broker(ValueError):
+            self._run(lambda: self.state.set_request_cost(api, cost_ms))

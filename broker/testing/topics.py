@@ -1,0 +1,220 @@
+"""The methods of a test cluster for topics and records, which need no client."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+
+from kafkaproto.broker.cluster import topics_left
+from kafkaproto.broker.config.values import as_text, check_topic_settings
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import PartitionState
+from kafkaproto.broker.testing import producing, records
+from kafkaproto.broker.testing.arguments import check_int, check_mapping, check_text, nearest, shown, with_hint
+from kafkaproto.broker.testing.base import Base
+from kafkaproto.broker.testing.options import Topics
+from kafkaproto.broker.testing.producing import Given
+from kafkaproto.broker.testing.records import StoredRecord
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.records.compression import Compression
+
+__tracebackhide__ = is_hidden
+
+
+class TopicMethods(Base):
+    """The methods of a test cluster for topics and records."""
+
+    _topics: Topics
+
+    def topics(self, *, internal: bool = False) -> dict[str, int]:
+        """Return the number of partitions of each topic, by name. internal: whether to include internal topics such as `__consumer_offsets`."""
+
+        def find() -> dict[str, int]:
+            image = self.state.controller.image
+            return {
+                topic.name: len(topic.partitions) for topic in image.topics.values() if internal or not topic.internal
+            }
+
+        return self._run(find)
+
+    @with_hint
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = -1,
+        configs: Mapping[str, object] | None = None,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+    ) -> None:
+        """Create a topic. replication_factor -1: the setting `default.replication.factor`.
+
+        configs: the topic's own settings, such as {"retention.ms": 1000}. assignment: maps partitions to broker ids, the preferred leader
+        first; if given, `partitions` and `replication_factor` are ignored. Raises KafkaError with the code and the message of a
+        CreateTopics response.
+        """
+        _check_topic("", name, partitions, replication_factor, configs, assignment)
+        texts = {key: as_text(value) or "" for key, value in (configs or {}).items()}
+
+        def create() -> None:
+            controller = self.state.controller
+            controller.create_topic(controller.plan_topic(name, partitions, replication_factor, assignment, texts))
+
+        self._run(create)
+
+    def create_topics(self) -> None:
+        """Create the topics that were given with the cluster, except those that its data directory has. Raises KafkaError."""
+        for name, partitions in self._topics.items():
+            if name in self._run(lambda: topics_left(self.state) & self.state.controller.image.topics.keys()):
+                continue
+            try:
+                if isinstance(partitions, int):
+                    self.create_topic(name, partitions)
+                else:
+                    self.create_topic(name, **partitions)  # type: ignore[arg-type]
+            except KafkaError as error:
+                raise KafkaError(error.error_code, f"topics[{name!r}]: {error}") from None
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with its records. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic."""
+
+        check_text("name", name, "orders")
+
+        def delete() -> None:
+            self._known(name)
+            self.state.controller.delete_topic(name)
+
+        self._run(delete)
+
+    def alter_topic(self, name: str, **configs: object) -> None:
+        """Set topic settings; write dots as underscores: `alter_topic("t", max_message_bytes="2000")`.
+
+        Raises ConfigError for an unknown setting or an invalid value, KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such topic.
+        """
+        check_text("name", name, "orders")
+        named = {key.replace("_", "."): as_text(value) or "" for key, value in configs.items()}
+        with without_frames_of_the_broker():
+            check_topic_settings(named)
+
+        def alter() -> None:
+            self._known(name)
+            topic = self.state.controller.image.topics[name]
+            self.state.controller.set_topic_configs(name, {**topic.configs, **named})
+
+        self._run(alter)
+
+    def _known(self, topic: str) -> None:
+        """Raise KafkaError if there is no such topic."""
+        if topic not in self.state.controller.image.topics:
+            raise records.unknown_topic(self.state, topic)
+
+    def partition(self, topic: str, index: int) -> PartitionState:
+        """Return leader, epoch, replicas and in-sync replicas of a partition. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3)."""
+        check_text("topic", topic, "orders")
+        check_int("index", index, example=0)
+
+        def find() -> PartitionState:
+            state = self.state.controller.image.partition(topic, index)
+            if state is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
+            return state
+
+        return self._run(find)
+
+    def produce(
+        self,
+        topic: str,
+        values: Sequence[Given],
+        partition: int | None = None,
+        compression: Compression = Compression.NONE,
+    ) -> list[tuple[int, int]]:
+        """Write records as a producer with acks=1 does, and return (partition, offset) of each. No client library is needed.
+
+        values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition None: chosen by key, and in turn for values
+        without a key. The values of a partition are written in one batch, or in several if `max.message.bytes` or `segment.bytes` demands it.
+        A topic that does not exist is created if `auto.create.topics.enable` allows it. Raises TypeError for other values, and KafkaError,
+        for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. Nothing is written then, except that after
+        KAFKA_STORAGE_ERROR (56) earlier batches stay.
+        """
+        check_text("topic", topic, "orders")
+        if partition is not None:
+            check_int("partition", partition, example=0)
+        producing.check_values(values)
+        producing.check_compression(compression)
+        return self._run(lambda: producing.produce(self.state, topic, values, partition, compression))
+
+    def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
+        """Return all records of a topic, or of one partition, as the leaders hold them, committed or not. Raises KafkaError."""
+        check_text("topic", topic, "orders")
+        if partition is not None:
+            check_int("partition", partition, example=0)
+        return self._run(lambda: records.stored(self.state, topic, partition))
+
+    def run_retention(self) -> None:
+        """Delete expired records of every replica now, instead of at the next `log.retention.check.interval.ms`."""
+        self._run(lambda: self.state.log_manager.retention.run(self.state.actions.now_ms))
+
+    def compact(self, topic: str, partition: int) -> None:
+        """Compact every replica of a partition now, even if only a small part is dirty: all but the active segment, up to the high watermark.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), POLICY_VIOLATION (44) if the topic is not compacted, KAFKA_STORAGE_ERROR (56) if
+        the store is full.
+        """
+        check_text("topic", topic, "orders")
+        check_int("partition", partition, example=0)
+        self._run(lambda: self.state.log_manager.compaction.clean(topic, partition, self.state.actions.now_ms))
+
+
+_TOPIC_ARGUMENTS = tuple(inspect.signature(TopicMethods.create_topic).parameters)[2:]
+
+
+def check_topics(topics: Topics) -> None:
+    """Raise TypeError or ValueError unless `topics` maps names to partitions, or to the arguments of `create_topic`."""
+    if not isinstance(topics, Mapping):
+        raise TypeError(
+            f"topics must be a dict of names to partitions (got {shown(topics)}); for example {{'orders': 3}}"
+        )
+    for name, partitions in topics.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the names of topics must be str (got {shown(name)}); for example {{'orders': 3}}")
+        place = f"topics[{name!r}]"
+        if isinstance(partitions, int) and not isinstance(partitions, bool):
+            _check_topic(f"{place}: ", name, partitions)
+            continue
+        if not isinstance(partitions, Mapping):
+            raise TypeError(
+                f"{place} must be a number of partitions or a dict (got {shown(partitions)}); for example 3, or {{'partitions': 3}}"
+            )
+        for argument in partitions:
+            if argument not in _TOPIC_ARGUMENTS:
+                hint = nearest(argument, _TOPIC_ARGUMENTS) or f"; known are {', '.join(_TOPIC_ARGUMENTS)}"
+                raise TypeError(f"{place} has an unknown argument {argument!r}{hint}")
+        _check_topic(f"{place}: ", name, **partitions)
+
+
+def _check_topic(
+    place: str,
+    name: object,
+    partitions: object = 1,
+    replication_factor: object = -1,
+    configs: object = None,
+    assignment: object = None,
+) -> None:
+    """Raise TypeError or ValueError for arguments of `create_topic`. place: the beginning of the error message."""
+    check_text(f"{place}name", name, "orders")
+    check_int(f"{place}partitions", partitions, example=3)
+    check_int(f"{place}replication_factor", replication_factor, example=3)
+    if configs is not None:
+        check_mapping(f"{place}configs", configs, "{'retention.ms': 1000}")
+    if assignment is None:
+        return
+    if not isinstance(assignment, Mapping):
+        raise TypeError(f"{place}assignment must be a dict (got {shown(assignment)}); for example {{0: [1, 2]}}")
+    for index, replicas in assignment.items():
+        check_int(f"{place}a partition of assignment", index)
+        if isinstance(replicas, str | bytes) or not isinstance(replicas, Sequence):
+            raise TypeError(
+                f"{place}assignment[{index}] must be a list of broker ids (got {shown(replicas)}); for example [1, 2]"
+            )
+        for broker_id in replicas:
+            check_int(f"{place}a broker id of assignment[{index}]", broker_id)

@@ -1,0 +1,35 @@
+"""Shorter tracebacks of failed tests: the traceback of an error that a test caused ends at the test's own line."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.errors import KafkaError
+
+_OF_THE_TEST = (KafkaError, TimeoutError, TypeError, ValueError)
+
+
+def is_hidden(excinfo: Any) -> bool:
+    """Return whether pytest omits the frames of the module that uses this as its `__tracebackhide__`. `--full-trace` shows them."""
+    return isinstance(excinfo.value, _OF_THE_TEST)
+
+
+class without_frames_of_the_broker:
+    """A context manager that removes the inner frames from KafkaError, ConfigError and errors of `kinds`. Other errors keep theirs."""
+
+    def __init__(self, *kinds: type[Exception]) -> None:
+        self._kinds = (KafkaError, ConfigError, *kinds)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and isinstance(error, self._kinds):
+            raise error.with_traceback(None) from None
+
+
+__tracebackhide__ = is_hidden

@@ -1,0 +1,65 @@
+"""Loading of handlers and message layouts before the first client needs them.
+
+The first start of a cluster in a process loads them. Otherwise the first consumer group would take more than ten times as long as the
+second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+_VERSIONS = {
+    "API_VERSIONS": (0, 3, 4),
+    "METADATA": (5, 12),
+    "FIND_COORDINATOR": (1, 2, 6),
+    "JOIN_GROUP": (5, 7),
+    "SYNC_GROUP": (3, 5),
+    "HEARTBEAT": (3,),
+    "LEAVE_GROUP": (1, 5),
+    "OFFSET_FETCH": (3, 8, 9),
+    "OFFSET_COMMIT": (3, 8, 9),
+    "LIST_OFFSETS": (3, 7, 9),
+    "FETCH": (11, 12, 16),
+}
+"""Maps the APIs that consumer groups use to the versions that aiokafka, confluent-kafka and kafka-python send (end of 2025)."""
+
+_steps: list[Callable[[], object]] = [lambda: _list_steps()]
+"""The loading functions that have not run yet; the last one runs next."""
+
+
+def load_now() -> None:
+    """Run all loading functions that have not run yet."""
+    while True:
+        try:
+            step = _steps.pop()
+        except IndexError:  # all is loaded, or another thread runs the last one
+            return
+        step()
+
+
+def _list_steps() -> None:
+    """Add a loading function for each message layout, for the headers, for the group coordinator and for the handlers."""
+    from kafkaproto.broker.requests.registry import load_handlers
+
+    _steps.extend(partial(_load_layout, name, version) for name in _VERSIONS for version in _VERSIONS[name])
+    _steps.extend((_load_headers, _load_groups, load_handlers))
+
+
+def _load_headers() -> None:
+    from kafkaproto.header import REQUEST_HEADERS
+
+    for header in REQUEST_HEADERS.values():
+        _ = header.decode_flat
+
+
+def _load_groups() -> None:
+    import kafkaproto.broker.group.coordinator
+    import kafkaproto.broker.replication.coordinator_log  # noqa: F401
+
+
+def _load_layout(name: str, version: int) -> None:
+    from kafkaproto.api import ApiKey, codec
+
+    layout = codec(ApiKey[name], version)
+    _ = layout.decode_request, layout.encode_response

@@ -1,0 +1,8 @@
+"""`python -m kafkaproto`: the same as the script `kafkaproto`."""
+
+import sys
+
+from kafkaproto.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""Consumer groups of the new protocol (KIP-848) in conformance tests: heartbeats of any member, and what the group looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.scene import Topic, new_topic
+from kafkaproto.conformance.served import release_of
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+)
+from kafkaproto.releases import Ranges, releases
+
+PARTITIONS = 6
+ALL = list(range(PARTITIONS))
+TIMEOUT_MS = 60_000
+INVALID_EPOCH = -3
+"""A member epoch that no broker accepts, so that the heartbeat changes nothing."""
+REGEX_VERSION = 1
+"""The first version with a regular expression; the client creates the member id from then on (KIP-1082). Kafka 4 and later serve it."""
+Owned = Sequence[int] | Mapping[str, Sequence[int]]
+"""Partitions of the group's first topic, or partitions by topic name."""
+
+
+def served_ranges(subject: Subject) -> Ranges:
+    """Return the versions that the cluster offers. Skips the test if ConsumerGroupHeartbeat is not among them."""
+    response = subject.ask_once(ApiVersionsRequest(), 0)
+    ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+    if ApiKey.CONSUMER_GROUP_HEARTBEAT not in ranges:
+        pytest.skip("not prepared: needs ConsumerGroupHeartbeat v0 (the broker does not serve this API)")
+    return ranges
+
+
+class ConsumerGroup(Group):
+    """A group of the new protocol with a topic of six partitions. `heartbeat` sends any member's heartbeat over one connection."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._ranges = served_ranges(subject)
+        self.version = min(self._ranges[ApiKey.CONSUMER_GROUP_HEARTBEAT][1], REGEX_VERSION)
+        self._ids: dict[str, bytes] = {}
+        super().__init__(subject)
+        self.topic = self.add_topic()
+        self.connection = self.connect()
+        if self.heartbeat("nobody", INVALID_EPOCH).error_code == ErrorCode.UNSUPPORTED_VERSION:
+            pytest.skip("not prepared: needs consumer in group.coordinator.rebalance.protocols")
+
+    @property
+    def is_release_4(self) -> bool:
+        """Whether the broker is of Kafka 4 or later."""
+        return self._ranges[ApiKey.CONSUMER_GROUP_HEARTBEAT][1] >= REGEX_VERSION
+
+    @property
+    def is_release_4_2(self) -> bool:
+        """Whether the broker is of Kafka 4.2 or later; also true of brokers of this project that emulate 4.0 or 4.1."""
+        release = release_of(self._ranges)
+        return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
+
+    def add_topic(self, partitions: int = PARTITIONS) -> Topic:
+        """Create a topic whose partitions members can own."""
+        topic = new_topic(self.subject, partitions)
+        self._ids[topic.name] = topic.topic_id
+        return topic
+
+    def heartbeat(
+        self,
+        member_id: str,
+        epoch: int,
+        owned: Owned | None = None,
+        names: Sequence[str] | None = None,
+        timeout_ms: int = -1,
+        **fields: Any,
+    ) -> Any:
+        """Send a heartbeat and return the response. Values that are None or -1 have not changed for the member."""
+        request = ConsumerGroupHeartbeatRequest(
+            self.id,
+            member_id,
+            epoch,
+            rebalance_timeout_ms=timeout_ms,
+            subscribed_topic_names=None if names is None else list(names),
+            topic_partitions=None if owned is None else self._places(owned),
+        )
+        for name, value in fields.items():
+            setattr(request, name, value)
+        return self.subject.ask(self.connection, request, self.version)
+
+    def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **fields: Any) -> Any:
+        """Send the first heartbeat of a member. names: its topics, by default the group's topic."""
+        return self.heartbeat(member_id, 0, [], names or [self.topic.name], timeout_ms, **fields)
+
+    def _places(self, owned: Owned) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
+        by_topic = owned if isinstance(owned, Mapping) else {self.topic.name: owned}
+        return [
+            ConsumerGroupHeartbeatRequestTopicPartitions(self._ids[name], list(indexes))
+            for name, indexes in by_topic.items()
+            if indexes
+        ]
+
+    def result(self, response: Any) -> tuple[int, Any]:
+        """Return (member epoch, assignment) of a successful response.
+
+        The assignment is None if it is unchanged, a list if it has only partitions of the group's topic, else a mapping by topic name.
+        """
+        assert (response.error_code, response.error_message) == (0, None), response
+        if response.assignment is None:
+            return response.member_epoch, None
+        names = {topic_id: name for name, topic_id in self._ids.items()}
+        assigned = {names[t.topic_id]: sorted(t.partitions) for t in response.assignment.topic_partitions}
+        if set(assigned) <= {self.topic.name}:
+            return response.member_epoch, assigned.get(self.topic.name, [])
+        return response.member_epoch, assigned
+
+    def beat(self, member_id: str, epoch: int, owned: Owned | None = None) -> tuple[int, Any]:
+        """Send a heartbeat of a member that has joined, and return (member epoch, assignment)."""
+        return self.result(self.heartbeat(member_id, epoch, owned))
+
+    def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
+        """Let a member join, and return (member epoch, assignment)."""
+        return self.result(self.join(member_id, *names, **fields))
+
+    def described(self) -> Any:
+        """Return the group's entry of a ConsumerGroupDescribe response."""
+        [group] = self.ask(ConsumerGroupDescribeRequest([self.id]), self.version).groups
+        return group
+
+    @property
+    def epochs(self) -> tuple[str, int, int]:
+        """The group's state, group epoch and assignment epoch."""
+        group = self.described()
+        return group.group_state, group.group_epoch, group.assignment_epoch
+
+    def targets(self) -> dict[str, dict[str, list[int]]]:
+        """Return the target assignments: maps member id to topic name to partitions."""
+        return {
+            member.member_id: {t.topic_name: sorted(t.partitions) for t in member.target_assignment.topic_partitions}
+            for member in self.described().members
+        }
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many partitions the target assignment of each member has."""
+        return {member_id: sum(map(len, target.values())) for member_id, target in self.targets().items()}
+
+
+def refusal(response: Any) -> tuple[int, str | None]:
+    """Return (error, message) of a refused heartbeat. Checks that every other field has its default."""
+    fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
+    assert fields == (None, 0, 0, None), response
+    return response.error_code, response.error_message

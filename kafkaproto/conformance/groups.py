@@ -1,0 +1,309 @@
+"""Consumer groups in conformance tests: a group, its coordinator, and clients that join it and commit offsets.
+
+Every client has a connection of its own, because a parked JoinGroup or SyncGroup holds back the later responses of its connection.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.client import Answer, Connection
+from kafkaproto.conformance.scene import Topic, wait_until
+from kafkaproto.conformance.subject import PATIENCE_MS, Subject
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkaproto.partitioner import java_hash
+
+OFFSETS_TOPIC = "__consumer_offsets"
+DESCRIBE_WITH_MESSAGES = 6
+"""The first DescribeGroups version that reports an unknown group as an error, with a message."""
+PARKED_MS = 150
+"""How long a response must stay away for its request to count as parked."""
+SESSION_MS = REBALANCE_MS = 10_000
+Offsets = Mapping[str, Mapping[int, Any]]
+"""Maps a topic to its partitions, and these to (offset, metadata) or to nothing."""
+
+
+def has_new_coordinator(subject: Subject) -> bool:
+    """Return whether the cluster has the group coordinator of Kafka 4, as its versions of DescribeGroups show (KIP-848, KIP-1043)."""
+    return subject.offered()[ApiKey.DESCRIBE_GROUPS][1] >= DESCRIBE_WITH_MESSAGES
+
+
+def subscription(*topics: str) -> bytes:
+    """Return a ConsumerProtocolSubscription of version 0 for these topics."""
+    names = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
+    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
+
+
+class Group:
+    """A consumer group of one test. `coordinator` looks up its broker on every call, because coordinators move.
+
+    index: the partition of the offsets topic that the group must be in; None for any.
+    """
+
+    def __init__(self, subject: Subject, index: int | None = None) -> None:
+        self.subject = subject
+        self.offsets = Topic(subject, OFFSETS_TOPIC)
+        self.id = subject.new_name("g")
+        self.coordinator()
+        if index is not None:
+            count = len(self.offsets.metadata().partitions)
+            while java_hash(self.id) % count != index:
+                self.id = subject.new_name("g")
+
+    @property
+    def index(self) -> int:
+        """Return the group's partition of the offsets topic (M-8)."""
+        return java_hash(self.id) % len(self.offsets.metadata().partitions)
+
+    def coordinator(self) -> int:
+        """Return the id of the broker that coordinates the group. Waits until this broker has loaded the group."""
+        found: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
+        return found
+
+    def _ready(self) -> int:
+        """Return the id of the coordinator plus 1, or 0 if there is none."""
+        version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
+        result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
+        if result.error_code:
+            return 0
+        return 0 if self.describe(result.node_id).error_code in (14, 15, 16) else int(result.node_id) + 1
+
+    def connect(self) -> Connection:
+        """Return a connection to the coordinator."""
+        return self.subject.connect(self.coordinator(), "pc")
+
+    def describe(self, broker_id: int | None = None) -> Any:
+        """Return the group's entry of a DescribeGroups response, with version 5."""
+        broker_id = self.coordinator() if broker_id is None else broker_id
+        [described] = self.subject.ask_once(DescribeGroupsRequest([self.id]), 5, broker_id).groups
+        return described
+
+    def state(self) -> tuple[str, int]:
+        """Return the group's state and how many members it has."""
+        described = self.describe()
+        return described.group_state, len(described.members)
+
+    def wait_for(self, state: str, members: int) -> None:
+        wait_until(self.subject, lambda: self.state() == (state, members), f"{self.id} is {state}")
+
+    def client(self, member_id: str = "", **options: Any) -> Client:
+        return Client(self, member_id, **options)
+
+    def ask(self, request: Any, version: int) -> Any:
+        """Send a request to the coordinator over a connection of its own, and return the response."""
+        return self.subject.ask_once(request, version, self.coordinator())
+
+    def leave(
+        self, *members: tuple[str, str | None], version: int = 4
+    ) -> tuple[int, list[tuple[str, str | None, int]]]:
+        """Remove members, given as (member id, group instance id). Returns the error and (both ids, error) of each member."""
+        response = self.ask(LeaveGroupRequest(self.id, members=[MemberIdentity(*m) for m in members]), version)
+        return response.error_code, [(m.member_id, m.group_instance_id, m.error_code) for m in response.members]
+
+    def fetch_request(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> OffsetFetchRequest:
+        """Return an OffsetFetch request of version 8 or later. partitions: topic to partitions; None for all."""
+        topics = None
+        if partitions is not None:
+            topics = [
+                OffsetFetchRequestTopics(name, partition_indexes=list(indexes)) for name, indexes in partitions.items()
+            ]
+        return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.id, topics=topics)], **more)
+
+    def fetch(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> Any:
+        """Return the group's entry of an OffsetFetch response of version 8. partitions: topic to partitions; None for all."""
+        [group] = self.ask(self.fetch_request(partitions, **more), 8).groups
+        return group
+
+    def committed(self, partitions: Mapping[str, Sequence[int]] | None = None) -> dict[tuple[str, int], int]:
+        """Return the committed offsets by topic and partition. Checks that there is no error."""
+        group = self.fetch(partitions)
+        assert group.error_code == 0
+        assert all(p.error_code == 0 for topic in group.topics for p in topic.partitions)
+        return {(t.name, p.partition_index): p.committed_offset for t in group.topics for p in t.partitions}
+
+    def delete_offsets(self, partitions: Mapping[str, Iterable[int]]) -> tuple[int, dict[tuple[str, int], int]]:
+        """Return the error of an OffsetDelete response, and the errors of the partitions."""
+        topics = [
+            OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(index) for index in indexes])
+            for name, indexes in partitions.items()
+        ]
+        response = self.ask(OffsetDeleteRequest(self.id, topics), 0)
+        errors = {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
+        return response.error_code, errors
+
+
+class Client:
+    """A client of a group. It keeps the member id and the generation of its last successful join.
+
+    version: of its JoinGroup requests; from 4 on a dynamic member first gets its id, which `enter` handles.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        member_id: str = "",
+        *,
+        instance: str | None = None,
+        version: int = 5,
+        session_ms: int = SESSION_MS,
+        rebalance_ms: int = REBALANCE_MS,
+        kind: str = "consumer",
+        protocols: Sequence[tuple[str, bytes]] = (("range", b"m"),),
+    ) -> None:
+        self.group = group
+        self.subject = group.subject
+        self.connection = group.connect()
+        self.member_id = member_id
+        self.generation = -1
+        self.instance = instance
+        self.version = version
+        self.session_ms = session_ms
+        self.rebalance_ms = rebalance_ms
+        self.kind = kind
+        self.protocols = protocols
+
+    def ask(self, request: Any, version: int) -> Any:
+        return self.subject.ask(self.connection, request, version)
+
+    def is_parked(self) -> bool:
+        """Return whether no response arrives for a while. A response that does arrive is lost."""
+        return self.subject.answer_or_none(self.connection, PARKED_MS) is None
+
+    # ---- join and sync ----------------------------------------------------------------------------------------------------------
+
+    def send_join(self) -> None:
+        protocols = [JoinGroupRequestProtocol(name, metadata) for name, metadata in self.protocols]
+        request = JoinGroupRequest(
+            self.group.id, self.session_ms, self.rebalance_ms, self.member_id, self.instance, self.kind, protocols
+        )
+        self.subject.send(self.connection, request, self.version)
+
+    def join_answer(self, within_ms: float = PATIENCE_MS) -> Answer:
+        """Return the response to the last JoinGroup, and keep the member id and generation in it."""
+        answer = self.subject.answer(self.connection, within_ms)
+        if answer.message.error_code in (0, 79):
+            self.member_id = answer.message.member_id
+            self.generation = answer.message.generation_id
+        return answer
+
+    def joined(self) -> Any:
+        return self.join_answer().message
+
+    def join(self) -> Any:
+        """Send JoinGroup and return the response."""
+        self.send_join()
+        return self.joined()
+
+    def send_enter(self) -> None:
+        """Send the JoinGroup of a new member, twice if its id is required."""
+        if self.version >= 4 and self.instance is None:
+            assert self.join().error_code == 79
+        self.send_join()
+
+    def enter(self) -> Any:
+        """Join as a new member and return the response."""
+        self.send_enter()
+        return self.joined()
+
+    def send_sync(self, assignments: Mapping[str, bytes] | None = None, version: int = 3, **changes: Any) -> None:
+        listed = [SyncGroupRequestAssignment(*assignment) for assignment in (assignments or {}).items()]
+        fields: dict[str, Any] = {
+            "generation_id": self.generation,
+            "member_id": self.member_id,
+            "group_instance_id": self.instance,
+            "assignments": listed,
+        }
+        if version >= 5:
+            fields |= {"protocol_type": self.kind, "protocol_name": self.protocols[0][0]}
+        self.subject.send(self.connection, SyncGroupRequest(self.group.id, **(fields | changes)), version)
+
+    def synced(self) -> Any:
+        return self.subject.answer(self.connection).message
+
+    def sync(self, assignments: Mapping[str, bytes] | None = None, version: int = 3, **changes: Any) -> Any:
+        """Send SyncGroup and return the response."""
+        self.send_sync(assignments, version, **changes)
+        return self.synced()
+
+    # ---- other requests ---------------------------------------------------------------------------------------------------------
+
+    def heartbeat(self, **changes: Any) -> int:
+        """Send a Heartbeat and return its error code."""
+        fields: dict[str, Any] = {
+            "generation_id": self.generation,
+            "member_id": self.member_id,
+            "group_instance_id": self.instance,
+        }
+        return int(self.ask(HeartbeatRequest(self.group.id, **(fields | changes)), 3).error_code)
+
+    def commit(self, offsets: Offsets, version: int = 8, **changes: Any) -> dict[tuple[str, int], int]:
+        """Commit offsets and return the errors by topic and partition."""
+        fields: dict[str, Any] = {"generation_id_or_member_epoch": self.generation, "member_id": self.member_id}
+        if version >= 7:
+            fields["group_instance_id"] = self.instance
+        return commit(self.group, offsets, version, **(fields | changes))
+
+
+def commit(
+    group: Group, offsets: Offsets, version: int = 8, timestamp: int = -1, **fields: Any
+) -> dict[tuple[str, int], int]:
+    """Commit offsets and return the errors by topic and partition. By default the request names no member."""
+    topics = [
+        OffsetCommitRequestTopic(
+            name,
+            partitions=[
+                OffsetCommitRequestPartition(index, offset, -1, timestamp, metadata)
+                for index, (offset, metadata) in partitions.items()
+            ],
+        )
+        for name, partitions in offsets.items()
+    ]
+    response = group.ask(OffsetCommitRequest(group.id, topics=topics, **fields), version)
+    return {(t.name, p.partition_index): p.error_code for t in response.topics for p in t.partitions}
+
+
+def enter_together(*clients: Client) -> None:
+    """Let clients join a group as new members of one generation. The first is the leader."""
+    leader, *others = clients
+    assert leader.enter().error_code == 0
+    for client in others:
+        client.send_enter()
+    if others:
+        leader.group.wait_for("PreparingRebalance", len(clients))
+        leader.send_join()
+    for client in clients if others else ():
+        assert client.joined().error_code == 0
+
+
+def make_stable(*clients: Client) -> None:
+    """Let clients join and synchronise a group. Member i is assigned the bytes `a<i>`."""
+    enter_together(*clients)
+    assignments = {client.member_id: b"a%d" % i for i, client in enumerate(clients)}
+    for client in clients[1:]:
+        client.send_sync()
+    assert clients[0].sync(assignments).assignment == b"a0"
+    for i, client in enumerate(clients[1:], 1):
+        assert client.synced().assignment == b"a%d" % i

@@ -1,0 +1,111 @@
+"""Requirements of a test on a foreign cluster, and the check that the cluster meets them.
+
+A test declares its needs with the marker `needs`, a module with `pytestmark`; both add up:
+
+    @pytest.mark.needs("fetch.max.bytes", racks=True)
+
+The positional arguments are names of settings that must have the values of the test's profile. at_least: maps a setting to its lowest
+sufficient value. brokers: the number of brokers needed, if the test does not connect to each of them. racks: broker N must be in rack rN.
+offsets_topic: the cluster must have enough brokers for the replicas of the offsets topic. A test without the marker needs no setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.subject import Subject, settings_of
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.metadata import MetadataRequest
+
+MARKER = "needs(*settings, at_least=None, brokers=1, racks=False, offsets_topic=False): the settings of the profile that the test needs"
+FETCH_MAX_BYTES = 8 * 1024 * 1024
+"""The most bytes that any test fetches at once."""
+REQUEST_MAX_BYTES = 1024 * 1024
+"""The most bytes that any test sends in one request."""
+SESSION_SLOTS = 100
+"""The most fetch sessions that the tests leave open."""
+MAX_IDLE_MS = 60_000
+"""The longest time that any test leaves a connection idle."""
+BROKER = 4
+OFFSETS_TOPIC_REPLICAS = "offsets.topic.replication.factor"
+NONE = "(none)"
+
+
+class Needs(NamedTuple):
+    """The requirements of a test on a cluster.
+
+    settings: maps the name of a broker setting to the required value. at_least: maps a name to the lowest sufficient value. brokers: the lowest
+    number of brokers. racks: whether broker N must be in rack rN. offsets_topic: whether the brokers must be able to create the offsets topic.
+    """
+
+    settings: dict[str, str]
+    at_least: dict[str, int]
+    brokers: int
+    racks: bool
+    offsets_topic: bool = False
+
+
+def needs_of(item: Any, profile: str) -> Needs:
+    """Return the requirements of a test with this profile. Raises ValueError for a setting that the profile does not have."""
+    markers: Iterable[pytest.Mark] = item.iter_markers("needs")
+    needs = Needs({}, {}, 1, False)
+    values = settings_of(profile)
+    for marker in markers:
+        if unknown := [name for name in marker.args if name not in values]:
+            raise ValueError(f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}")
+        needs = Needs(
+            needs.settings | {name: values[name] for name in marker.args},
+            needs.at_least | marker.kwargs.get("at_least", {}),
+            max(needs.brokers, marker.kwargs.get("brokers", 1)),
+            needs.racks or marker.kwargs.get("racks", False),
+            needs.offsets_topic or marker.kwargs.get("offsets_topic", False),
+        )
+    return needs
+
+
+def missing(subject: Subject, needs: Needs) -> list[str]:
+    """Return one text for each need that the cluster does not meet, with the cluster's actual value. Empty if it meets all."""
+    version = subject.version(ApiKey.METADATA, 1, lowest=1)
+    racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}
+    ids = list(range(max(needs.brokers, len(racks))))
+    if sorted(racks) != ids:
+        brokers = "a broker" if len(ids) == 1 else "brokers"
+        return [f"{brokers} with the {_listed(ids)} (the cluster has the {_listed(sorted(racks))})"]
+    lacks = []
+    if needs.racks:
+        wrong = [broker for broker, rack in sorted(racks.items()) if rack != f"r{broker}"]
+        lacks += [f"broker.rack=r{broker} of broker {broker} (is {racks[broker] or NONE})" for broker in wrong]
+    if needs.settings or needs.at_least:
+        lacks += _missing_settings(needs, settings_in_force(subject, [*needs.settings, *needs.at_least]))
+    if needs.offsets_topic:
+        replicas = settings_in_force(subject, [OFFSETS_TOPIC_REPLICAS]).get(OFFSETS_TOPIC_REPLICAS)
+        if int(replicas or 0) > len(racks):
+            fix = "=1" if len(racks) == 1 else f" of {len(racks)} or less"
+            lacks.append(f"{OFFSETS_TOPIC_REPLICAS}{fix} (is {replicas})")
+    return lacks
+
+
+def _missing_settings(needs: Needs, current: Mapping[str, str | None]) -> Iterator[str]:
+    for name, value in needs.settings.items():
+        if current.get(name) != value:
+            yield f"{name}={value} (is {current.get(name) or NONE})"
+    for name, lowest in needs.at_least.items():
+        if int(current.get(name) or 0) < lowest:
+            yield f"{name} of {lowest} or more (is {current.get(name) or NONE})"
+
+
+def _listed(ids: Sequence[int]) -> str:
+    *others, last = map(str, ids)
+    return f"ids {', '.join(others)} and {last}" if others else f"id {last}"
+
+
+def settings_in_force(subject: Subject, names: Iterable[str]) -> dict[str, str | None]:
+    """Return a dict of these broker settings to their current values on broker 0, as DescribeConfigs returns them."""
+    request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", list(names))])
+    [resource] = subject.ask_once(request, subject.version(ApiKey.DESCRIBE_CONFIGS, 2)).results
+    assert resource.error_code == 0, (resource.error_code, resource.error_message)
+    return {config.name: config.value for config in resource.configs}

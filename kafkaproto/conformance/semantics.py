@@ -1,0 +1,38 @@
+"""Detection of a cluster's semantics, for rules on which Kafka's design documents (kip) and Kafka's code (kafka) differ."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.client import Closed
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import ProtocolError
+from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+AUTO, KIP, KAFKA = "auto", "kip", "kafka"
+THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
+KIP_FORM, INVALID = "0-1", "0"
+"""Two values of a setting that lists throttled replicas: in the form of KIP-73, where Kafka's code expects 0:1 (D10), and one that both reject."""
+VERSION, WITHIN_MS = 1, 10_000
+
+
+def semantics_of(subject: Subject) -> str:
+    """Return KIP if the cluster accepts a throttled replica in the form of KIP-73, else KAFKA. Changes nothing in the cluster."""
+    with suppress(OSError, Closed, ProtocolError, AssertionError, pytest.skip.Exception):
+        accepted = [_error(subject, text) == ErrorCode.NONE for text in (KIP_FORM, INVALID)]
+        return KIP if accepted == [True, False] else KAFKA
+    return KAFKA
+
+
+def _error(subject: Subject, value: str) -> int:
+    """Return the error code of a CreateTopics request that only validates a topic with this setting."""
+    topic = CreatableTopic(
+        "conformance-validated-only", 1, 1, configs=[CreatableTopicConfig(THROTTLED_REPLICAS, value)]
+    )
+    version = subject.version(ApiKey.CREATE_TOPICS, VERSION)
+    response = subject.ask_once(CreateTopicsRequest([topic], WITHIN_MS, validate_only=True), version)
+    return int(response.topics[0].error_code)

@@ -1,0 +1,297 @@
+"""Tests of consumer groups of the new protocol (KIP-848): heartbeats, refusals, static members, commits, and classic requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup, refusal
+from kafkaproto.conformance.groups import commit
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+INVALID, UNSUPPORTED_ASSIGNOR, NOT_FOUND, UNKNOWN_MEMBER, FENCED_EPOCH, STALE_EPOCH = 42, 112, 69, 25, 110, 113
+FENCED_INSTANCE, UNRELEASED = 82, 111
+
+
+def fenced(received: int, known: int) -> tuple[int, str]:
+    """Return the expected refusal of a heartbeat with another member epoch than the known one."""
+    word = "greater" if received > known else "smaller"
+    return (
+        FENCED_EPOCH,
+        f"The consumer group member has a {word} member epoch ({received}) than the one known by the group coordinator "
+        f"({known}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
+    """Return the expected refusal of a heartbeat of a member that is not in the group."""
+    return UNKNOWN_MEMBER, f"Member {member_id} is not a member of group {group.id}."
+
+
+@pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14")
+def test_first_heartbeats_with_missing_fields_are_refused(subject: Subject) -> None:
+    """SN-28."""
+    group = ConsumerGroup(subject)
+    topic = [group.topic.name]
+    if group.is_release_4:
+        no_names = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+    else:
+        no_names = "SubscribedTopicNames must be set in first request."
+    no_timeout, owns = (
+        "RebalanceTimeoutMs must be provided in first request.",
+        "TopicPartitions must be empty when (re-)joining.",
+    )
+    no_assignor = "ServerAssignor nope is not supported. Supported assignors: uniform, range."
+    for response, expected in (
+        (group.join("A", timeout_ms=-1), (INVALID, no_timeout)),
+        (group.heartbeat("A", 0, None, topic, 1), (INVALID, owns)),
+        (group.heartbeat("A", 0, [1], topic, 1), (INVALID, owns)),
+        (group.heartbeat("A", 0, [], None, 1), (INVALID, no_names)),
+        (group.join("A", server_assignor="nope"), (UNSUPPORTED_ASSIGNOR, no_assignor)),
+    ):
+        assert refusal(response) == expected
+    assert group.described().error_code == NOT_FOUND
+
+
+@pytest.mark.rule("GN-4", "GN-5", "GN-10", "GN-31")
+def test_heartbeats_with_invalid_ids_and_epochs_are_refused(subject: Subject) -> None:
+    """SN-28."""
+    group = ConsumerGroup(subject)
+    beat, leave = f"Consumer group {group.id} not found.", f"Group {group.id} not found."
+    for response, expected in (
+        (group.heartbeat("A", 1), (NOT_FOUND, beat)),
+        (group.heartbeat("A", -1), (NOT_FOUND, leave)),
+        (group.heartbeat("A", -2, instance_id="i"), (NOT_FOUND, leave)),
+        (group.heartbeat("A", -3), (INVALID, "MemberEpoch is invalid.")),
+        (group.heartbeat("A", -2), (INVALID, "InstanceId can't be null.")),
+        (group.heartbeat("", 1), (INVALID, "MemberId can't be empty.")),
+        (group.heartbeat("", -1), (INVALID, "MemberId can't be empty.")),
+        (group.join("A", instance_id=""), (INVALID, "InstanceId can't be empty.")),
+        (group.join("A", rack_id=""), (INVALID, "RackId can't be empty.")),
+    ):
+        assert refusal(response) == expected
+    if group.is_release_4:  # before 4.0, only the coordinator of the empty id checks it
+        assert refusal(group.join("A", group_id="")) == (INVALID, "GroupId can't be empty.")
+    assert group.described().error_code == NOT_FOUND
+
+
+@pytest.mark.rule("GN-1", "GN-6")
+def test_coordinator_creates_a_member_id_only_in_version_0(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    if group.is_release_4:
+        assert refusal(group.join("")) == (INVALID, "MemberId can't be empty.")
+    group.version = 0
+    response = group.join("")
+    assert (response.error_code, len(response.member_id), response.member_epoch) == (0, 22, 1)
+
+
+@pytest.mark.rule("GN-7")
+def test_empty_list_of_topics_is_a_subscription_from_4_0_on(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    response = group.heartbeat("A", 0, [], [], TIMEOUT_MS)
+    if group.is_release_4:
+        assert group.result(response) == (1, [])
+        assert group.epochs == ("Stable", 1, 1)
+    else:
+        assert refusal(response) == (INVALID, "SubscribedTopicNames must be set in first request.")
+
+
+@pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65")
+def test_single_member_gets_all_partitions_at_once(subject: Subject) -> None:
+    """SN-29."""
+    group = ConsumerGroup(subject)
+    joined = group.join("A")
+    assert group.result(joined) == (1, ALL)
+    assert (joined.member_id, joined.heartbeat_interval_ms) == ("A", 5000)
+    assert group.beat("A", 1, ALL) == (1, None)
+    assert refusal(group.heartbeat("A", 9)) == fenced(9, 1)
+    assert refusal(group.heartbeat("zzz", 1)) == unknown("zzz", group)
+    described = group.described()
+    assert group.epochs == ("Stable", 1, 1)
+    assert (described.error_code, described.error_message, described.assignor_name) == (0, None, "uniform")
+    [member] = described.members
+    assert (member.member_id, member.instance_id, member.rack_id) == ("A", None, None)
+    assert (member.member_epoch, member.client_id, member.client_host) == (1, "pc", "/127.0.0.1")
+    assert (member.subscribed_topic_names, member.subscribed_topic_regex) == ([group.topic.name], "")
+    for assignment in (member.assignment, member.target_assignment):
+        [topic] = assignment.topic_partitions
+        assert (topic.topic_name, topic.topic_id) == (group.topic.name, group.topic.topic_id)
+        assert sorted(topic.partitions) == ALL
+    if group.is_release_4:
+        assert member.member_type == 1
+
+
+@pytest.mark.rule("GN-66")
+def test_unknown_and_classic_groups_cannot_be_described(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    classic = ConsumerGroup(subject)
+    classic.client(version=3).join()
+    for other in (group, classic):
+        described = other.described()
+        fields = (described.group_state, described.group_epoch, described.assignment_epoch, described.assignor_name)
+        assert (described.error_code, described.members, fields) == (NOT_FOUND, [], ("", 0, 0, ""))
+    unknown_message, classic_message = group.described().error_message, classic.described().error_message
+    if group.is_release_4:
+        assert unknown_message == f"Group {group.id} not found."
+        assert classic_message == f"Group {classic.id} is not a consumer group."
+    else:
+        assert unknown_message is classic_message is None
+
+
+@pytest.mark.rule("GN-12", "GN-13")
+def test_member_may_join_again_before_4_2_only_until_its_second_epoch(subject: Subject) -> None:
+    """SN-32."""
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    assert group.enter("A") == (1, ALL)
+    assert group.enter("B") == (2, [])
+    kept = group.beat("A", 1)[1]
+    assert group.beat("A", 1, kept) == (2, None)
+    if group.is_release_4_2:
+        assert group.enter("A") == (2, kept)
+        assert group.epochs == ("Reconciling", 2, 2)
+    else:
+        assert refusal(group.join("A")) == fenced(0, 2)
+
+
+@pytest.mark.rule("GN-11", "GN-18", "GN-31")
+def test_leaving_members_start_an_epoch_each(subject: Subject) -> None:
+    """SN-34."""
+    group = ConsumerGroup(subject)
+    for member_id in "ABC":
+        assert group.join(member_id).error_code == 0
+    left = group.heartbeat("C", -1)
+    assert group.result(left) == (-1, None)
+    assert (left.member_id, left.heartbeat_interval_ms) == ("C", 0)
+    assert group.epochs == ("Assigning", 4, 3)
+    assert refusal(group.heartbeat("C", -1)) == unknown("C", group)
+    for member_id in "AB":
+        assert group.beat(member_id, -1) == (-1, None)
+    assert group.epochs == ("Empty", 6, 3)
+    [result] = group.ask(DeleteGroupsRequest([group.id]), 2).results
+    assert result.error_code == 0
+    assert group.described().error_code == NOT_FOUND
+
+
+@pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35")
+def test_static_member_keeps_its_partitions_while_it_is_away(subject: Subject) -> None:
+    """SN-35."""
+    group = ConsumerGroup(subject)
+    assert group.enter("A", instance_id="i1") == (1, ALL)
+    for member_id in "BA":
+        message = f"Static member {member_id} with instance id i1 cannot join the group because the instance id is owned by A member."
+        assert refusal(group.join(member_id, instance_id="i1")) == (UNRELEASED, message)
+    fenced_by = "Static member {} with instance id i1 was fenced by member {}."
+    assert refusal(group.heartbeat("B", 1, instance_id="i1")) == (FENCED_INSTANCE, fenced_by.format("B", "A"))
+    away = group.heartbeat("A", -2, instance_id="i1")
+    assert (group.result(away), away.member_id, away.heartbeat_interval_ms) == ((-2, None), "A", 0)
+    assert group.epochs == ("Reconciling", 1, 1)
+    [member] = group.described().members
+    assert (member.member_id, member.instance_id, member.member_epoch) == ("A", "i1", -2)
+    assert [sorted(t.partitions) for t in member.assignment.topic_partitions] == [ALL]
+    assert group.enter("B", instance_id="i1") == (1, ALL)
+    assert group.epochs == ("Stable", 1, 1)
+    assert refusal(group.heartbeat("A", 1, instance_id="i1")) == (FENCED_INSTANCE, fenced_by.format("A", "B"))
+    assert refusal(group.heartbeat("A", -1, instance_id="i1")) == (FENCED_INSTANCE, fenced_by.format("A", "B"))
+    for epoch in (1, -1, -2):
+        assert refusal(group.heartbeat("A", epoch, instance_id="i2")) == (UNKNOWN_MEMBER, "Instance id i2 is unknown.")
+    assert refusal(group.heartbeat("A", 1)) == unknown("A", group)
+
+
+def fetch_as(group: ConsumerGroup, member_id: str | None, epoch: int) -> tuple[int, list[Any]]:
+    """Return the error and the topics of an OffsetFetch response of version 9."""
+    [answer] = group.ask(
+        OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)]), 9
+    ).groups
+    return answer.error_code, answer.topics
+
+
+@pytest.mark.rule("GO-18")
+def test_commits_and_fetches_of_a_member_name_its_epoch(subject: Subject) -> None:
+    """SN-36."""
+    group = ConsumerGroup(subject)
+    for member_id in "AC":
+        assert group.join(member_id).error_code == 0
+    kept = group.beat("A", 1)[1]
+    assert group.beat("A", 1, kept) == (2, None)
+    topic = group.topic.name
+    for version, epoch, member_id, error in (
+        (8, 2, "C", 35),
+        (9, 2, "C", 0),
+        (9, 1, "C", STALE_EPOCH),
+        (9, 3, "C", STALE_EPOCH),
+        (9, 2, "q", UNKNOWN_MEMBER),
+        (9, -1, "", UNKNOWN_MEMBER),
+    ):
+        fields: dict[str, Any] = {"generation_id_or_member_epoch": epoch, "member_id": member_id}
+        assert commit(group, {topic: {0: (7, "x")}}, version, **fields) == {(topic, 0): error}
+    assert fetch_as(group, "C", 1) == (STALE_EPOCH, [])
+    assert fetch_as(group, "C", 3) == (STALE_EPOCH, [])
+    assert fetch_as(group, "q", 2) == (UNKNOWN_MEMBER, [])
+    for response in (fetch_as(group, None, -1), fetch_as(group, "C", 2)):
+        error, [fetched] = response
+        assert (error, fetched.name, [p.committed_offset for p in fetched.partitions]) == (0, topic, [7])
+
+
+@pytest.mark.rule("GN-62")
+def test_classic_requests_do_not_reach_members_of_the_new_protocol(subject: Subject) -> None:
+    """SN-37."""
+    group = ConsumerGroup(subject)
+    topic = group.topic.name
+    assert group.enter("C") == (1, ALL)
+    fields: dict[str, Any] = {"generation_id_or_member_epoch": 1, "member_id": "C"}
+    assert commit(group, {topic: {0: (7, "x")}}, 9, **fields) == {(topic, 0): 0}
+    described = group.describe()
+    assert (described.error_code, described.group_state, described.members) == (0, "Dead", [])
+    assert group.ask(HeartbeatRequest(group.id, 1, "C"), 4).error_code == UNKNOWN_MEMBER
+    for types, count in ((["consumer"], 1), (["classic"], 0), ([], 1)):
+        listed = [g for g in group.ask(ListGroupsRequest([], types), 5).groups if g.group_id == group.id]
+        assert len(listed) == count
+        for entry in listed:
+            assert (entry.protocol_type, entry.group_state, entry.group_type) == ("consumer", "Stable", "consumer")
+    assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 86})
+    [result] = group.ask(DeleteGroupsRequest([group.id]), 2).results
+    assert result.error_code == 68
+    if group.is_release_4:
+        assert group.leave(("C", None)) == (0, [("C", None, 0)])
+        assert group.epochs == ("Empty", 2, 1)
+    else:
+        assert group.leave(("C", None)) == (0, [("C", None, UNKNOWN_MEMBER)])
+        assert group.epochs == ("Stable", 1, 1)
+
+
+@pytest.mark.rule("GN-10", "GN-63")
+def test_empty_groups_change_their_protocol_and_keep_their_offsets(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    offsets = {group.topic.name: {0: (7, "x")}}
+    committed = {(group.topic.name, 0): 7}
+    assert commit(group, offsets) == {(group.topic.name, 0): 0}
+    assert group.enter("A") == (1, ALL)
+    assert group.committed() == committed
+    assert group.beat("A", -1) == (-1, None)
+    client = group.client(version=3)
+    joined = client.join()
+    assert (joined.error_code, joined.generation_id) == (0, 1)
+    assert client.sync({client.member_id: b"a"}).error_code == 0
+    assert group.state() == ("Stable", 1)
+    assert (group.described().error_code, group.committed()) == (NOT_FOUND, committed)
+
+
+@pytest.mark.rule("GN-66")
+def test_empty_group_id_is_invalid_from_4_0_on_and_fails_the_request_before(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups
+    assert sorted((g.group_id, g.error_code, g.error_message) for g in described) == [
+        ("", 24 if group.is_release_4 else -1, None),
+        (group.id, 0 if group.is_release_4 else -1, None),
+    ]

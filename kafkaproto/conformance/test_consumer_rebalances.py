@@ -1,0 +1,202 @@
+"""Tests of rebalances of the new protocol (KIP-848): members revoke partitions before others are assigned them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup, refusal
+from kafkaproto.conformance.scene import created, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_consumer_groups import UNKNOWN_MEMBER, fenced, unknown
+from kafkaproto.messages.create_partitions import CreatePartitionsTopic
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+REVOKE_WITHIN_MS = 1500
+
+
+def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
+    """Let members A and B join, and return the partitions that A keeps and those that it must revoke for B."""
+    assert group.enter("A", **fields) == (1, ALL)
+    assert group.enter("B") == (2, [])
+    assert group.epochs == ("Reconciling", 2, 2)
+    target = group.targets()
+    kept, moved = (target[member_id][group.topic.name] for member_id in "AB")
+    assert (len(kept), sorted(kept + moved)) == (3, ALL)
+    assert group.beat("A", 1) == (1, kept)
+    return kept, moved
+
+
+@pytest.mark.rule("GN-12", "GN-21", "GN-22", "GN-23", "GN-24", "GN-25", "GN-26", "GN-42", "GN-43")
+def test_partitions_are_revoked_before_they_are_assigned(subject: Subject) -> None:
+    """SN-30."""
+    group = ConsumerGroup(subject)
+    kept, moved = split(group)
+    assert group.beat("A", 1, ALL) == (1, None)
+    assert group.beat("B", 2, []) == (2, None)
+    assert group.enter("C") == (3, [])
+    assert group.epochs == ("Reconciling", 3, 3)
+    target = {member_id: topics[group.topic.name] for member_id, topics in group.targets().items()}
+    assert {member_id: len(indexes) for member_id, indexes in target.items()} == {"A": 2, "B": 2, "C": 2}
+    assert set(target["A"]) < set(kept) and set(target["B"]) < set(moved)
+    [owed] = set(kept) - set(target["A"])
+    [free] = set(moved) - set(target["B"])
+    assert target["C"] == sorted([owed, free])
+
+    reached = 1 if group.is_release_4_2 else 2
+    assert group.beat("A", 1, kept) == (reached, target["A"])
+    assert group.beat("B", 2, []) == (3, target["B"])
+    assert group.beat("C", 3, []) == (3, [free])
+    assert group.beat("A", 1, target["A"][:1]) == (3, None)
+    assert refusal(group.heartbeat("A", 1, moved)) == fenced(1, 3)
+    assert group.beat("C", 3, [free]) == (3, target["C"])
+    assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-12")
+def test_repeated_heartbeat_may_own_only_assigned_partitions(subject: Subject) -> None:
+    """SN-30, steps 10 and 11."""
+    group = ConsumerGroup(subject)
+    kept, moved = split(group)
+    assert group.beat("A", 1, kept) == (2, None)
+    assert refusal(group.heartbeat("A", 1, moved[:1])) == fenced(1, 2)
+    assert refusal(group.heartbeat("A", 1)) == fenced(1, 2)
+    assert group.beat("A", 1, kept[:1]) == (2, None)
+    assert group.beat("A", 2, kept) == (2, None)
+
+
+@pytest.mark.rule("GN-27")
+def test_full_heartbeat_always_gets_the_assignment(subject: Subject) -> None:
+    """SN-31."""
+    group = ConsumerGroup(subject)
+    kept, moved = split(group)
+    assert group.beat("A", 1, kept) == (2, None)
+    assert group.beat("B", 2, []) == (2, moved)
+    full = group.heartbeat("B", 2, [], [group.topic.name], TIMEOUT_MS)
+    assert group.result(full) == (2, moved)
+    assert group.beat("B", 2) == (2, None)
+
+
+@pytest.mark.rule("GN-16", "GN-18", "GN-46")
+def test_changed_subscription_starts_an_epoch(subject: Subject) -> None:
+    """SN-33."""
+    group = ConsumerGroup(subject)
+    other = group.add_topic()
+    kept, moved = split(group)
+    assert group.beat("A", 1, kept) == (2, None)
+    assert group.beat("B", 2, []) == (2, moved)
+    changed = group.heartbeat("B", 2, moved, [group.topic.name, other.name])
+    assert group.result(changed) == (2, [])
+    assert group.epochs == ("Reconciling", 3, 3)
+    assert group.targets() == {"A": {group.topic.name: ALL}, "B": {other.name: ALL}}
+    assert group.beat("B", 2, []) == (3, {other.name: ALL})
+    assert group.beat("A", 2, kept) == (3, ALL)
+    assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-16", "GN-22")
+def test_unsubscribed_topic_is_revoked(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    other = group.add_topic()
+    both = {group.topic.name: ALL, other.name: ALL}
+    assert group.enter("A", group.topic.name, other.name) == (1, both)
+    changed = group.heartbeat("A", 1, both, [other.name])
+    assert group.result(changed) == (1, {other.name: ALL})
+    assert group.epochs == ("Reconciling", 2, 2)
+    assert group.beat("A", 1, {other.name: ALL}) == (2, None)
+    assert group.epochs == ("Stable", 2, 2)
+
+
+@pytest.mark.rule("GN-16", "GN-22")
+def test_unsubscribed_topic_is_revoked_also_while_others_are_pending_from_4_2_on(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    names = [group.topic.name, group.add_topic().name, group.add_topic().name]
+    owned = dict.fromkeys(names, ALL)
+    assert group.enter("A", *names) == (1, owned)
+    assert group.enter("B", *names) == (2, [])
+    _, kept = group.beat("A", 1)
+    assert len(kept) == 2 and sum(map(len, kept.values())) == 9
+    [dropped, *_] = sorted(kept, key=lambda name: name == group.topic.name)
+    response = group.heartbeat("A", 1, owned, [name for name in names if name != dropped])
+    if group.is_release_4_2:
+        epoch, assignment = group.result(response)
+        [(name, rest)] = (item for item in kept.items() if item[0] != dropped)
+        assert (epoch, assignment) == (1, rest if name == group.topic.name else {name: rest})
+    else:
+        assert group.result(response) == (1, None)
+    assert group.epochs == ("Reconciling", 3, 3)
+
+
+@pytest.mark.rule("GN-22", "GN-23")
+def test_revoked_partitions_return_to_the_member_from_4_2_on_at_once(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    kept, _ = split(group)
+    assert group.beat("B", -1) == (-1, None)
+    if group.is_release_4_2:
+        assert group.beat("A", 1, kept) == (3, ALL)
+    else:
+        assert group.beat("A", 1, kept) == (3, None)
+        assert group.epochs == ("Reconciling", 3, 3)
+        assert group.beat("A", 3, kept) == (3, ALL)
+    assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-36", "GN-40", "GN-41")
+def test_range_assigns_consecutive_partitions_of_each_topic(subject: Subject) -> None:
+    """SN-39."""
+    group = ConsumerGroup(subject)
+    other = group.add_topic()
+    first, second = group.topic.name, other.name
+    assert group.enter("A", server_assignor="range") == (1, ALL)
+    assert group.enter("B", first, second, server_assignor="range") == (2, {second: ALL})
+    assert group.targets() == {"A": {first: [0, 1, 2]}, "B": {first: [3, 4, 5], second: ALL}}
+    assert group.described().assignor_name == "range"
+
+
+@pytest.mark.rule("GN-14", "GN-29")
+def test_member_that_does_not_revoke_in_time_is_fenced(subject: Subject) -> None:
+    """SN-40, with a shorter timeout."""
+    group = ConsumerGroup(subject)
+    split(group, timeout_ms=REVOKE_WITHIN_MS)
+    start = subject.now_ms()
+    while (passed := subject.now_ms() - start) < REVOKE_WITHIN_MS - 300:
+        assert group.beat("A", 1, ALL) == (1, None), passed
+        subject.pass_ms(100)
+    wait_until(subject, lambda: len(group.described().members) == 1, "A is fenced")
+    assert subject.now_ms() - start >= REVOKE_WITHIN_MS - 100
+    assert group.epochs == ("Assigning", 3, 2)
+    assert refusal(group.heartbeat("A", 1)) == unknown("A", group)
+    assert group.beat("B", 2, []) == (3, ALL)
+    assert group.epochs == ("Stable", 3, 3)
+
+
+@pytest.mark.rule("GN-16", "GN-17")
+def test_added_partitions_are_assigned_with_the_next_heartbeat(subject: Subject) -> None:
+    """SN-41."""
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    assert created(subject, CreatePartitionsTopic(group.topic.name, 8, None)) == [(group.topic.name, 0)]
+    # A broker's coordinator may learn of new partitions after its Metadata responses have them.
+    results: list[tuple[int, Any]] = []
+
+    def is_assigned() -> bool:
+        results.append(group.beat("A", 1, ALL))
+        return bool(results[-1][1])
+
+    wait_until(subject, is_assigned, "the partitions are assigned")
+    assert results[-1] == (2, list(range(8)))
+    assert group.epochs == ("Stable", 2, 2)
+
+
+@pytest.mark.rule("GN-17", "GN-39")
+def test_missing_topic_is_assigned_once_it_exists(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    later = group.add_topic(2)
+    assert group.enter("A", subject.new_name()) == (1, [])
+    assert group.epochs == ("Stable", 1, 1)
+    changed = group.heartbeat("A", 1, [], [later.name])
+    assert group.result(changed) == (2, {later.name: [0, 1]})
+    assert refusal(group.heartbeat("B", 1))[0] == UNKNOWN_MEMBER

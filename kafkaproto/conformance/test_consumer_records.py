@@ -1,0 +1,131 @@
+"""Tests of the records that a coordinator writes to the offsets topic for consumer groups of the new protocol (KIP-848)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
+from kafkaproto.conformance.groups import OFFSETS_TOPIC
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import FETCH_VERSION, fetch, flat
+from kafkaproto.coordinator_records import read_record
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.records.entries import entries
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT = 3, 4, 5, 6, 7, 8
+"""The types of records, as the keys have them."""
+STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
+LATEST_FETCH = 12
+"""The last Fetch version without topic ids."""
+
+
+class Log:
+    """The records of a group in its partition of the offsets topic. `new` returns those that were not returned before."""
+
+    def __init__(self, group: ConsumerGroup) -> None:
+        self.group = group
+        self._offset = 0
+        self.new()
+
+    def new(self) -> list[tuple[int, str, int | None, Any]]:
+        """Return (type, member id, version of the value, value) of each new record. A tombstone has no version and no value."""
+        group, listed = self.group, []
+        version = group.subject.version(ApiKey.FETCH, FETCH_VERSION)
+        request = fetch((OFFSETS_TOPIC, group.index, self._offset), version=min(version, LATEST_FETCH))
+        [(_, data)] = flat(group.ask(request, min(version, LATEST_FETCH)))
+        assert data.error_code == 0
+        for record in entries(data.records or b""):
+            self._offset = record.offset + 1
+            assert record.key is not None
+            key, value = read_record(OFFSETS_TOPIC, record.key, record.value)
+            named: Any = key
+            if getattr(named, "group_id", None) == group.id:
+                value_version = None if record.value is None else _number(record.value)
+                listed.append((_number(record.key), getattr(named, "member_id", ""), value_version, value))
+        return listed
+
+    def kinds(self) -> list[tuple[int, str, int | None]]:
+        """Return (type, member id, version of the value) of each new record."""
+        return [record[:3] for record in self.new()]
+
+
+def _number(data: bytes | bytearray | memoryview) -> int:
+    [number] = struct.unpack_from(">h", data)
+    return int(number)
+
+
+def left(member_id: str) -> list[tuple[int, str, int | None]]:
+    """Return the tombstones of a member that leaves."""
+    return [(kind, member_id, None) for kind in (CURRENT, TARGET, MEMBER)]
+
+
+@pytest.mark.rule("GO-5", "GO-9", "GN-48")
+def test_records_of_joins_revocations_leaves_and_the_deletion(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    log = Log(group)
+    topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
+    assert group.enter("A") == (1, ALL)
+    assert log.kinds() == [
+        (MEMBER, "A", 0),
+        *topics,
+        (GROUP, "", 0),
+        (TARGET, "A", 0),
+        (ASSIGNMENT_EPOCH, "", 0),
+        (CURRENT, "A", 0),
+    ]
+    assert group.beat("A", 1, ALL) == (1, None)
+    assert log.kinds() == []
+    assert group.enter("B") == (2, [])
+    joined = log.kinds()
+    assert sorted(joined[2:4]) == [(TARGET, "A", 0), (TARGET, "B", 0)]
+    assert joined[:2] == [(MEMBER, "B", 0), (GROUP, "", 0)]
+    assert joined[4:] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "B", 0)]
+    kept = group.beat("A", 1)[1]
+    assert log.kinds() == [(CURRENT, "A", 0)]
+    assert group.beat("A", 1, kept) == (2, None)
+    assert group.beat("B", 2, [])[0] == 2
+    assert log.kinds() == [(CURRENT, "A", 0), (CURRENT, "B", 0)]
+    assert group.beat("B", -1) == (-1, None)
+    assert log.kinds() == [*left("B"), (GROUP, "", 0)]
+    assert group.beat("A", 2, kept) == (3, ALL)
+    assert log.kinds() == [(TARGET, "A", 0), (ASSIGNMENT_EPOCH, "", 0), (CURRENT, "A", 0)]
+    assert group.beat("A", -1) == (-1, None)
+    assert log.kinds() == [*left("A"), *topics, (GROUP, "", 0)]
+    [result] = group.ask(DeleteGroupsRequest([group.id]), 2).results
+    assert result.error_code == 0
+    assert log.kinds() == [(ASSIGNMENT_EPOCH, "", None), (TOPICS, "", None), (GROUP, "", None)]
+
+
+@pytest.mark.rule("GN-21")
+def test_record_fields_of_a_member_that_revokes_partitions(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    log = Log(group)
+    assert group.enter("A", instance_id="i1", rack_id="r", server_assignor="uniform") == (1, ALL)
+    values = {kind: value for kind, _, _, value in log.new()}
+    member, current = values[MEMBER], values[CURRENT]
+    assert (member.instance_id, member.rack_id, member.client_id, member.client_host) == ("i1", "r", "pc", "/127.0.0.1")
+    assert (member.subscribed_topic_names, member.subscribed_topic_regex) == ([group.topic.name], "")
+    assert (member.rebalance_timeout_ms, member.server_assignor) == (TIMEOUT_MS, "uniform")
+    assert member.classic_member_metadata is None
+    assert (values[GROUP].epoch, values[ASSIGNMENT_EPOCH].assignment_epoch) == (1, 1)
+    assert (current.member_epoch, current.previous_member_epoch, current.state) == (1, 0, STABLE)
+    assert group.enter("B") == (2, [])
+    [waiting] = [value for kind, _, _, value in log.new() if kind == CURRENT]
+    assert (waiting.member_epoch, waiting.previous_member_epoch, waiting.state) == (2, 0, UNRELEASED)
+    _, kept = group.result(group.heartbeat("A", 1, instance_id="i1"))
+    [(_, _, _, revoking)] = log.new()
+    assert (revoking.member_epoch, revoking.previous_member_epoch, revoking.state) == (1, 1, UNREVOKED)
+    [assigned], [pending] = revoking.assigned_partitions, revoking.partitions_pending_revocation
+    assert (assigned.topic_id, pending.topic_id) == (group.topic.topic_id, group.topic.topic_id)
+    assert sorted(assigned.partitions) == kept and sorted([*assigned.partitions, *pending.partitions]) == ALL
+    away = group.heartbeat("A", -2, instance_id="i1")
+    assert group.result(away) == (-2, None)
+    [(_, _, _, gone)] = log.new()
+    assert (gone.member_epoch, gone.state, gone.partitions_pending_revocation) == (-2, UNREVOKED, [])

@@ -1,0 +1,137 @@
+"""Tests of coordinators that move to another broker or restart: groups are where their partition of the offsets topic is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable
+from kafkaproto.conformance.scene import APPEND_WITHIN_MS, held, make_lead, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+
+
+def reassign(group: Group, *replicas: int) -> None:
+    """Give the first partition of the offsets topic these replicas, and wait until they are in sync."""
+    topic = group.offsets
+    order = [ReassignableTopic(topic.name, [ReassignablePartition(0, list(replicas))])]
+    request = AlterPartitionReassignmentsRequest(APPEND_WITHIN_MS, topics=order)
+    assert group.subject.ask_once(request, 0).responses[0].partitions[0].error_code == 0
+
+    def is_done() -> bool:
+        partition = topic.partition()
+        return partition.replica_nodes == list(replicas) and set(partition.isr_nodes) == set(replicas)
+
+    wait_until(group.subject, is_done, f"the replicas are {replicas}")
+
+
+@pytest.mark.rule("GC-7", "GO-11", "GO-12")
+def test_groups_and_parked_joins_when_the_coordinator_moves(subject: Subject) -> None:
+    """SN-20."""
+    topic = new_topic(subject).name
+    joining, stable = Group(subject, 0), Group(subject, 0)
+    before = joining.coordinator()
+    after = (before + 1) % len(subject.bootstrap)
+    subject.need_broker(1)
+    member, waiting, late = stable.client(), joining.client(), joining.client()
+    make_stable(member)
+    assert member.commit({topic: {0: (5, "x")}}) == {(topic, 0): 0}
+    make_stable(waiting)
+    late.send_enter()
+    assert late.is_parked()
+
+    reassign(joining, before, after)
+    try:
+        make_lead(joining.offsets, after)
+        refused = late.joined()
+        assert (refused.error_code, refused.generation_id) == (16, -1)
+        assert (member.heartbeat(), member.join().error_code, member.sync().error_code) == (16, 16, 16)
+        assert stable.describe(before).error_code == 16
+        listed = [g.group_id for g in subject.ask_once(ListGroupsRequest(), 4, before).groups]
+        assert stable.id not in listed
+        assert stable.coordinator() == after
+        member.connection = stable.connect()
+        assert (member.heartbeat(), member.sync().assignment) == (0, b"a0")
+        assert stable.committed() == {(topic, 0): 5}
+        assert stable.state() == ("Stable", 1)
+    finally:
+        reassign(joining, before)
+    assert stable.coordinator() == before
+    member.connection = stable.connect()
+    assert member.heartbeat() == 0
+
+
+@pytest.mark.rule("GO-4", "GO-29")
+def test_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    group = Group(subject, 0)
+    leader = group.coordinator()
+    follower = 1 if leader != 1 else 2  # requests go to broker 0, which must not be held
+    subject.need_broker(follower)
+    reassign(group, leader, follower)
+    client, stable = group.client(), group.client()
+    try:
+        assert commit(group, {topic: {0: (5, "x")}}) == {(topic, 0): 0}
+        with held(subject, group.offsets, follower):
+            partition = OffsetCommitRequestPartition(0, 6)
+            request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])])
+            subject.send(client.connection, request, 8)
+            assert client.is_parked()
+            assert group.committed() == {(topic, 0): 5}
+            subject.send(stable.connection, group.fetch_request({topic: [0]}, require_stable=True), 8)
+            if has_new_coordinator(subject):
+                assert stable.is_parked()
+            else:
+                assert _only_result(subject.answer(stable.connection).message) == (-1, 88)
+        [answer] = subject.answer(client.connection).message.topics
+        assert answer.partitions[0].error_code == 0
+        if has_new_coordinator(subject):
+            assert _only_result(subject.answer(stable.connection).message) == (6, 0)
+        assert group.committed() == {(topic, 0): 6}
+        assert _only_result(group.ask(group.fetch_request({topic: [0]}, require_stable=True), 8)) == (6, 0)
+    finally:
+        reassign(group, leader)
+
+
+def _only_result(response: Any) -> tuple[int, int]:
+    """Return offset and error of the only partition in an OffsetFetch response."""
+    [group] = response.groups
+    [topic] = group.topics
+    [partition] = topic.partitions
+    return partition.committed_offset, partition.error_code
+
+
+@pytest.mark.rule("GC-14", "GO-7", "GO-11")
+def test_members_and_offsets_survive_a_restart_of_the_coordinator(subject: Subject) -> None:
+    """SN-27."""
+    topic = new_topic(subject).name
+    group, empty = Group(subject, 0), Group(subject, 0)
+    client, gone = group.client(session_ms=60_000), empty.client()
+    make_stable(client)
+    make_stable(gone)
+    empty.leave((gone.member_id, None))
+    client.commit({topic: {0: (5, "x")}})
+    broker_id = group.coordinator()
+    subject.stop_broker(broker_id)
+    subject.start_broker(broker_id)
+    assert group.coordinator() == broker_id
+    assert group.committed() == {(topic, 0): 5}
+    client.connection = group.connect()
+    assert client.heartbeat() == 0
+    assert client.sync().assignment == b"a0"
+    described = empty.describe()
+    assert (described.group_state, described.protocol_type) == ("Empty", "consumer")
+    assert empty.client().enter().generation_id == 3

@@ -1,0 +1,180 @@
+"""Tests of the requests of administrators: leave, describe, list and delete groups, and delete offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.leave_group import LeaveGroupRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+
+
+@pytest.mark.rule("GC-46", "GC-47", "GC-48", "GC-50")
+def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None:
+    """SN-15."""
+    group = Group(subject)
+    client = group.client()
+    make_stable(client)
+    left = group.leave((client.member_id, None), ("zz", None), ("", "i9"), ("", None), version=5)
+    assert left == (0, [(client.member_id, None, 0), ("zz", None, 25), ("", "i9", 25), ("", None, 25)])
+    assert group.state() == ("Empty", 0)
+    assert client.heartbeat() == 25
+    unknown = Group(subject)
+    assert unknown.leave(("zz", None)) == (0, [("zz", None, 25)])
+    for known in (group, unknown):
+        assert known.ask(LeaveGroupRequest(known.id, "zz"), 2).error_code == 25
+
+
+@pytest.mark.rule("GC-46", "GC-48")
+def test_leave_group_of_one_member_returns_its_error(subject: Subject) -> None:
+    group = Group(subject)
+    client = group.client()
+    make_stable(client)
+    assert group.ask(LeaveGroupRequest(group.id, client.member_id), 2).error_code == 0
+    assert group.state() == ("Empty", 0)
+
+
+@pytest.mark.rule("GC-8", "GC-51", "GC-53")
+def test_unknown_group_is_described_as_dead(subject: Subject) -> None:
+    """SN-16, first half."""
+    group = Group(subject)
+    for version in range(6):
+        [unknown] = group.ask(DescribeGroupsRequest([group.id]), version).groups
+        assert (unknown.error_code, unknown.group_id, unknown.group_state) == (0, group.id, "Dead"), version
+        assert (unknown.protocol_type, unknown.protocol_data, unknown.members) == ("", "", []), version
+    if has_new_coordinator(subject):  # KIP-1043
+        [unknown] = group.ask(DescribeGroupsRequest([group.id]), 6).groups
+        assert (unknown.error_code, unknown.group_state, unknown.members) == (69, "Dead", [])
+        assert unknown.error_message == f"Group {group.id} not found."
+    [unknown] = group.ask(DescribeGroupsRequest([group.id], include_authorized_operations=False), 5).groups
+    assert unknown.authorized_operations == -(2**31)
+    make_stable(group.client())
+    [known] = group.ask(DescribeGroupsRequest([group.id], include_authorized_operations=True), 5).groups
+    assert known.authorized_operations == (3400 if has_new_coordinator(subject) else 328)
+
+
+@pytest.mark.rule("GC-12")
+def test_group_without_members_is_listed_from_its_first_join_on(subject: Subject) -> None:
+    group = Group(subject)
+    assert group.client().join().error_code == 79
+    listed = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
+    assert [(g.protocol_type, g.group_state) for g in listed] == [("", "Empty")]
+
+
+@pytest.mark.rule("GC-13", "GC-56")
+def test_groups_are_listed_by_state_and_type(subject: Subject) -> None:
+    """SN-16, second half."""
+    group = Group(subject)
+    make_stable(group.client())
+
+    def listed(states: list[str], types: list[str]) -> list[Any]:
+        response = group.ask(ListGroupsRequest(states, types), 5)
+        assert response.error_code == 0
+        return [g for g in response.groups if g.group_id == group.id]
+
+    for states, types in (
+        ([], []),
+        (["stable"], ["Classic"]),
+        (["Empty", "STABLE"], []),
+        ([], ["consumer", "classic"]),
+    ):
+        [found] = listed(states, types)
+        assert (found.protocol_type, found.group_state, found.group_type) == ("consumer", "Stable", "classic")
+    for states, types in ((["Empty"], []), ([], ["foo"]), (["foo"], []), ([], ["consumer"]), ([""], [])):
+        assert listed(states, types) == []
+    assert group.ask(ListGroupsRequest([], ["foo"]), 5).groups == []
+    assert len(listed([" Stable "], [])) == has_new_coordinator(subject)  # only the new coordinator trims states
+    assert listed([], [" classic "]) == []
+    [old] = [g for g in group.ask(ListGroupsRequest(), 2).groups if g.group_id == group.id]
+    assert (old.group_id, old.protocol_type) == (group.id, "consumer")
+
+
+@pytest.mark.rule("GC-57")
+def test_groups_are_listed_by_their_coordinator_only(subject: Subject) -> None:
+    group = Group(subject)
+    make_stable(group.client())
+    owner = group.coordinator()
+    for broker_id in range(len(subject.bootstrap)):
+        ids = [g.group_id for g in subject.ask_once(ListGroupsRequest(), 4, broker_id).groups]
+        assert (group.id in ids) == (broker_id == owner)
+
+
+@pytest.mark.rule("GC-8", "GC-11", "GC-59", "GO-27")
+def test_group_without_members_is_deleted_with_its_offsets(subject: Subject) -> None:
+    """SN-17."""
+    topic = new_topic(subject)
+    group, stable = Group(subject), Group(subject, 0)
+
+    def delete(*ids: str, of: Group = group) -> list[tuple[str, int]]:
+        return [(r.group_id, r.error_code) for r in of.ask(DeleteGroupsRequest(list(ids)), 2).results]
+
+    assert delete(group.id) == [(group.id, 69)]
+    empty = Group(subject)
+    empty.id = ""
+    assert delete("", of=empty) == [("", 69)]
+    make_stable(stable.client())
+    assert delete(stable.id, of=stable) == [(stable.id, 68)]
+    client = group.client()
+    make_stable(client)
+    assert client.commit({topic.name: {0: (5, "x")}}) == {(topic.name, 0): 0}
+    assert group.leave((client.member_id, None))[0] == 0
+    assert group.committed() == {(topic.name, 0): 5}
+    assert delete(group.id, group.id) == [(group.id, 0)]
+    assert group.describe().group_state == "Dead"
+    assert group.committed() == {}
+    assert group.committed({topic.name: [0]}) == {(topic.name, 0): -1}
+
+
+@pytest.mark.rule("GC-60", "GC-61", "GC-62")
+def test_offsets_of_subscribed_topics_are_not_deleted(subject: Subject) -> None:
+    """SN-18."""
+    t1, t2 = new_topic(subject).name, new_topic(subject).name
+    group = Group(subject)
+    assert group.delete_offsets({t1: [0]}) == (69, {})
+    client = group.client(protocols=[("range", subscription(t1))])
+    make_stable(client)
+    client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}})
+    assert group.delete_offsets({t1: [0], t2: [0], "zz": [0]}) == (0, {(t1, 0): 86, (t2, 0): 0, ("zz", 0): 3})
+    assert group.committed() == {(t1, 0): 5}
+    assert group.leave((client.member_id, None))[0] == 0
+    assert group.delete_offsets({t2: [0], t1: [1]}) == (0, {(t2, 0): 0, (t1, 1): 3})  # it never had this offset
+    assert group.delete_offsets({t1: [0]}) == (0, {(t1, 0): 0})
+    assert group.committed() == {}
+
+
+@pytest.mark.rule("GC-61")
+def test_undecodable_subscription_counts_as_a_subscription_to_every_topic(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    group = Group(subject)
+    client = group.client(protocols=[("range", b"?")])
+    make_stable(client)
+    client.commit({topic: {0: (5, "")}})
+    assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 86})
+
+
+@pytest.mark.rule("GC-60")
+def test_offsets_of_a_group_of_another_protocol_type_are_not_deleted(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    group = Group(subject)
+    make_stable(group.client(kind="connect"))
+    assert group.delete_offsets({topic: [0]}) == (68, {})
+
+
+@pytest.mark.rule("GC-64")
+def test_group_that_loses_its_last_offset_without_members_is_deleted(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    group = Group(subject)
+    assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+    assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 0})
+    [result] = group.ask(DeleteGroupsRequest([group.id]), 2).results
+    assert result.error_code == (
+        0 if has_new_coordinator(subject) else 69
+    )  # the new coordinator waits for the next check

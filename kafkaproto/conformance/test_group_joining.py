@@ -1,0 +1,162 @@
+"""Tests of joining a classic group: member ids, the sync phase, and requests that the coordinator rejects."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import Group, make_stable
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+@pytest.mark.rule("GC-12", "GC-16", "GC-18", "GC-19", "GC-26", "GC-28", "GC-52")
+def test_first_join_gets_a_member_id_and_the_second_a_generation(subject: Subject) -> None:
+    """SN-1."""
+    group = Group(subject)
+    client = group.client()
+    first = client.join()
+    assert (first.error_code, first.generation_id, first.leader, first.members) == (79, -1, "", [])
+    assert first.protocol_name == ""
+    assert re.fullmatch(f"pc-{UUID}", first.member_id)
+    described = group.describe()
+    assert (described.error_code, described.group_state, described.protocol_type) == (0, "Empty", "")
+    assert described.members == []
+    assert client.heartbeat(generation_id=0) == 25
+    assert client.sync(generation_id=0).error_code == 25
+
+    joined = client.join()
+    assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
+    assert joined.leader == joined.member_id == first.member_id
+    assert [(m.member_id, m.group_instance_id, m.metadata) for m in joined.members] == [(first.member_id, None, b"m")]
+    described = group.describe()
+    assert (described.group_state, described.protocol_type, described.protocol_data) == (
+        "CompletingRebalance",
+        "consumer",
+        "",
+    )
+    [member] = described.members
+    assert (member.member_id, member.client_id) == (first.member_id, "pc")
+    assert (member.member_metadata, member.member_assignment) == (b"", b"")
+    assert member.client_host.startswith("/")
+
+
+@pytest.mark.rule("GC-16", "GC-18", "GC-31")
+@pytest.mark.parametrize(("version", "instance", "prefix"), [(3, None, "pc"), (5, "i1", "i1")])
+def test_old_and_static_members_join_without_a_member_id(
+    subject: Subject, version: int, instance: str | None, prefix: str
+) -> None:
+    """SN-2."""
+    joined = Group(subject).client(version=version, instance=instance).join()
+    assert (joined.error_code, joined.generation_id) == (0, 1)
+    assert re.fullmatch(f"{prefix}-{UUID}", joined.member_id)
+
+
+@pytest.mark.rule("GC-18")
+def test_member_id_of_a_client_without_id_begins_with_a_hyphen(subject: Subject) -> None:
+    group = Group(subject)
+    for client_id in ("", None):
+        connection = subject.connect(group.coordinator(), client_id)
+        protocols = [JoinGroupRequestProtocol("range", b"m")]
+        joined = subject.ask(connection, JoinGroupRequest(group.id, 10_000, 10_000, "", None, "c", protocols), 5)
+        assert re.fullmatch(f"-{UUID}", joined.member_id)
+
+
+@pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18")
+def test_requests_between_join_and_sync(subject: Subject) -> None:
+    """SN-3."""
+    topic = new_topic(subject)
+    client = Group(subject).client()
+    joined = client.enter()
+    assert client.commit({topic.name: {0: (5, "x")}}) == {(topic.name, 0): 27}
+    assert client.heartbeat() == 0
+    again = client.join()
+    assert (again.error_code, again.generation_id, again.leader) == (0, 1, client.member_id)
+    assert again.members == joined.members
+    mine = {client.member_id: b"AAA"}
+    for changes, error in (
+        ({"protocol_name": "xx"}, 23),
+        ({"protocol_type": "connect"}, 23),
+        ({"generation_id": 2}, 22),
+        ({"protocol_type": None}, 23),
+        ({"protocol_name": None}, 23),
+        ({"member_id": "other"}, 25),
+    ):
+        refused = client.sync(mine, 5, **changes)
+        assert (refused.error_code, refused.assignment) == (error, b""), changes
+        assert (refused.protocol_type, refused.protocol_name) == (None, None), changes
+    synced = client.sync(mine, 5)
+    assert (synced.error_code, synced.assignment) == (0, b"AAA")
+    assert (synced.protocol_type, synced.protocol_name) == ("consumer", "range")
+
+
+@pytest.mark.rule("GC-32", "GC-37", "GC-38", "GC-43")
+def test_sync_in_a_stable_group_returns_the_stored_assignment(subject: Subject) -> None:
+    """SN-4."""
+    client = Group(subject).client()
+    make_stable(client)
+    synced = client.sync({client.member_id: b"BBB"})
+    assert (synced.error_code, synced.assignment) == (0, b"a0")
+    assert client.heartbeat() == 0
+    assert client.heartbeat(generation_id=2) == 22
+    assert client.heartbeat(group_instance_id="i") == 25
+    assert client.heartbeat(member_id="other") == 25
+
+
+@pytest.mark.rule("GC-8", "GC-15", "GC-17", "GC-26")
+def test_invalid_joins_are_rejected(subject: Subject) -> None:
+    """SN-11."""
+    group = Group(subject)
+    invalid: list[tuple[dict[str, Any], int]] = [
+        ({"session_ms": 5_999}, 26),
+        ({"session_ms": 1_800_001}, 26),
+        ({"protocols": []}, 23),
+        ({"kind": ""}, 23),
+        ({"member_id": "pc-unknown"}, 25),
+    ]
+    for options, error in invalid:
+        refused = group.client(**options).join()
+        assert (refused.error_code, refused.generation_id, refused.leader) == (error, -1, ""), options
+        assert (refused.member_id, refused.members) == (options.get("member_id", ""), []), options
+    client = group.client()
+    client.group = Group(subject)
+    client.group.id = ""
+    assert client.join().error_code == 24
+    assert client.heartbeat(generation_id=1) == 24
+
+    member = group.client(session_ms=6_000)
+    make_stable(member)
+    others: list[dict[str, Any]] = [{"protocols": [("roundrobin", b"m")]}, {"kind": "connect"}, {"protocols": []}]
+    for options in others:
+        refused = group.client(**options).join()
+        assert (refused.error_code, refused.member_id) == (23, ""), options
+    assert (group.client("pc-unknown").join().error_code, member.heartbeat()) == (25, 0)
+
+
+@pytest.mark.rule("GC-26")
+def test_protocol_name_of_a_rejected_join_is_null_from_version_7_on(subject: Subject) -> None:
+    group = Group(subject)
+    for version, name in ((5, ""), (6, ""), (7, None), (9, None)):
+        refused = group.client("unknown", version=version).join()
+        assert (refused.error_code, refused.protocol_name, refused.protocol_type) == (25, name, None)
+
+
+@pytest.mark.rule("GC-27")
+def test_protocol_with_the_most_votes_of_all_members_is_chosen(subject: Subject) -> None:
+    group = Group(subject)
+    offers = (("p1", "p2", "p3"), ("p2", "p1"), ("p3", "p2", "p1"), ("p2", "p1"))
+    clients = [group.client(version=3, protocols=[(name, name.encode()) for name in names]) for names in offers]
+    assert clients[0].join().protocol_name == "p1"
+    for client in clients[1:]:
+        client.send_join()
+    group.wait_for("PreparingRebalance", len(clients))
+    clients[0].send_join()
+    answers = [client.joined() for client in clients]
+    assert [answer.protocol_name for answer in answers] == ["p2"] * len(clients)
+    assert sorted(m.metadata for m in answers[0].members) == [b"p2"] * len(clients)

@@ -1,0 +1,76 @@
+"""Tests of settings of the group coordinator: the initial delay of a rebalance, and the most members of a group."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.subject import Subject
+
+PROFILE = "groups"
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", "group.max.size", offsets_topic=True)
+DELAY_MS = 1_500
+
+
+@pytest.mark.rule("GC-23")
+def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject: Subject) -> None:
+    """SN-7, one member."""
+    client = Group(subject).client(version=3, rebalance_ms=300_000)
+    client.send_join()
+    subject.assert_took(client.join_answer(), DELAY_MS)
+
+
+@pytest.mark.rule("GC-23")
+@pytest.mark.parametrize(("rebalance_ms", "expected_ms"), [(300_000, 2 * DELAY_MS), (2_500, 2_500)])
+def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
+    subject: Subject, rebalance_ms: int, expected_ms: int
+) -> None:
+    """SN-7, two members."""
+    group = Group(subject)
+    a, b = (group.client(version=3, rebalance_ms=rebalance_ms) for _ in range(2))
+    start_ms = subject.now_ms()
+    a.send_join()
+    subject.pass_ms(500)
+    b.send_join()
+    sent_ms = subject.now_ms() - start_ms
+    first, second = a.join_answer(), b.join_answer()
+    subject.assert_took(first, expected_ms)
+    assert abs(second.elapsed_ms + sent_ms - first.elapsed_ms) <= 1 + subject.slack_ms
+    assert (first.message.generation_id, second.message.generation_id) == (1, 1)
+    assert (len(first.message.members), len(second.message.members)) == (2, 0)
+
+
+@pytest.mark.rule("GC-23", "GC-24")
+def test_member_that_comes_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
+    """SN-7, a late member."""
+    group = Group(subject)
+    a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))
+    a.send_join()
+    answer = a.join_answer()
+    subject.assert_took(answer, DELAY_MS)
+    assert answer.message.generation_id == 1
+    b.send_join()
+    assert b.is_parked()
+    assert a.heartbeat() == 27
+    assert a.join().generation_id == b.joined().generation_id == 2
+
+
+@pytest.mark.rule("GC-15", "GC-30")
+def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
+    """SN-19."""
+    group = Group(subject)
+    a, b = group.client(version=3), group.client(version=3)
+    a.send_join()
+    b.send_join()
+    answers = a.joined(), b.joined()
+    assert [answer.generation_id for answer in answers] == [1, 1]
+    leader, follower = (a, b) if answers[0].members else (b, a)
+    refused = [group.client().join()]
+    assert group.state() == ("CompletingRebalance", 2)
+    follower.send_sync()
+    assert (leader.sync({}).error_code, follower.synced().error_code) == (0, 0)
+    refused.append(group.client().join())
+    assert group.state() == ("Stable", 2)
+    assert [(r.error_code, r.member_id, r.generation_id) for r in refused] == [(81, "", -1)] * 2
+    assert a.heartbeat() == b.heartbeat() == 0
+    assert follower.join().error_code == 0

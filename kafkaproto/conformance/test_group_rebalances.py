@@ -1,0 +1,174 @@
+"""Tests of rebalances: what starts one, which members it waits for, and the timeouts of members."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.groups import Client, Group, enter_together, make_stable
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+REBALANCE_MS = 2_000
+SESSION_MS = 6_000
+
+
+@pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52")
+def test_second_member_starts_a_rebalance_that_the_first_learns_by_heartbeat(subject: Subject) -> None:
+    """SN-5."""
+    group = Group(subject)
+    a, b = group.client(), group.client()
+    make_stable(a)
+    [described] = group.describe().members
+    assert (described.member_metadata, described.member_assignment) == (b"m", b"a0")
+    b.send_enter()
+    assert b.is_parked()
+    assert group.state() == ("PreparingRebalance", 2)
+    assert a.heartbeat() == 27
+    assert a.sync().error_code == 27
+    at_a, at_b = a.join(), b.joined()
+    assert [(r.error_code, r.generation_id, r.leader) for r in (at_a, at_b)] == [(0, 2, a.member_id)] * 2
+    assert sorted(m.member_id for m in at_a.members) == sorted([a.member_id, b.member_id])
+    assert at_b.members == []
+    b.send_sync()
+    assert b.is_parked()
+    assert a.sync({a.member_id: b"x"}).assignment == b"x"
+    left_out = b.synced()
+    assert (left_out.error_code, left_out.assignment) == (0, b"")
+    assert group.state() == ("Stable", 2)
+
+
+@pytest.mark.rule("GC-20", "GC-24")
+def test_rejoin_of_the_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
+    """SN-6."""
+    group = Group(subject)
+    a, b = group.client(), group.client()
+    make_stable(a, b)
+    generation = a.generation
+    unchanged = b.join()
+    assert (unchanged.error_code, unchanged.generation_id, unchanged.members) == (0, generation, [])
+    assert group.state() == ("Stable", 2)
+    a.send_join()
+    assert a.is_parked()
+    assert group.state() == ("PreparingRebalance", 2)
+    assert b.heartbeat() == 27
+    answers = b.join(), a.joined()
+    assert [(r.error_code, r.generation_id) for r in answers] == [(0, generation + 1)] * 2
+    assert [r.leader for r in answers] == [a.member_id] * 2
+    b.send_sync()
+    assert a.sync({}).error_code == b.synced().error_code == 0
+    b.protocols = [("range", b"new")]
+    b.send_join()
+    assert b.is_parked()
+    assert a.heartbeat() == 27
+    joined = a.join()
+    assert (joined.generation_id, b.joined().generation_id) == (generation + 2, generation + 2)
+    assert {m.member_id: m.metadata for m in joined.members} == {a.member_id: b"m", b.member_id: b"new"}
+
+
+@pytest.mark.rule("GC-20", "GC-41")
+def test_rejoin_with_new_metadata_in_the_sync_phase_starts_a_rebalance(subject: Subject) -> None:
+    group = Group(subject)
+    a, b = group.client(), group.client()
+    enter_together(a, b)
+    b.send_sync()
+    assert b.is_parked()
+    a.protocols = [("range", b"new")]
+    a.send_join()
+    refused = b.synced()
+    assert (refused.error_code, refused.protocol_type, refused.assignment) == (27, None, b"")
+    assert b.join().generation_id == a.joined().generation_id == 3
+
+
+@pytest.mark.rule("GC-22", "GC-25", "GC-28", "GC-35")
+def test_dynamic_members_that_do_not_rejoin_in_time_are_removed_and_static_ones_stay(subject: Subject) -> None:
+    """SN-8."""
+    group = Group(subject)
+    a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
+    s = group.client(rebalance_ms=REBALANCE_MS, instance="i1")
+    make_stable(a, b, s)
+    generation = a.generation
+    a.protocols = [("range", b"new")]
+    a.send_join()
+    group.wait_for("PreparingRebalance", 3)
+    assert (b.heartbeat(), s.heartbeat()) == (27, 27)
+    answer = a.join_answer()
+    subject.assert_took(answer, REBALANCE_MS)
+    assert (answer.message.error_code, answer.message.generation_id) == (0, generation + 1)
+    assert {m.member_id for m in answer.message.members} == {a.member_id, s.member_id}
+    assert (b.heartbeat(), s.heartbeat()) == (25, 22)
+    assert group.state() == ("CompletingRebalance", 2)
+
+
+@pytest.mark.rule("GC-25", "GC-28")
+def test_another_member_leads_if_the_leader_does_not_rejoin(subject: Subject) -> None:
+    group = Group(subject)
+    a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
+    make_stable(a, b)
+    b.protocols = [("range", b"new")]
+    b.send_join()
+    answer = b.join_answer()
+    subject.assert_took(answer, REBALANCE_MS)
+    assert (answer.message.leader, len(answer.message.members)) == (b.member_id, 1)
+    assert a.heartbeat() == 25
+
+
+@pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44")
+def test_leader_that_does_not_sync_in_time_is_removed(subject: Subject) -> None:
+    """SN-9."""
+    group = Group(subject)
+    a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
+    enter_together(a, b)
+    start_ms = subject.now_ms()
+    b.send_sync()
+    assert a.heartbeat() == 0
+    answer = subject.answer(b.connection).message
+    assert (answer.error_code, answer.protocol_type, answer.protocol_name) == (27, None, None)
+    assert REBALANCE_MS - 200 <= subject.now_ms() - start_ms <= REBALANCE_MS + subject.slack_ms
+    assert a.heartbeat() == 25
+    assert group.state() == ("PreparingRebalance", 1)
+
+
+@pytest.mark.rule("GC-11", "GC-35", "GC-45")
+@pytest.mark.parametrize("instance", [None, "i1"])
+def test_silent_member_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
+    """SN-10."""
+    group = Group(subject)
+    client = group.client(session_ms=SESSION_MS, instance=instance)
+    make_stable(client)
+    start_ms = subject.now_ms()
+    subject.pass_ms(SESSION_MS - 500)
+    assert group.state() == ("Stable", 1)
+    wait_until(subject, lambda: group.state() == ("Empty", 0), "the member is removed")
+    assert SESSION_MS - 200 <= subject.now_ms() - start_ms <= SESSION_MS + subject.slack_ms + 100
+    assert client.heartbeat() == 25
+    assert group.client().enter().generation_id == 3
+
+
+@pytest.mark.rule("GC-19", "GC-24")
+def test_rebalance_waits_for_a_client_that_was_given_an_id_until_it_leaves(subject: Subject) -> None:
+    group = Group(subject)
+    a, pending = group.client(), group.client()
+    make_stable(a)
+    assert pending.join().error_code == 79
+    a.send_join()
+    assert a.is_parked()
+    assert group.leave((pending.member_id, None)) == (0, [(pending.member_id, None, 0)])
+    assert a.joined().generation_id == 2
+
+
+@pytest.mark.rule("GC-49")
+def test_parked_join_of_a_member_that_is_removed_gets_unknown_member_id(subject: Subject) -> None:
+    group = Group(subject)
+    a, b, c = group.client(), group.client(), group.client()
+    make_stable(a, b, c)
+    a.send_join()
+    assert a.is_parked()
+    result = group.leave((a.member_id, None), (b.member_id, None))
+    assert result == (0, [(a.member_id, None, 0), (b.member_id, None, 0)])
+    assert _error_of(a) == 25
+    assert (c.heartbeat(), c.join().generation_id) == (27, 3)
+
+
+def _error_of(client: Client) -> int:
+    return int(client.joined().error_code)

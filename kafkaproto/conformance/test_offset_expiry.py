@@ -1,0 +1,65 @@
+"""Tests of the expiry of committed offsets (KIP-211). Commits of version 1 carry their time, so that a test need not wait for days."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.groups import Group, commit, make_stable, subscription
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+
+PROFILE = "maintenance"
+pytestmark = pytest.mark.needs("offsets.retention.minutes", "offsets.retention.check.interval.ms", offsets_topic=True)
+RETENTION_MS = 60_000
+SEVERAL_CHECKS_MS = 1_500
+HEARTBEAT_MS = 5_000
+ONE_JOIN = 3
+"""The last version of JoinGroup without MEMBER_ID_REQUIRED: the check deletes a group that waits for the second join."""
+WITH_TIME = 1
+"""The version of OffsetCommit that has commit times. Kafka 4 does not have it: there the test waits."""
+
+
+@pytest.mark.rule("GO-14", "GO-24", "GC-14")
+def test_offsets_expire_by_commit_time_or_by_the_time_the_group_became_empty(subject: Subject) -> None:
+    """SN-26."""
+    t1, t2 = new_topic(subject).name, new_topic(subject).name
+    group, alone = Group(subject), Group(subject)
+    client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])
+    make_stable(client)
+    version = subject.version(ApiKey.OFFSET_COMMIT, WITH_TIME)
+    old_ms = subject.epoch_ms() - 10 * RETENTION_MS if version == WITH_TIME else -1
+    client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, timestamp=old_ms)
+    assert commit(alone, {t1: {0: (7, "")}}, version, timestamp=old_ms) == {(t1, 0): 0}
+    for _ in range(0, 0 if version == WITH_TIME else RETENTION_MS, HEARTBEAT_MS):
+        subject.pass_ms(HEARTBEAT_MS)
+        assert client.heartbeat() == 0
+    _wait_until_deleted(alone)
+    wait_until(subject, lambda: group.committed() == {(t1, 0): 5}, "only the offset of the subscribed topic is left")
+    subject.pass_ms(SEVERAL_CHECKS_MS)
+    assert group.committed() == {(t1, 0): 5}
+
+    commit(alone, {t1: {0: (7, "")}})
+    assert group.leave((client.member_id, None))[0] == 0
+    subject.pass_ms(RETENTION_MS - 2 * SEVERAL_CHECKS_MS)
+    assert (group.committed(), alone.committed()) == ({(t1, 0): 5}, {(t1, 0): 7})
+    for each in (group, alone):
+        _wait_until_deleted(each)
+        assert each.committed() == {}
+
+
+@pytest.mark.rule("GO-14", "GO-24")
+def test_commit_with_a_retention_time_expires_after_that_time(subject: Subject) -> None:
+    """SN-26, commits of versions 2 to 4."""
+    t1, t2 = new_topic(subject).name, new_topic(subject).name
+    group = Group(subject)
+    client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])
+    make_stable(client)
+    for version in (2, 3, 4):
+        client.commit({t1: {0: (5, "")}, t2: {0: (6, "")}}, version, retention_time_ms=1_500)
+        assert group.committed() == {(t1, 0): 5, (t2, 0): 6}
+        wait_until(subject, lambda: group.committed() == {(t1, 0): 5}, "the offset of the other topic is gone")
+
+
+def _wait_until_deleted(group: Group) -> None:
+    wait_until(group.subject, lambda: group.describe().group_state == "Dead", f"{group.id} is deleted")

@@ -1,0 +1,237 @@
+"""Tests of committed offsets: who may commit them, how they are fetched, and their records in the offsets topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group, commit, has_new_coordinator, make_stable
+from kafkaproto.conformance.needs import settings_in_force
+from kafkaproto.conformance.scene import new_topic, read
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, produce
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from kafkaproto.records.batch import batches, records
+
+pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
+
+
+def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
+    """Return topic, partition, offset, leader epoch, metadata and error of each partition of an OffsetFetch response, sorted."""
+    return sorted(
+        (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
+        for t in group.topics
+        for p in t.partitions
+    )
+
+
+@pytest.mark.rule("GO-26", "GO-27", "GO-29")
+def test_unknown_group_has_no_offsets_and_no_error(subject: Subject) -> None:
+    """SN-21."""
+    topic = new_topic(subject).name
+    group = Group(subject)
+    nothing = [(topic, 0, -1, -1, "", 0)]
+    everything = group.fetch(None)
+    assert (everything.group_id, everything.error_code, everything.topics) == (group.id, 0, [])
+    stable = group.fetch({topic: [0]}, require_stable=True)
+    assert (stable.error_code, flat(stable)) == (0, nothing)
+    for version in (1, 2, 5, 7):
+        old = group.ask(OffsetFetchRequest(group.id, [OffsetFetchRequestTopic(topic, [0])]), version)
+        assert (old.error_code, flat(old)) == (0, nothing), version
+        if version >= 2:
+            old = group.ask(OffsetFetchRequest(group.id, None), version)
+            assert (old.error_code, old.topics) == (0, []), version
+    group.id = ""
+    empty = group.fetch(None)
+    assert (empty.error_code, empty.topics) == (0, [])
+    assert group.describe().group_state == "Dead"
+
+
+@pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22")
+def test_each_partition_of_a_commit_is_checked_alone(subject: Subject) -> None:
+    """SN-22."""
+    t1 = new_topic(subject, partitions=6).name
+    client = Group(subject).client()
+    make_stable(client)
+    offsets = {t1: {0: (0, "x"), 1: (1, "x" * 4097), 99: (0, "x"), 2: (-1, "y" * 4096)}, "nope": {0: (0, "")}}
+    assert client.commit(offsets) == {(t1, 99): 3, (t1, 0): 0, (t1, 1): 12, (t1, 2): 0, ("nope", 0): 3}
+    assert client.group.committed() == {(t1, 0): 0, (t1, 2): -1}
+    # The limit counts UTF-16 units.
+    assert client.commit({t1: {3: (0, "ü" * 4096), 4: (0, "\N{GRINNING FACE}" * 2048)}}) == {(t1, 3): 0, (t1, 4): 0}
+    assert client.commit({t1: {5: (0, "\N{GRINNING FACE}" * 2049)}}) == {(t1, 5): 12}
+    # Without a known partition the group is not consulted.
+    assert client.commit({t1: {99: (0, "")}}, generation_id_or_member_epoch=7) == {(t1, 99): 3}
+    assert client.commit({t1: {99: (0, ""), 0: (9, "")}}, generation_id_or_member_epoch=7) == {
+        (t1, 99): 3,
+        (t1, 0): 22,
+    }
+
+
+@pytest.mark.rule("GO-15", "GC-60")
+def test_commits_and_deletions_list_unknown_partitions_first(subject: Subject) -> None:
+    known, other = new_topic(subject, partitions=2).name, new_topic(subject).name
+    group = Group(subject)
+    offset = (5, "")
+    errors = commit(group, {other: {0: offset}, known: {0: offset, 99: offset, 1: offset}, "nope": {0: offset}})
+    assert errors == {(known, 99): 3, (known, 0): 0, (known, 1): 0, ("nope", 0): 3, (other, 0): 0}
+    assert [topic for topic, _ in errors] == [known, known, known, "nope", other]
+    assert next(iter(errors)) == (known, 99)  # Kafka orders the others by their hashes
+    error, deleted = group.delete_offsets({known: [1, 99], "nope": [0]})
+    assert (error, list(deleted.items())) == (0, [((known, 99), 3), ((known, 1), 0), (("nope", 0), 3)])
+
+
+@pytest.mark.rule("GO-15")
+def test_partition_that_is_committed_twice_gets_the_last_offset(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    group = Group(subject)
+    partitions = [OffsetCommitRequestPartition(0, offset) for offset in (5, 6)]
+    request = OffsetCommitRequest(group.id, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)])
+    [answer] = group.ask(request, 8).topics
+    count = 2 if has_new_coordinator(subject) else 1
+    assert [(p.partition_index, p.error_code) for p in answer.partitions] == [(0, 0)] * count
+    assert group.committed() == {(topic, 0): 6}
+
+
+@pytest.mark.rule("GO-16", "GO-17", "GO-18")
+def test_commit_needs_the_current_generation_of_a_member(subject: Subject) -> None:
+    """SN-23."""
+    t1 = new_topic(subject).name
+    offsets, place = {t1: {0: (5, "x")}}, (t1, 0)
+    group = Group(subject)
+    client = group.client()
+    make_stable(client)
+    assert client.commit(offsets, generation_id_or_member_epoch=2) == {place: 22}
+    assert client.commit(offsets, member_id="other") == {place: 25}
+    assert client.commit(offsets, group_instance_id="i1") == {place: 25}
+    assert commit(group, offsets) == {place: 25}
+    assert client.commit(offsets) == {place: 0}
+
+    unknown = Group(subject)
+    member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
+    assert commit(unknown, offsets, 8, **member) == {place: 22}
+    assert unknown.describe().group_state == "Dead"
+    assert commit(unknown, offsets) == {place: 0}
+    described = unknown.describe()
+    assert (described.group_state, described.protocol_type, described.members) == ("Empty", "", [])
+    assert unknown.committed() == {place: 5}
+
+
+@pytest.mark.rule("GO-17")
+def test_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
+    """SN-23, version 9."""
+    t1 = new_topic(subject).name
+    member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
+    assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {
+        (t1, 0): 69 if has_new_coordinator(subject) else 22
+    }
+
+
+@pytest.mark.rule("GO-18")
+def test_commit_is_accepted_in_the_join_phase_and_refused_in_the_sync_phase(subject: Subject) -> None:
+    t1 = new_topic(subject).name
+    group = Group(subject)
+    a, b = group.client(), group.client()
+    make_stable(a)
+    b.send_enter()
+    group.wait_for("PreparingRebalance", 2)
+    assert a.commit({t1: {0: (5, "")}}) == {(t1, 0): 0}
+    assert a.join().error_code == b.joined().error_code == 0
+    assert a.commit({t1: {0: (6, "")}}) == {(t1, 0): 27}
+    assert group.committed() == {(t1, 0): 5}
+
+
+@pytest.mark.rule("GO-26", "GO-27")
+def test_offsets_of_several_groups_are_fetched_at_once(subject: Subject) -> None:
+    """SN-24."""
+    t1 = new_topic(subject, partitions=2).name
+    group, nope = Group(subject, 0), Group(subject, 0)
+    client = group.client()
+    make_stable(client)
+    assert client.commit({t1: {0: (5, "x")}}) == {(t1, 0): 0}
+    both = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(g.id, topics=None) for g in (group, nope)])
+    known, unknown = group.ask(both, 8).groups
+    assert (known.group_id, known.error_code, flat(known)) == (group.id, 0, [(t1, 0, 5, -1, "x", 0)])
+    assert (unknown.group_id, unknown.error_code, unknown.topics) == (nope.id, 0, [])
+    named = group.fetch({t1: [0, 1], "zzz": [0]})
+    assert named.error_code == 0
+    assert flat(named) == [(t1, 0, 5, -1, "x", 0), (t1, 1, -1, -1, "", 0), ("zzz", 0, -1, -1, "", 0)]
+
+
+@pytest.mark.rule("GO-31", "GO-32")
+def test_other_brokers_refuse_to_fetch_the_offsets_of_a_group(subject: Subject) -> None:
+    group = Group(subject)
+    t1 = new_topic(subject).name
+    commit(group, {t1: {0: (5, "x")}})
+    topics = [OffsetFetchRequestTopics(t1, partition_indexes=[0])]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, "unknown", 9, topics)])
+    for broker_id in range(len(subject.bootstrap)):
+        [answer] = subject.ask_once(request, 9, broker_id).groups
+        if broker_id == group.coordinator():
+            assert (answer.error_code, flat(answer)) == (0, [(t1, 0, 5, -1, "x", 0)])  # classic groups have no epochs
+        else:
+            assert (answer.error_code, answer.topics) == (16, [])
+
+
+@pytest.mark.rule("GO-14")
+def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
+    t1 = new_topic(subject).name
+    assert commit(Group(subject), {t1: {0: (5, "x")}}, 0) == {(t1, 0): 35}
+
+
+@pytest.mark.rule("GO-1")
+def test_offsets_topic_is_internal_compacted_and_closed_to_clients(subject: Subject) -> None:
+    group = Group(subject)
+    entry = group.offsets.metadata()
+    assert entry.is_internal
+    names = ["cleanup.policy", "compression.type", "segment.bytes"]
+    request = DescribeConfigsRequest([DescribeConfigsResource(2, OFFSETS_TOPIC, names)])
+    [resource] = subject.ask_once(request, 2).results
+    assert {c.name: c.value for c in resource.configs} == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": settings_in_force(subject, ["offsets.topic.segment.bytes"])["offsets.topic.segment.bytes"],
+    }
+    response = subject.ask_once(produce(OFFSETS_TOPIC, batch(b"v"), group.index), 7, group.coordinator())
+    assert response.responses[0].partition_responses[0].error_code == 17
+
+
+@pytest.mark.rule("GO-3", "GO-4", "GO-5", "GO-6", "GO-9")
+def test_commit_and_its_deletion_are_records_of_the_offsets_topic(subject: Subject) -> None:
+    """SN-25."""
+    topic = new_topic(subject)
+    group = Group(subject, 0)
+    before_ms = subject.epoch_ms()
+    end = _end(group)
+    assert commit(group, {topic.name: {0: (5, "m")}}) == {(topic.name, 0): 0}
+    assert group.delete_offsets({topic.name: [0]}) == (0, {(topic.name, 0): 0})
+    fetched = read(group.offsets, end)
+    assert fetched.error_code == 0
+    committed, deleted = (next(iter(records(each.view))) for each in batches(bytes(fetched.records)))
+    group_id, name = group.id.encode(), topic.name.encode()
+    key = b"\0\1" + len(group_id).to_bytes(2, "big") + group_id + len(name).to_bytes(2, "big") + name + bytes(4)
+    assert (committed.key, deleted.key, deleted.value) == (key, key, None)
+    assert committed.value is not None
+    is_flexible = committed.value[:2] == b"\0\4"  # as releases from 4.1 on write it
+    assert is_flexible or not has_new_coordinator(subject)
+    if is_flexible:
+        version, metadata, tags, time = b"\0\4", b"\2m", b"\0", committed.value[-9:-1]
+    else:
+        version, metadata, tags, time = b"\0\3", b"\0\1m", b"", committed.value[-8:]
+    assert committed.value == version + (5).to_bytes(8, "big") + b"\xff" * 4 + metadata + time + tags
+    assert abs(int.from_bytes(time, "big") - before_ms) <= 10_000
+
+
+def _end(group: Group) -> int:
+    return int(read(group.offsets, 0, max_bytes=0, partition_max=0).high_watermark)

@@ -1,0 +1,71 @@
+"""Helpers of the codec's commands: find APIs and data by name, and read input files. This module does not depend on the broker."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from kafkaproto.api import APIS, Codec, codec
+from kafkaproto.arguments import did_you_mean
+from kafkaproto.coordinator_records import data_class
+from kafkaproto.data import DATA
+from kafkaproto.message import Message
+
+
+class CommandError(ValueError):
+    """Raised if a command cannot be executed. Its message is the line to print."""
+
+
+RECORD_BATCH = "RecordBatch"
+"""The name by which `--data` selects record batches and message sets, which have no schema and so are not in `DATA`."""
+
+
+def find(api: str, version: int) -> Codec:
+    """Return the codec of an API by name or key: ``fetch``, ``Fetch``, ``list-offsets``, ``1``. Raises CommandError, UnsupportedVersion."""
+    return codec(find_key(api), version)
+
+
+def find_key(api: str) -> int:
+    """Return the key of an API by name or key. Raises CommandError with the nearest name."""
+    for key, info in APIS.items():
+        if plain(api) in (info.name.lower(), str(int(key))):
+            return int(key)
+    names = [info.name for info in APIS.values()]
+    raise CommandError(f"no API is called {api!r}{did_you_mean(plain(api), names) or '; `kafkaproto apis` lists them'}")
+
+
+def find_data(name: str, version: int) -> tuple[str, Message[Any]]:
+    """Return name and layout of data inside messages or records, found by name. Raises CommandError, UnsupportedVersion."""
+    known = find_data_name(name)
+    return known, data_class(known).layout(version)
+
+
+def find_data_name(name: str) -> str:
+    """Return the exact name of data inside messages or records. Raises CommandError with the nearest name."""
+    for info in DATA.values():
+        if plain(name) == info.name.lower():
+            return info.name
+    if plain(name) == RECORD_BATCH.lower():
+        raise CommandError(f"{name} can be decoded, but not encoded: kafkaproto decode --data record-batch --file FILE")
+    hint = did_you_mean(plain(name), [*DATA, RECORD_BATCH]) or "; `kafkaproto apis --data` lists what there is"
+    raise CommandError(f"no data structure is called {name!r}{hint}")
+
+
+def is_data(name: str) -> bool:
+    """Return whether `name` is the name of data inside messages or records."""
+    return plain(name) in {known.lower() for known in DATA}
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case, without hyphens, underscores and spaces."""
+    return re.sub("[-_ ]", "", name).lower()
+
+
+def read_input(file: Path | None) -> bytes:
+    """Return the content of a file, or of standard input if `file` is None. Raises CommandError."""
+    try:
+        return file.read_bytes() if file else sys.stdin.buffer.read()
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from None

@@ -1,0 +1,28 @@
+"""Options of the live job: windows, and the limits from which on it alerts. This module imports no Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a run; the state in a folder depends on them.
+
+    window_s: length of a window. slide_s: time between the starts of two windows. late_s: time for which a window accepts late records.
+    """
+
+    window_s: int = 10
+    slide_s: int = 10
+    late_s: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of the live job: a client that reaches one causes an alert.
+
+    throttled_ms: throttle time of the client in one window. lag: number of records in one partition that the client has not read.
+    """
+
+    throttled_ms: int = 1000
+    lag: int = 10_000

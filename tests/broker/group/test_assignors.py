@@ -1,0 +1,148 @@
+"""The assignors of consumer groups: balance, stickiness, and the examples of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkaproto.broker.group.assignors import (
+    Assignment,
+    Assignor,
+    MemberSubscription,
+    assign_range,
+    assign_uniform,
+)
+
+T, U, V = b"T" * 16, b"U" * 16, b"V" * 16
+TOPICS = (T, U, V)
+
+
+def member(
+    member_id: str, *topics: bytes, instance: str | None = None, **target: tuple[int, ...]
+) -> MemberSubscription:
+    current = {{"T": T, "U": U, "V": V}[name]: frozenset(indexes) for name, indexes in target.items()}
+    return MemberSubscription(member_id, instance, frozenset(topics or (T,)), current)
+
+
+def shown(targets: Mapping[str, Assignment]) -> dict[str, dict[str, list[int]]]:
+    return {
+        member_id: {topic_id.decode()[0]: sorted(indexes) for topic_id, indexes in target.items()}
+        for member_id, target in sorted(targets.items())
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "counts", "targets"),
+    [
+        (["a", "b", "c"], {T: 7}, {"a": {"T": [0, 1, 2]}, "b": {"T": [3, 4]}, "c": {"T": [5, 6]}}),
+        (["a", "b"], {T: 1, U: 1}, {"a": {"T": [0], "U": [0]}, "b": {}}),
+    ],
+)
+def test_range_gives_consecutive_partitions_to_members_in_order(
+    members: list[str], counts: dict[bytes, int], targets: dict[str, dict[str, list[int]]]
+) -> None:
+    assert shown(assign_range([member(name, *counts) for name in reversed(members)], counts)) == targets
+
+
+def test_range_sorts_static_members_first_by_instance_id() -> None:
+    members = [member("a"), member("z", instance="2"), member("y", instance="3")]
+    assert shown(assign_range(members, {T: 3})) == {"a": {"T": [2]}, "y": {"T": [1]}, "z": {"T": [0]}}
+
+
+def test_uniform_moves_only_what_a_new_member_needs() -> None:
+    first = assign_uniform([member("A")], {T: 6})
+    assert shown(first) == {"A": {"T": [0, 1, 2, 3, 4, 5]}}
+    second = assign_uniform([member("A", T=tuple(range(6))), member("B")], {T: 6})
+    assert shown(second) == {"A": {"T": [0, 1, 2]}, "B": {"T": [3, 4, 5]}}
+    third = assign_uniform([member("A", T=(0, 1, 2)), member("B", T=(3, 4, 5)), member("C")], {T: 6})
+    assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
+
+
+def test_uniform_leaves_the_extra_partition_where_it_is() -> None:
+    targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
+    assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
+
+
+def test_uniform_gives_a_topic_to_its_only_subscriber_and_balances_the_rest() -> None:
+    targets = assign_uniform([member("A", T, T=(0, 1, 2)), member("B", T, U, T=(3, 4, 5))], {T: 6, U: 6})
+    assert shown(targets) == {"A": {"T": [0, 1, 2, 3, 4, 5]}, "B": {"U": [0, 1, 2, 3, 4, 5]}}
+
+
+counts_of_topics = st.fixed_dictionaries({topic_id: st.integers(0, 9) for topic_id in TOPICS})
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, homogeneous: bool) -> tuple[list[MemberSubscription], dict[bytes, int]]:
+    """Draw members with targets that an earlier assignment may have left: each partition at one member, some of topics that are gone."""
+    counts = draw(counts_of_topics)
+    names = draw(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=7, unique=True))
+    some_topics = st.frozensets(st.sampled_from(TOPICS))
+    shared = draw(some_topics)
+    places = [(topic_id, index) for topic_id in TOPICS for index in range(12)]
+    owners = draw(st.lists(st.sampled_from([*names, None]), min_size=len(places), max_size=len(places)))
+    members = []
+    for name in names:
+        target: dict[bytes, set[int]] = {}
+        for (topic_id, index), owner in zip(places, owners, strict=True):
+            if owner == name:
+                target.setdefault(topic_id, set()).add(index)
+        topics = shared if homogeneous else draw(some_topics)
+        held = {topic_id: frozenset(indexes) for topic_id, indexes in target.items()}
+        members.append(MemberSubscription(name, None, topics, held))
+    return members, counts
+
+
+def assert_complete(
+    members: list[MemberSubscription], counts: dict[bytes, int], targets: Mapping[str, Assignment]
+) -> None:
+    assert set(targets) == {m.member_id for m in members}
+    given_out = [
+        (topic_id, index) for target in targets.values() for topic_id, indexes in target.items() for index in indexes
+    ]
+    subscribed = {topic_id for m in members for topic_id in m.topic_ids}
+    assert sorted(given_out) == sorted((t, index) for t in subscribed for index in range(counts[t]))
+    for m in members:
+        assert set(targets[m.member_id]) <= m.topic_ids
+
+
+@pytest.mark.parametrize("assignor", [assign_range, assign_uniform])
+@given(group=groups(homogeneous=False))
+def test_every_partition_has_one_subscriber_as_owner(
+    assignor: Assignor, group: tuple[list[MemberSubscription], dict[bytes, int]]
+) -> None:
+    members, counts = group
+    targets = assignor(members, counts)
+    assert_complete(members, counts, targets)
+    assert assignor(list(reversed(members)), counts) == targets
+
+
+@given(group=groups(homogeneous=True))
+def test_uniform_is_balanced_and_moves_no_partition_without_need(
+    group: tuple[list[MemberSubscription], dict[bytes, int]],
+) -> None:
+    members, counts = group
+    targets = assign_uniform(members, counts)
+    sizes = [sum(map(len, target.values())) for target in targets.values()]
+    assert max(sizes) - min(sizes) <= 1
+    lower = min(sizes)
+    for m in members:
+        held = {
+            (t, index) for t, indexes in m.target.items() if t in m.topic_ids for index in indexes if index < counts[t]
+        }
+        kept = {(t, index) for t, indexes in targets[m.member_id].items() for index in indexes} & held
+        assert len(kept) >= min(len(held), lower)  # a member loses partitions only if it has more than its share
+    again = [m._replace(target=targets[m.member_id]) for m in members]
+    assert assign_uniform(again, counts) == targets
+
+
+@given(group=groups(homogeneous=False))
+def test_uniform_with_different_subscriptions_settles(
+    group: tuple[list[MemberSubscription], dict[bytes, int]],
+) -> None:
+    members, counts = group
+    targets = assign_uniform(members, counts)
+    again = [m._replace(target=targets[m.member_id]) for m in members]
+    assert assign_uniform(again, counts) == targets

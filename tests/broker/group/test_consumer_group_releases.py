@@ -1,0 +1,138 @@
+"""Consumer groups of the new protocol (KIP-848) where 3.9, 4.0 and 4.2 differ, in virtual time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkaproto.broker.group.assignors import ASSIGNORS
+from kafkaproto.broker.group.settings import ASSIGNOR_NAMES
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestTopicPartitions,
+)
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkaproto.partitioner import java_hash
+from tests.support.broker.consumer_group import ALL, FENCED_INSTANCE, UNKNOWN_MEMBER, UNSUPPORTED_VERSION, Group
+from tests.support.scene import elect, hold, release
+
+NOT_COORDINATOR = 16
+
+
+@pytest.fixture(params=["3.9", "4.2"])
+def group(request: pytest.FixtureRequest) -> Group:
+    return Group(request.param)
+
+
+def test_new_protocol_is_off_in_3_9_unless_the_setting_names_it() -> None:
+    cluster = VirtualCluster()
+    request = ConsumerGroupHeartbeatRequest(
+        "g", "A", 0, rebalance_timeout_ms=1, subscribed_topic_names=["T"], topic_partitions=[]
+    )
+    assert cluster.connect().ask(request, 0).error_code == UNSUPPORTED_VERSION
+    [described] = cluster.connect().ask(ConsumerGroupDescribeRequest(["g"]), 0).groups
+    assert described.error_code == UNSUPPORTED_VERSION
+
+
+def test_classic_leave_removes_members_in_one_epoch_from_4_0_on(group: Group) -> None:
+    group.join("A", instance_id="i1")
+    for member_id in "BC":
+        group.join(member_id)
+    leaving = [MemberIdentity(*ids) for ids in (("", "i1"), ("B", None), ("q", None), ("C", "i1"), ("", "i2"))]
+    answer = group.client.ask(LeaveGroupRequest("g", members=leaving), 4)
+    errors = [member.error_code for member in answer.members]
+    if group.release == "3.9":
+        assert errors == [UNKNOWN_MEMBER] * 5 and group.epochs[1] == 3
+    else:
+        assert errors == [0, 0, UNKNOWN_MEMBER, FENCED_INSTANCE, UNKNOWN_MEMBER]
+        assert group.epochs == ("Assigning", 4, 3)
+        assert [member.member_id for member in group.described().members] == ["C"]
+
+
+def test_unsubscribed_topic_is_revoked_while_others_are_pending_from_4_2_on(group: Group) -> None:
+    group.cluster.topic("t2", 6)
+    both = ["T", "t1", "t2"]
+    group.join("A", *both)
+    group.join("B", *both)
+    kept = {t.topic_id: t.partitions for t in group.beat("A", 1).assignment.topic_partitions}
+    dropped = next(name for name in both if group.id_of(name) in kept)
+    owned = [ConsumerGroupHeartbeatRequestTopicPartitions(group.id_of(name), sorted(ALL)) for name in both]
+    names = [name for name in both if name != dropped]
+    answer = group.beat("A", 1, names=names, topic_partitions=owned)
+    if group.release == "3.9":
+        assert answer.assignment is None
+    else:
+        rest = {t.topic_id: t.partitions for t in answer.assignment.topic_partitions}
+        assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
+
+
+def test_own_revoked_partitions_are_free_at_once_from_4_2_on(group: Group) -> None:
+    group.join("A")
+    group.join("B")
+    group.beat("A", 1)
+    group.beat("B", -1)
+    later = group.release == "3.9"
+    assert group.seen(group.beat("A", 1, [0, 1, 2])) == (3, None if later else set(ALL))
+    assert group.seen(group.beat("A", 3, [0, 1, 2])) == (3, set(ALL) if later else None)
+
+
+def test_fetch_of_stable_offsets_waits_for_a_commit_that_is_written_from_4_0_on() -> None:
+    cluster = VirtualCluster(3, release_name="4.2")
+    cluster.topic("T", 1, 3)
+    leader = cluster.state.coordinator_of("g")
+    index = java_hash("g") % len(cluster.state.controller.image.topics["__consumer_offsets"].partitions)
+    followers = [n for n in range(3) if n != leader]
+    partition = OffsetCommitRequestPartition(0, committed_offset=7)
+    commit = OffsetCommitRequest("g", topics=[OffsetCommitRequestTopic("T", partitions=[partition])])
+    fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None, -1, None)], require_stable=True)
+    for outcome in ("replicated", "moved", "timed out"):
+        hold(cluster, *followers, topic="__consumer_offsets", index=index)
+        writer, reader = cluster.connect(leader), cluster.connect(leader)
+        writer.send(commit, 8)
+        reader.send(fetch, 8)
+        cluster.run()
+        assert reader.answers == [], outcome
+        if outcome == "moved":
+            elect(cluster, followers[0], "__consumer_offsets", index)
+            elect(cluster, leader, "__consumer_offsets", index)
+        elif outcome == "timed out":
+            cluster.advance(5_000)
+        release(cluster, *followers, topic="__consumer_offsets", index=index)
+        [group] = reader.latest.groups
+        offsets = [p.committed_offset for topic in group.topics for p in topic.partitions]
+        assert (group.error_code, offsets) == ((0, [7]) if outcome == "replicated" else (NOT_COORDINATOR, []))
+
+
+def test_fetch_of_stable_offsets_of_no_group_is_answered_at_once() -> None:
+    client = VirtualCluster(release_name="4.2").connect()
+    assert client.ask(OffsetFetchRequest(groups=[], require_stable=True), 8).groups == []
+
+
+def test_setting_accepts_the_names_of_all_assignors() -> None:
+    assert tuple(ASSIGNORS) == ASSIGNOR_NAMES
+
+
+def test_cluster_without_groups_does_not_import_the_coordinator() -> None:
+    program = "\n".join(
+        (
+            "import sys",
+            "from kafkaproto.broker.cluster import Cluster",
+            "cluster = Cluster(1)",
+            "cluster.apis, list(cluster.groups.list_groups())",
+            "assert 'kafkaproto.broker.group.coordinator' not in sys.modules",
+            "cluster.nodes[0].groups",
+            "assert 'kafkaproto.broker.group.coordinator' in sys.modules",
+        )
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])

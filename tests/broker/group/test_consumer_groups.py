@@ -1,0 +1,321 @@
+"""Consumer groups of the new protocol (KIP-848) through the APIs of one broker, in virtual time: the scenarios SN-28 to SN-41."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.broker.group.reconciliation import MemberState
+from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from tests.support.broker.consumer_group import (
+    ALL,
+    FENCED_EPOCH,
+    FENCED_INSTANCE,
+    FULL,
+    INVALID,
+    NOT_FOUND,
+    SESSION_MS,
+    STALE_EPOCH,
+    TIMEOUT_MS,
+    UNKNOWN_MEMBER,
+    UNRELEASED,
+    UNSUPPORTED_ASSIGNOR,
+    UNSUPPORTED_VERSION,
+    Group,
+)
+from tests.support.scene import elect
+
+
+@pytest.fixture(params=["3.9", "4.2"])
+def group(request: pytest.FixtureRequest) -> Group:
+    return Group(request.param)
+
+
+def test_SN28_heartbeats_with_invalid_fields_are_refused(group: Group) -> None:
+    assert group.join("A").error_code == 0
+    for answer, error, text in (
+        (group.join("B", timeout_ms=-1), INVALID, "RebalanceTimeoutMs must be provided in first request."),
+        (group.beat("B", 0, None, ["T"], timeout_ms=1), INVALID, "TopicPartitions must be empty when (re-)joining."),
+        (group.beat("B", 0, [1], ["T"], timeout_ms=1), INVALID, "TopicPartitions must be empty when (re-)joining."),
+        (group.beat("B", 0, [], None, timeout_ms=1), INVALID, None),
+        (
+            group.join("B", server_assignor="nope"),
+            UNSUPPORTED_ASSIGNOR,
+            "ServerAssignor nope is not supported. Supported assignors: uniform, range.",
+        ),
+        (group.beat("B", 1, group="other"), NOT_FOUND, None),
+        (group.beat("B", -1, group="other"), NOT_FOUND, None),
+        (group.beat("A", -3), INVALID, "MemberEpoch is invalid."),
+        (group.beat("A", -2), INVALID, None),
+        (group.beat("", 1), INVALID, None),
+        (group.join("B", group=""), INVALID, None),
+        (group.join("B", instance_id=""), INVALID, None),
+        (group.join("B", rack_id=""), INVALID, None),
+    ):
+        assert (answer.error_code, answer.member_id, answer.member_epoch, answer.assignment) == (error, None, 0, None)
+        assert text is None or answer.error_message == text
+    assert [member.member_id for member in group.described().members] == ["A"]
+
+
+def test_member_id_is_created_by_the_coordinator_in_version_0_only() -> None:
+    old = Group("3.9").join("")
+    assert old.error_code == 0 and len(old.member_id) == 22
+    assert Group("4.2").join("").error_code == INVALID
+
+
+def test_SN29_one_member_gets_all_partitions(group: Group) -> None:
+    answer = group.join("A")
+    assert group.seen(answer) == (1, ALL) and (answer.member_id, answer.heartbeat_interval_ms) == ("A", 5000)
+    assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+    assert group.beat("A", 9).error_code == FENCED_EPOCH
+    assert group.beat("zzz", 1).error_code == UNKNOWN_MEMBER
+    described = group.described()
+    assert group.epochs == ("Stable", 1, 1) and described.assignor_name == "uniform"
+    [member] = described.members
+    assert (member.member_id, member.member_epoch, member.subscribed_topic_names) == ("A", 1, ["T"])
+    assert [(t.topic_name, t.partitions) for t in member.assignment.topic_partitions] == [("T", sorted(ALL))]
+
+
+def test_SN30_partitions_are_revoked_before_they_are_assigned(group: Group) -> None:
+    assert group.seen(group.join("A")) == (1, ALL)
+    assert group.seen(group.join("B")) == (2, set())
+    assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.epochs == ("Reconciling", 2, 2)
+    assert group.seen(group.beat("A", 1)) == (1, {0, 1, 2})
+    assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+    assert group.seen(group.beat("B", 2, [])) == (2, None)
+    assert group.seen(group.join("C")) == (3, set())
+    assert group.targets() == {"A": [0, 1], "B": [3, 4], "C": [2, 5]}
+    assert group.seen(group.beat("A", 1, [0, 1, 2])) == (1 if group.release == "4.2" else 2, {0, 1})
+    assert group.seen(group.beat("B", 2, [])) == (3, {3, 4})
+    assert group.seen(group.beat("C", 3, [])) == (3, {5})
+    assert group.seen(group.beat("A", 1, [0])) == (3, None)
+    assert group.beat("A", 1, [5]).error_code == FENCED_EPOCH
+    assert group.seen(group.beat("C", 3, [5])) == (3, {2, 5})
+    assert group.epochs == ("Stable", 3, 3)
+
+
+def test_SN31_full_heartbeat_always_gets_the_assignment(group: Group) -> None:
+    group.join("A")
+    group.join("B")
+    group.beat("A", 1)
+    group.beat("A", 1, [0, 1, 2])
+    assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
+    assert group.seen(group.beat("B", 2, [], ["T"], timeout_ms=TIMEOUT_MS)) == (2, {3, 4, 5})
+    assert group.seen(group.beat("B", 2)) == (2, None)
+
+
+def test_SN32_member_may_join_again_after_its_second_epoch_only_from_4_2_on(group: Group) -> None:
+    group.join("A")
+    assert group.seen(group.join("A")) == (1, ALL)
+    group.join("B")
+    group.beat("A", 1)
+    assert group.seen(group.beat("A", 1, [0, 1, 2]))[0] == 2
+    if group.release == "4.2":
+        assert group.seen(group.join("A")) == (2, {0, 1, 2})
+    else:
+        assert group.join("A").error_code == FENCED_EPOCH
+
+
+def test_SN33_changed_subscription_starts_an_epoch(group: Group) -> None:
+    group.join("A")
+    group.join("B")
+    group.beat("A", 1)
+    group.beat("A", 1, [0, 1, 2])
+    assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
+    assert group.seen(group.beat("B", 2, [3, 4, 5], ["T", "t1"])) == (2, set())
+    assert group.epochs[1] == 3
+    assert group.targets() == {"A": sorted(ALL), "B": []} and group.targets("t1")["B"] == sorted(ALL)
+
+
+def test_SN34_leaving_members_free_their_partitions(group: Group) -> None:
+    for member_id in "ABC":
+        group.join(member_id)
+    answer = group.beat("C", -1)
+    assert (answer.error_code, answer.member_epoch, answer.heartbeat_interval_ms, answer.assignment) == (0, -1, 0, None)
+    assert group.epochs == ("Assigning", 4, 3)
+    assert group.beat("C", -1).error_code == UNKNOWN_MEMBER
+    for member_id in "AB":
+        assert group.beat(member_id, -1).error_code == 0
+    assert group.epochs == ("Empty", 6, 3)
+    [result] = group.client.ask(DeleteGroupsRequest(["g"]), 2).results
+    assert result.error_code == 0 and group.described().error_code == NOT_FOUND
+
+
+def test_SN35_static_member_keeps_its_partitions_while_it_is_away(group: Group) -> None:
+    assert group.seen(group.join("A", instance_id="i1")) == (1, ALL)
+    assert group.join("B", instance_id="i1").error_code == UNRELEASED
+    assert group.join("A", instance_id="i1").error_code == UNRELEASED
+    assert group.beat("B", 1, instance_id="i1").error_code == FENCED_INSTANCE
+    away = group.beat("A", -2, instance_id="i1")
+    assert (away.error_code, away.member_epoch) == (0, -2)
+    [member] = group.described().members
+    assert (group.epochs[0], member.member_epoch) == ("Reconciling", -2)
+    assert [t.partitions for t in member.assignment.topic_partitions] == [sorted(ALL)]
+    assert group.seen(group.join("B", instance_id="i1")) == (1, ALL)
+    assert group.epochs == ("Stable", 1, 1)
+    assert group.beat("A", 1, instance_id="i1").error_code == FENCED_INSTANCE
+    assert group.beat("A", 1, instance_id="i2").error_code == UNKNOWN_MEMBER
+
+
+def test_static_member_that_stays_away_is_removed_when_its_session_ends(group: Group) -> None:
+    group.join("A", instance_id="i1")
+    group.beat("A", -2, instance_id="i1")
+    group.cluster.advance(SESSION_MS - 1)
+    assert len(group.described().members) == 1
+    group.cluster.advance(1)
+    assert group.epochs == ("Empty", 2, 1)
+
+
+def commit(group: Group, version: int, epoch: int, member_id: str) -> int:
+    partition = OffsetCommitRequestPartition(0, committed_offset=7)
+    request = OffsetCommitRequest("g", epoch, member_id, topics=[OffsetCommitRequestTopic("T", partitions=[partition])])
+    return int(group.client.ask(request, version).topics[0].partitions[0].error_code)
+
+
+def test_SN36_commits_and_fetches_need_the_member_epoch(group: Group) -> None:
+    group.join("A")
+    group.join("B")
+    group.beat("A", 1)
+    group.beat("A", 1, [0, 1, 2])
+    assert commit(group, 8, 2, "A") == UNSUPPORTED_VERSION
+    assert commit(group, 9, 2, "A") == 0
+    assert commit(group, 9, 1, "A") == STALE_EPOCH
+    assert commit(group, 9, 2, "q") == UNKNOWN_MEMBER
+    assert commit(group, 9, -1, "") == UNKNOWN_MEMBER
+    for member_id, epoch, error in (("A", 1, STALE_EPOCH), ("q", 2, UNKNOWN_MEMBER), (None, -1, 0), ("A", 2, 0)):
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", member_id, epoch, None)])
+        [answer] = group.client.ask(request, 9).groups
+        assert (answer.error_code, len(answer.topics)) == (error, int(error == 0))
+
+
+def test_SN37_classic_requests_do_not_reach_a_consumer_group(group: Group) -> None:
+    group.join("C")
+    [described] = group.client.ask(DescribeGroupsRequest(["g"]), 5).groups
+    assert (described.error_code, described.group_state) == (0, "Dead")
+    assert group.client.ask(HeartbeatRequest("g", 1, "C"), 4).error_code == UNKNOWN_MEMBER
+    [listed] = group.client.ask(ListGroupsRequest([], ["consumer"]), 5).groups
+    assert (listed.group_id, listed.protocol_type, listed.group_state, listed.group_type) == (
+        "g",
+        "consumer",
+        "Stable",
+        "consumer",
+    )
+    assert group.client.ask(ListGroupsRequest([], ["classic"]), 5).groups == []
+    [result] = group.client.ask(DeleteGroupsRequest(["g"]), 2).results
+    assert result.error_code == 68
+
+
+def test_SN39_range_assigns_consecutive_partitions_of_each_topic(group: Group) -> None:
+    group.join("A", server_assignor="range")
+    group.join("B", "T", "t1", server_assignor="range")
+    assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.targets("t1") == {"A": [], "B": sorted(ALL)}
+    assert group.described().assignor_name == "range"
+
+
+def test_SN40_member_that_does_not_revoke_in_time_is_fenced(group: Group) -> None:
+    group.join("A", timeout_ms=10_000)
+    group.join("B")
+    group.beat("A", 1)
+    for _ in range(9):
+        group.cluster.advance(1_000)
+        assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
+    group.cluster.advance(1_000)
+    assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
+    assert group.seen(group.beat("B", 2, [])) == (3, ALL)
+
+
+def test_SN41_added_partitions_are_assigned_with_the_next_heartbeat(group: Group) -> None:
+    group.join("A")
+    answer = group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 1000), 1)
+    assert answer.results[0].error_code == 0
+    assert group.seen(group.beat("A", 1, sorted(ALL))) == (2, set(range(8)))
+
+
+def test_silent_member_is_removed_after_its_session_timeout(group: Group) -> None:
+    group.join("A")
+    group.join("B")
+    group.cluster.advance(SESSION_MS - 1)
+    assert group.seen(group.beat("B", 2, [])) == (2, None)
+    group.cluster.advance(1)
+    assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
+    assert group.seen(group.beat("B", 2, [])) == (3, ALL)
+
+
+def test_group_is_limited_to_its_maximum_size() -> None:
+    group = Group(group_consumer_max_size="1")
+    group.join("A")
+    assert group.join("B").error_code == FULL
+    assert group.seen(group.join("A")) == (1, ALL)
+    assert group.epochs == ("Stable", 1, 1)
+
+
+def test_missing_topic_is_assigned_when_it_is_created(group: Group) -> None:
+    assert group.seen(group.join("A", "later")) == (1, set())
+    group.cluster.topic("later", 2)
+    answer = group.beat("A", 1, [])
+    assert answer.member_epoch == 2
+    assert [(t.topic_id, t.partitions) for t in answer.assignment.topic_partitions] == [(group.id_of("later"), [0, 1])]
+    group.cluster.state.controller.delete_topic("later")
+    answer = group.beat("A", 2, [])
+    assert (answer.member_epoch, answer.assignment.topic_partitions) == (3, [])
+
+
+def test_consumer_group_survives_a_move_and_a_restart_of_its_coordinator() -> None:
+    group = Group(brokers=3)
+    group.join("A", instance_id="i1")
+    group.join("B")
+    group.beat("A", 1, instance_id="i1")
+    assert commit(group, 9, 2, "B") == 0
+    before = group.described()
+    index = 103 % len(group.cluster.state.controller.image.topics["__consumer_offsets"].partitions)
+    old = group.cluster.state.coordinator_of("g")
+    elect(group.cluster, (old + 1) % 3, "__consumer_offsets", index)
+    assert group.beat("A", 1).error_code == 16
+    group.reconnect()
+    assert repr(group.described()) == repr(before)
+    assert group.seen(group.beat("A", 1, [0, 1, 2], instance_id="i1")) == (2, None)
+    assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
+    group.cluster.advance(SESSION_MS)
+    assert group.epochs == ("Empty", 4, 2)
+
+
+def test_member_that_revokes_slowly_is_fenced_also_after_a_move() -> None:
+    group = Group(brokers=3)
+    group.join("A", timeout_ms=10_000)
+    group.join("B")
+    group.beat("A", 1)
+    index = 103 % len(group.cluster.state.controller.image.topics["__consumer_offsets"].partitions)
+    elect(group.cluster, (group.cluster.state.coordinator_of("g") + 1) % 3, "__consumer_offsets", index)
+    group.reconnect()
+    coordinator = group.cluster.state.nodes[group.cluster.state.coordinator_of("g")].groups
+    loaded = coordinator.groups.get_consumer("g")
+    assert loaded is not None and loaded.members["A"].current.state is MemberState.UNREVOKED_PARTITIONS
+    group.cluster.advance(10_000)
+    assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
+
+
+def test_empty_groups_change_their_protocol_and_keep_their_offsets(group: Group) -> None:
+    assert commit(group, 8, -1, "") == 0
+    assert group.seen(group.join("A")) == (1, ALL)
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None, -1, None)])
+    assert len(group.client.ask(request, 9).groups[0].topics) == 1
+    assert group.beat("A", -1).error_code == 0
+    protocols = [JoinGroupRequestProtocol("range", b"m")]
+    joined = group.client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3)
+    assert (joined.error_code, joined.generation_id) == (0, 1)
+    [listed] = group.client.ask(ListGroupsRequest(), 5).groups
+    assert listed.group_type == "classic" and len(group.client.ask(request, 9).groups[0].topics) == 1
+    assert group.join("A").error_code == NOT_FOUND  # it has a classic member
+    group.client.ask(LeaveGroupRequest("g", members=[MemberIdentity(joined.member_id)]), 3)
+    assert group.seen(group.join("A")) == (1, ALL)

@@ -1,0 +1,204 @@
+"""Request details in the journal of a test cluster (A2): group, topics, partitions, error names and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkaproto.broker.observe.details import MAX_RESULTS, Details, Result, request_details, response_details
+from kafkaproto.broker.observe.journal import RequestSeen
+from kafkaproto.broker.quota.forced import ForcedThrottle
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafkaproto.messages.describe_groups import DescribeGroupsRequest
+from kafkaproto.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.support.codec.catalogue import Entry, entries
+from tests.support.codec.values import Values
+from tests.support.wire import batch
+
+
+def produce(topic: str, *partitions: int, acks: int = 1, value: bytes = b"v") -> ProduceRequest:
+    data = [PartitionProduceData(index, batch(value)) for index in partitions]
+    return ProduceRequest(None, acks, 1000, [TopicProduceData(topic, partition_data=data)])
+
+
+def fetch(topic: str, partition: int, offset: int) -> FetchRequest:
+    partition_fetch = FetchPartition(partition, -1, offset, -1, -1, 1 << 20)
+    return FetchRequest(
+        max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=[FetchTopic(topic, partitions=[partition_fetch])]
+    )
+
+
+def commit(group: str, topic: str, partition: int, offset: int) -> OffsetCommitRequest:
+    partitions = [OffsetCommitRequestPartition(partition, offset)]
+    return OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)])
+
+
+@pytest.fixture
+def cluster() -> VirtualCluster:
+    made = VirtualCluster(config={"message.max.bytes": "1000"}, detailed_journal=True)
+    made.topic("orders", 2)
+    return made
+
+
+@pytest.fixture
+def client(cluster: VirtualCluster) -> MemoryClient:
+    return cluster.connect(client_id="shop")
+
+
+def latest(cluster: VirtualCluster) -> RequestSeen:
+    return next(cluster.state.journal.latest(1))
+
+
+CASES: list[tuple[Callable[[], Any], int, str]] = [
+    (lambda: produce("orders", 0, 1), 9, "orders-0 offset 0, orders-1 offset 0"),
+    (lambda: produce("orders", 1, value=bytes(2000)), 9, "orders-1 MESSAGE_TOO_LARGE"),
+    (lambda: produce("orders", 7), 9, "orders-7 UNKNOWN_TOPIC_OR_PARTITION"),
+    (lambda: fetch("orders", 1, 0), 4, "orders-1 offset 0"),
+    (lambda: fetch("orders", 1, 9), 11, "orders-1 OFFSET_OUT_OF_RANGE"),
+    (
+        lambda: ListOffsetsRequest(-1, 0, [ListOffsetsTopic("orders", [ListOffsetsPartition(1, -1, -1)])]),
+        5,
+        "orders-1 offset 0",
+    ),
+    (lambda: MetadataRequest([MetadataRequestTopic(name="orders")]), 9, "orders"),
+    (lambda: MetadataRequest([MetadataRequestTopic(name="a b")]), 9, "a b INVALID_TOPIC_EXCEPTION"),
+    (lambda: CreateTopicsRequest([CreatableTopic("orders", 1, 1)]), 5, "orders TOPIC_ALREADY_EXISTS"),
+    (lambda: CreateTopicsRequest([CreatableTopic("new", 1, 1)]), 5, "new"),
+    (lambda: DeleteTopicsRequest([DeleteTopicState("none")]), 6, "none UNKNOWN_TOPIC_OR_PARTITION"),
+    (lambda: FindCoordinatorRequest("readers"), 3, "group readers"),
+    (lambda: FindCoordinatorRequest(coordinator_keys=["readers"]), 4, "group readers readers"),
+    (lambda: HeartbeatRequest("readers", 1, "me"), 4, "group readers UNKNOWN_MEMBER_ID"),
+    (lambda: commit("readers", "orders", 1, 42), 8, "group readers orders-1 offset 42"),
+    (lambda: commit("readers", "none", 1, 42), 8, "group readers none-1 UNKNOWN_TOPIC_OR_PARTITION"),
+    (lambda: DescribeGroupsRequest(["readers"]), 5, "group readers readers"),
+]
+
+
+@pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
+def test_request_details_text_matches_the_expected_text_for_each_request(
+    cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
+) -> None:
+    client.ask(FindCoordinatorRequest("readers"), 3)
+    client.ask(request_of(), version)
+    assert str(latest(cluster).details) == expected
+
+
+def test_request_details_list_committed_offsets_of_several_groups(
+    cluster: VirtualCluster, client: MemoryClient
+) -> None:
+    client.ask(FindCoordinatorRequest("readers"), 3)
+    client.ask(commit("readers", "orders", 1, 42), 8)
+    topics = [OffsetFetchRequestTopics("orders", partition_indexes=[0, 1])]
+    client.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup("readers", topics=topics)]), 8)
+    assert str(latest(cluster).details) == "group readers orders-0, orders-1 offset 42"
+
+
+def test_request_details_show_the_topic_name_for_a_topic_id(cluster: VirtualCluster, client: MemoryClient) -> None:
+    topic_id = cluster.state.controller.image.topics["orders"].topic_id
+    partition_fetch = FetchPartition(0, -1, 0, -1, -1, 1 << 20)
+    for known in (topic_id, bytes(15) + b"x"):
+        topics = [FetchTopic(topic_id=known, partitions=[partition_fetch])]
+        client.ask(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=topics), 13)
+    of_known, of_unknown = cluster.state.journal.requests("Fetch")
+    assert str(of_known.details) == "orders-0 offset 0"
+    assert str(of_unknown.details) == f"topic id {'00' * 15}78-0 UNKNOWN_TOPIC_ID"
+
+
+def test_recorded_request_is_formatted_as_one_line(cluster: VirtualCluster, client: MemoryClient) -> None:
+    cluster.advance(1500)
+    client.ask(produce("orders", 1, value=bytes(2000)), 9)
+    [seen] = cluster.state.journal.requests("Produce")
+    size = f"{seen.request_bytes} bytes in, {seen.response_bytes} out"
+    line = f"+1.500 s broker 0 connection 1 shop: Produce v9 orders-1 MESSAGE_TOO_LARGE (#1, {size})"
+    assert (str(seen), repr(seen), seen.errors) == (line, f"<RequestSeen {line}>", ("MESSAGE_TOO_LARGE",))
+
+
+def test_recorded_throttle_and_recorded_event_are_formatted_as_one_line(
+    cluster: VirtualCluster, client: MemoryClient
+) -> None:
+    cluster.advance(1500)
+    cluster.state.forced_throttles.add(ForcedThrottle(700, "Produce", times=1))
+    client.ask(produce("orders", 1), 9)
+    [throttle] = cluster.state.journal.throttles()
+    line = "+1.500 s broker 0 connection 1 shop: Produce v9 throttled for 700 ms: forced by rule 1"
+    assert (str(throttle), repr(throttle)) == (line, f"<ThrottleSeen {line}>")
+    cluster.advance(700)
+    [throttle] = cluster.state.journal.throttles()
+    assert str(throttle) == line.replace(": forced", ", over after 700 ms: forced")
+    assert str(latest(cluster)).endswith(" out, throttled 700 ms)")
+    cluster.state.journal.noted(cluster.now_ms, 0, "isr", {"topic": "orders", "partition": 1})
+    [event] = cluster.state.journal.events("isr")
+    assert repr(event) == "<EventSeen +2.200 s broker 0 isr topic=orders partition=1>"
+
+
+def test_request_details_of_acks_0_list_the_partitions_without_response(
+    cluster: VirtualCluster, client: MemoryClient
+) -> None:
+    client.send(produce("orders", 0, 1, acks=0), 9)
+    assert str(latest(cluster).details) == "orders-0 no response, orders-1 no response"
+
+
+def test_request_details_of_a_large_response_are_limited(cluster: VirtualCluster, client: MemoryClient) -> None:
+    cluster.topic("wide", MAX_RESULTS + 5)
+    client.ask(produce("wide", *range(MAX_RESULTS + 5)), 9)
+    details = latest(cluster).details
+    assert details is not None
+    assert (len(details.results), details.left_out) == (MAX_RESULTS, 5)
+    assert str(details) == f"{', '.join(f'wide-{i} offset 0' for i in range(4))}, and {MAX_RESULTS + 1} more"
+
+
+def test_journal_without_details_records_none_for_requests() -> None:
+    cluster = VirtualCluster()
+    cluster.topic("orders")
+    cluster.connect().ask(produce("orders", 0), 9)
+    assert (latest(cluster).details, latest(cluster).errors) == (None, ())
+
+
+def test_parked_request_of_a_closed_connection_adds_no_details_to_the_next_request(cluster: VirtualCluster) -> None:
+    parked = cluster.connect(client_id="parked")
+    request = fetch("orders", 0, 0)
+    request.max_wait_ms = 1000
+    parked.send(request, 11)
+    parked.connection.lost()
+    cluster.advance(2000)
+    cluster.connect().ask(MetadataRequest([]), 9)
+    assert latest(cluster).details == Details()
+
+
+def test_request_details_are_plain_values_with_equality_and_text() -> None:
+    result = Result("orders", 0, "NONE", 7)
+    details = Details("g", "NONE", (result, Result("orders", 1, "NOT_LEADER_OR_FOLLOWER", None)))
+    assert details.errors == ("NOT_LEADER_OR_FOLLOWER",)
+    assert str(details) == "group g orders-0 offset 7, orders-1 NOT_LEADER_OR_FOLLOWER"
+
+
+@pytest.mark.parametrize("entry", list(entries()), ids=lambda entry: entry.id)
+def test_request_details_can_be_built_for_any_valid_message(entry: Entry) -> None:
+    """Messages include nulls and empty lists."""
+    for message in Values(entry).objects(entry.layout, 12):
+        details = request_details(message, bytes.hex)
+        assert len(str(details.unanswered())) < 1 << 20
+        assert len(response_details(message, details, bytes.hex).results) <= MAX_RESULTS
+
+
+def test_control_characters_in_client_names_cannot_break_a_journal_line(cluster: VirtualCluster) -> None:
+    client = cluster.connect(client_id="a\nFAKE LINE\x1b[31m")
+    client.ask(HeartbeatRequest("g\n1", 1, "me"), 4)
+    line = str(latest(cluster))
+    assert line.isprintable()
+    assert r"'a\nFAKE LINE\x1b[31m': Heartbeat v4 group 'g\n1'" in line

@@ -1,0 +1,259 @@
+"""Random samples of the project's texts, to be rated by readers who have not seen the code.
+
+`draw` prints a sample as JSON. Two readers rate it independently: for each text `clear` or `unclear`. `keep` adds the sample with both ratings to
+`samples.json`, so that every sample that was ever drawn stays visible, also a failed one.
+
+usage: python -m tests.documentation.samples draw KIND SEED > sample.json
+       python -m tests.documentation.samples keep sample.json FIRST.json SECOND.json
+       python -m tests.documentation.samples         print the outcome of all samples
+
+KIND is docstrings, messages (errors and log lines) or tests (test names). A rating is a JSON list of booleans, in the order of the texts.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.documentation.blocks import ROOT
+
+KEPT = Path(__file__).with_name("samples.json")
+PACKAGES = ("kafkaproto", "broker", "pipeline", "benchmarks")
+GENERATED = ("kafkaproto/messages/", "kafkaproto/broker", "kafkaproto/pipeline")
+"""Generated code, and the links to folders that are searched by themselves."""
+MOST_PER_FILE = 2
+LOGGING = ("debug", "info", "warning", "error", "exception", "critical")
+WITH_A_PLACE = {"EncodeError": "", "UnsupportedCompression": "", "OptionError": "option "}
+"""Errors whose first argument, a field or an option, precedes the text even if it is not a text itself; and the word before it."""
+_SHORTEST = 12
+"""Characters of a message: shorter ones are names, not sentences."""
+_DIRECTIVE = re.compile(r"%[sdr]")
+
+
+class Kind(NamedTuple):
+    """A kind of text. size: texts in a sample; needed: how many must be clear to each reader."""
+
+    size: int
+    needed: int
+    texts: Callable[[ast.Module], Iterator[str]]
+    folders: tuple[str, ...]
+
+
+def docstrings(module: ast.Module) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes and functions, and the strings that document attributes, each with its name."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield f"{_signature(node)}\n{text}"
+        body = node.body if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) else []
+        for before, after in pairwise(body):
+            if isinstance(before, ast.Assign | ast.AnnAssign) and _is_text(after):
+                yield f"{ast.unparse(before).splitlines()[0][:120]}\n{after.value.value}"  # type: ignore[attr-defined]
+
+
+def _signature(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    if isinstance(node, ast.Module):
+        return "module"
+    if isinstance(node, ast.ClassDef):
+        return f"class {node.name}"
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"def {node.name}({ast.unparse(node.args)}){returns}"
+
+
+def _is_text(node: ast.stmt) -> Any:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def messages(module: ast.Module) -> Iterator[str]:
+    """Yield the texts of raised errors and of log lines as a user sees them, with `{...}` for the values in them."""
+    assigned = _assigned_texts(module)
+    for node in ast.walk(module):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from _error_texts(node.exc, assigned.get(node, {}))
+        elif isinstance(node, ast.Call) and _is_logging(node.func):
+            yield from _log_texts(node)
+
+
+def _assigned_texts(module: ast.Module) -> dict[ast.AST, dict[str, ast.expr]]:
+    """Map each `raise` to the texts that its function assigns to local variables. A variable with several texts is left out."""
+    by_raise: dict[ast.AST, dict[str, ast.expr]] = {}
+    for function in ast.walk(module):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = list(ast.walk(function))
+            values: dict[str, list[ast.expr]] = defaultdict(list)
+            for node in inside:
+                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                    values[node.targets[0].id].append(node.value)
+            texts = {
+                name: texts_assigned[0]
+                for name, texts_assigned in values.items()
+                if len(texts_assigned) == 1 and _parts_of(texts_assigned[0])
+            }
+            by_raise |= {node: texts for node in inside if isinstance(node, ast.Raise)}
+    return by_raise
+
+
+def _is_logging(function: ast.expr) -> bool:
+    """Return whether the function is a method of a logger, such as `logger.warning`."""
+    is_method = isinstance(function, ast.Attribute) and function.attr in LOGGING
+    return is_method and "log" in ast.unparse(function).rpartition(".")[0].lower()
+
+
+def _error_texts(call: ast.Call, assigned: dict[str, ast.expr]) -> Iterator[str]:
+    """Yield the text of an error: its arguments in the order in which the class shows them. Error codes are not part of the text."""
+    arguments = [
+        assigned.get(argument.id, argument) if isinstance(argument, ast.Name) else argument for argument in call.args
+    ]
+    parts = [_parts_of(argument) for argument in arguments]
+    if not any(parts):
+        return
+    name = ast.unparse(call.func).rpartition(".")[2]
+    fewest_words = (
+        2 if name[0].isupper() else 3
+    )  # the arguments of an error may be names that the class inserts into its text
+    if name == "DecodeError":
+        shape = [("", 0), (" at byte ", 1), (": ", 2)]
+    elif name == "UnsupportedVersion" and len(arguments) == 3:
+        shape = [("API key ", 0), (" has no v", 1), (", only ", 2)]
+    elif name in WITH_A_PLACE:
+        shape = [(WITH_A_PLACE[name], 0), (": ", 1)]
+    else:
+        shape = [(": ", at) for at, part in enumerate(parts) if part]
+        shape[0] = "argument --OPTION: " if name == "ArgumentTypeError" else "", shape[0][1]
+    whole: list[str | ast.expr] = []
+    for before, at in shape:
+        whole += [before, *(parts[at] or [arguments[at]])]
+    yield from _sentence(_joined(whole), [part for _, at in shape for part in parts[at]], fewest_words)
+
+
+def _log_texts(call: ast.Call) -> Iterator[str]:
+    """Yield the text of a log line, with the expressions of its arguments in place of `%s` and `%d`."""
+    format_, *values = call.args[1:] if call.func.attr == "log" else call.args  # type: ignore[attr-defined]
+    parts = _parts_of(format_)
+    if parts and isinstance(parts[0], str) and not any(isinstance(value, ast.Starred) for value in values):
+        between = _DIRECTIVE.split(parts[0])
+        pairs: Iterator[tuple[str, ast.expr | str]] = zip(between, [*values, ""], strict=False)
+        parts = [part for pair in pairs for part in pair if part]
+    yield from _sentence(_joined(parts), parts)
+
+
+def _sentence(text: str, parts: Sequence[str | ast.expr], fewest_words: int = 2) -> Iterator[str]:
+    """Yield a text if it is a sentence: it has several words of its own, apart from the values in it."""
+    words = [word for part in parts if isinstance(part, str) for word in re.findall(r"[A-Za-z]{2,}", part)]
+    if len(words) >= fewest_words and len(text) >= _SHORTEST:
+        yield text
+
+
+def _parts_of(argument: ast.expr) -> list[str | ast.expr]:
+    """Return the parts of a text, strings and the expressions between them; nothing if the argument is not a text."""
+    match argument:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.JoinedStr():
+            return [_value(part) for part in argument.values]
+        case ast.IfExp():
+            return _parts_of(argument.body)
+        case ast.BinOp(op=ast.Add()):
+            left = _parts_of(argument.left)
+            return left and [*left, *(_parts_of(argument.right) or [argument.right])]
+    return []
+
+
+def _value(part: ast.expr) -> str | ast.expr:
+    return str(part.value) if isinstance(part, ast.Constant) else part.value  # type: ignore[attr-defined]
+
+
+def _joined(parts: Sequence[str | ast.expr]) -> str:
+    return "".join(map(_shown, parts))
+
+
+def _shown(part: str | ast.expr) -> str:
+    if isinstance(part, str):
+        return part
+    return repr(part.value) if isinstance(part, ast.Constant) else "{" + ast.unparse(part) + "}"
+
+
+def names_of_tests(module: ast.Module) -> Iterator[str]:
+    """Yield the names of test functions."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.name
+
+
+KINDS = {
+    "docstrings": Kind(40, 38, docstrings, PACKAGES),
+    "messages": Kind(20, 19, messages, PACKAGES),
+    "tests": Kind(30, 29, names_of_tests, ("tests", "kafkaproto/conformance")),
+}
+
+
+def draw(kind: str, seed: int) -> dict[str, Any]:
+    """Return a sample: kind, seed, commit, and the texts with their files. At most `MOST_PER_FILE` texts come from one file."""
+    candidates = [
+        (path.relative_to(ROOT).as_posix(), text)
+        for folder in KINDS[kind].folders
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not path.relative_to(ROOT).as_posix().startswith(GENERATED)
+        for text in KINDS[kind].texts(ast.parse(path.read_text()))
+    ]
+    random.Random(seed).shuffle(candidates)
+    per_file: dict[str, int] = defaultdict(int)
+    chosen: list[dict[str, str]] = []
+    for path, text in candidates:
+        if per_file[path] < MOST_PER_FILE and len(chosen) < KINDS[kind].size:
+            per_file[path] += 1
+            chosen.append({"file": path, "text": text})
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {"kind": kind, "seed": seed, "commit": commit.stdout.strip(), "texts": chosen}
+
+
+def outcome(sample: dict[str, Any]) -> str:
+    """Return one line: kind, seed, commit, how many texts were clear to each reader, and whether that is enough."""
+    kind = KINDS[sample["kind"]]
+    clear = [sum(text["clear"][reader] for text in sample["texts"]) for reader in range(2)]
+    verdict = "holds" if min(clear) >= kind.needed else "failed"
+    return (
+        f"{sample['kind']}, seed {sample['seed']}, {sample['commit']}: clear to the readers {clear[0]} and {clear[1]} "
+        f"of {len(sample['texts'])} (needed {kind.needed}): {verdict}"
+    )
+
+
+def keep(sample: dict[str, Any], ratings: Sequence[list[bool]], path: Path = KEPT) -> None:
+    """Add a sample with its two ratings to the file. Raises ValueError if a rating does not have one value for each text."""
+    for rating in ratings:
+        if len(rating) != len(sample["texts"]):
+            raise ValueError(f"a rating must have {len(sample['texts'])} values (got {len(rating)})")
+    for text, *clear in zip(sample["texts"], *ratings, strict=True):
+        text["clear"] = clear
+    kept = json.loads(path.read_text()) if path.exists() else []
+    path.write_text(json.dumps([*kept, sample], indent=1, ensure_ascii=False) + "\n")
+
+
+def main() -> int:
+    match sys.argv[1:]:
+        case ["draw", kind, seed] if kind in KINDS:
+            json.dump(draw(kind, int(seed)), sys.stdout, indent=1, ensure_ascii=False)
+        case ["keep", sample, first, second]:
+            keep(json.loads(Path(sample).read_text()), [json.loads(Path(path).read_text()) for path in (first, second)])
+        case []:
+            sys.stdout.writelines(outcome(sample) + "\n" for sample in json.loads(KEPT.read_text()))
+        case _:
+            sys.stderr.write(f"{__doc__}\n")
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

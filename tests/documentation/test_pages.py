@@ -1,0 +1,141 @@
+"""Generated pages are current, and no link of the documentation is broken."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafkaproto.broker.config.definitions import definitions_of
+from kafkaproto.broker.observe import journal_topic, recorder
+from kafkaproto.broker.observe.metrics import snapshot
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from kafkaproto.messages.metadata import MetadataRequest
+from kafkaproto.pipeline.demo.steps import STEPS
+from kafkaproto.pipeline.demo.table import BEGIN, END
+from kafkaproto.pipeline.trace.schema import TABLES
+from tests.documentation import events, pages, status
+from tests.documentation.blocks import ROOT
+from tests.support.wire import fetch, limit, produce_of_bytes
+
+QUOTAS = ("Produce", "Fetch", "Request", "ControllerMutation")
+
+
+def test_generated_documentation_pages_are_current() -> None:
+    assert pages.outdated() == [], "run python -m tests.documentation --write"
+
+
+def test_generated_page_that_was_edited_by_hand_is_reported_as_outdated(tmp_path: Path) -> None:
+    pages.write(tmp_path)
+    assert pages.outdated(tmp_path) == []
+    settings = tmp_path / "reference" / "settings.md"
+    settings.write_text(settings.read_text().replace("| acts |", "| none |", 1))
+    (tmp_path / "reference" / "tables.md").unlink()
+    assert pages.outdated(tmp_path) == ["reference/settings.md", "reference/tables.md"]
+
+
+def test_reference_pages_list_every_setting_and_every_table_column() -> None:
+    settings, tables = ((ROOT / "docs" / "reference" / name).read_text() for name in ("settings.md", "tables.md"))
+    for definitions in (definitions_of("3.9"), definitions_of("4.2")):
+        for name in (*definitions.broker, *definitions.topic, *definitions.group):
+            assert f"| `{name}` |" in settings
+    assert all(f"| `{column.name}` | {column.type} |" in tables for columns in TABLES.values() for column in columns)
+
+
+def test_metrics_page_lists_every_metric_of_a_busy_cluster() -> None:
+    rows = (ROOT / "docs" / "reference" / "metrics.md").read_text().splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if row.startswith("| `")]
+    documented = {
+        (name.strip("`"), group, tags) for name, groups, tags, _ in cells for group in re.findall("`([^`]+)`", groups)
+    }
+    cluster = VirtualCluster()
+    cluster.topic("orders")
+    limit(cluster, producer_byte_rate=1000.0, consumer_byte_rate=1000.0, request_percentage=1.0)
+    limit(cluster, controller_mutation_rate=1.0)
+    cluster.state.request_cost_ms["Metadata"] = 2000.0
+    for request, version in (
+        (None, 9),
+        (fetch(("orders", 0, 0)), 11),
+        (CreateTopicsRequest([CreatableTopic("new", 60, 1)]), 5),
+        (MetadataRequest(), 9),
+    ):
+        client = cluster.connect()
+        client.send(request or produce_of_bytes(client, "orders", 50_000), version)
+    seen = {
+        (name.name, name.group, ", ".join(tag for tag, _ in name.tags))
+        for name in snapshot(cluster.state, cluster.now_ms)
+    }
+    assert {("throttle-time", group, "user, client-id") for group in QUOTAS} <= seen
+    listeners = ("connection-accept-rate", "socket-server-metrics")
+    assert {(*listeners, tags) for tags in ("listener", "ip")} & seen <= {(*listeners, "listener")}
+    seen = {
+        (*listeners, "listener, or ip") if (name, group) == listeners and tags else (name, group, tags)
+        for name, group, tags in seen
+    }
+    assert documented == seen | {(*listeners, "listener, or ip")}
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda path: path.name
+)
+def test_documentation_links_point_to_existing_files(path: Path) -> None:
+    targets = [link for link in pages.links(path.read_text()) if not re.match(r"https?:|#|mailto:", link)]
+    assert [link for link in targets if not (path.parent / link.split("#")[0]).exists()] == []
+
+
+def test_journal_page_lists_every_event_and_its_facts() -> None:
+    page = (ROOT / "docs" / "reference" / "journal.md").read_text()
+    assert events.documented(page, "Events") == events.journal_events()
+
+
+def test_journal_page_lists_every_record_of_the_journal_topic() -> None:
+    page = (ROOT / "docs" / "reference" / "journal.md").read_text()
+    documented = events.documented(page, "The journal as a topic")
+    noted = events.journal_events()
+    assert {kind: documented[kind] for kind in journal_topic.PUBLISHED} == {
+        kind: noted[kind] for kind in journal_topic.PUBLISHED
+    }
+    described = dict(re.findall(r"^(throttle|fetched|produced): +([^(\n]*)", str(journal_topic.__doc__), re.MULTILINE))
+    names = {kind: set(re.findall(r"\w+", text)) for kind, text in described.items()}
+    names["fetched"].add("high_watermark")
+    names["produced"].add("end_offset")
+    assert {kind: documented[kind] for kind in names} == names
+    assert documented["behind"] == documented["fetched"] and documented["dropped"] == {"count"}
+    assert documented.keys() == {*journal_topic.PUBLISHED, *names, "behind", "dropped"}
+
+
+def test_trace_format_page_lists_every_event_and_its_facts() -> None:
+    page = (ROOT / "docs" / "reference" / "trace-format.md").read_text()
+    recorded = events.recorder_events()
+    recorded["throttle"] |= set(recorder._REASON)
+    assert events.documented(page, "An event") == recorded
+
+
+def test_status_page_has_the_table_that_the_demo_printed() -> None:
+    page = (ROOT / "docs" / "status.md").read_text()
+    lines = page[page.index(BEGIN) : page.index(END)].splitlines()
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert head == ["step", "check", "expected", "actual", "s"]
+    assert [row[0] for row in rows if row[0]] == [f"{number}. {name}" for number, (_, name) in enumerate(STEPS, 1)]
+    assert not any("DIFFERS" in line for line in lines)
+
+
+@pytest.mark.java
+def test_list_of_kafka_apis_equals_that_of_the_kafka_jar() -> None:
+    import json
+    import zipfile
+
+    from benchmarks.rivals.jars import clients_jar
+
+    apis: dict[str, tuple[int, int, int]] = {}
+    with zipfile.ZipFile(clients_jar()) as jar:
+        for name in jar.namelist():
+            if re.fullmatch(r"common/message/\w+Request\.json", name):
+                text = re.sub(r"^\s*//.*$|\s//[^\"\n]*$", "", jar.read(name).decode(), flags=re.MULTILINE)
+                api = json.loads(text)
+                if "broker" in api.get("listeners", ()) and not api.get("latestVersionUnstable"):
+                    low, _, high = api["validVersions"].partition("-")
+                    apis[api["apiKey"]] = (int(low), int(high or low))
+    assert apis == {key: (low, high) for key, low, high in status.KAFKA_3_9.values()}

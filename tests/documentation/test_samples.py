@@ -1,0 +1,113 @@
+"""Samples of texts: the same seed draws the same sample, at most two texts come from a file, and kept samples are whole."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documentation import samples
+
+MODULE = '''
+"""A module."""
+
+LIMIT = 3
+"""The limit."""
+
+
+class Thing:
+    """A thing."""
+
+    def __init__(self) -> None:
+        self.size = 1
+        """The size."""
+
+    def act(self, count: int) -> str:
+        """Act."""
+        logger.warning("acted %d times", count)
+        raise ValueError(f"count must be at least {LIMIT} (got {count})")
+
+
+def test_thing(): ...
+'''
+
+
+def test_sampler_finds_all_docstrings_messages_and_test_names() -> None:
+    module = ast.parse(MODULE)
+    assert sorted(samples.docstrings(module)) == [
+        "LIMIT = 3\nThe limit.",
+        "class Thing\nA thing.",
+        "def act(self, count: int) -> str\nAct.",
+        "module\nA module.",
+        "self.size = 1\nThe size.",
+    ]
+    assert sorted(samples.messages(module)) == ["acted {count} times", "count must be at least {LIMIT} (got {count})"]
+    assert list(samples.names_of_tests(module)) == ["test_thing"]
+
+
+@pytest.mark.parametrize(
+    ("code", "texts"),
+    [
+        ('raise EncodeError(path, f"{shown(obj)} is not a list")', ["{path}: {shown(obj)} is not a list"]),
+        ('raise DecodeError("frame", pos, "is cut off")', ["frame at byte {pos}: is cut off"]),
+        ('raise OptionError(bound.name, "has no end")', ["option {bound.name}: has no end"]),
+        ('raise KafkaError(ErrorCode.NONE, f"There is no topic {name}.")', ["There is no topic {name}."]),
+        (
+            'def f():\n    reason = f"{n} bytes are left"\n    raise DecodeError(path, 0, reason)',
+            ["{path} at byte 0: {n} bytes are left"],
+        ),
+        ('raise ValueError(f"tag {tag} is repeated" if tag >= 0 else "a tag is negative")', ["tag {tag} is repeated"]),
+        ('logger.error("%s cannot be cleaned: %s", self.name, error)', ["{self.name} cannot be cleaned: {error}"]),
+        (
+            'raise argparse.ArgumentTypeError(f"must be at least 1 (got {n})")',
+            ["argument --OPTION: must be at least 1 (got {n})"],
+        ),
+        ('raise _unknown(name, "topic setting")', []),
+        ('raise SpecError(f"{where}: {rule}")', []),
+        ('raise type(error)(f"{self.address} {error}")', []),
+        ('logger.info("%s", line)', []),
+        ('logger.warning("broker %d: %s", broker_id, text)', []),
+    ],
+)
+def test_sampler_shows_a_message_as_its_user_sees_it(code: str, texts: list[str]) -> None:
+    assert list(samples.messages(ast.parse(code))) == texts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", samples.KINDS)
+def test_sampler_draws_the_same_sample_for_the_same_seed(kind: str) -> None:
+    sample = samples.draw(kind, 1)
+    assert sample == samples.draw(kind, 1) and sample["texts"] != samples.draw(kind, 2)["texts"]
+    assert len(sample["texts"]) == samples.KINDS[kind].size
+    assert max(Counter(text["file"] for text in sample["texts"]).values()) <= samples.MOST_PER_FILE
+
+
+def test_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path: Path) -> None:
+    kept = tmp_path / "samples.json"
+    size = samples.KINDS["messages"].size
+
+    def sample() -> dict[str, Any]:
+        texts = [{"file": "a.py", "text": "a text"} for _ in range(size)]
+        return {"kind": "messages", "seed": 1, "commit": "abc", "texts": texts}
+
+    for second, verdict in (([True] * size, "holds"), ([False, False] + [True] * (size - 2), "failed")):
+        samples.keep(sample(), ([True] * size, second), kept)
+        assert samples.outcome(json.loads(kept.read_text())[-1]).endswith(verdict)
+    with pytest.raises(ValueError, match=f"must have {size} values"):
+        samples.keep(sample(), ([True], [True]), kept)
+
+
+def test_every_kept_sample_is_whole_and_was_drawn_with_a_seed_of_its_own() -> None:
+    """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
+    kept = json.loads(samples.KEPT.read_text())
+    assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)
+    for sample in kept:
+        kind = samples.KINDS[sample["kind"]]
+        ratings = list(zip(*(text["clear"] for text in sample["texts"]), strict=True))
+        assert [len(rating) for rating in ratings] == [kind.size] * 2
+        holds = min(map(sum, ratings)) >= kind.needed
+        assert samples.outcome(sample).endswith("holds" if holds else "failed")

@@ -1,0 +1,52 @@
+"""The other end of ``Assignors.java``: Kafka's own assignors of consumer groups (KIP-848)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignors import MemberSubscription
+from tests.support.oracle.oracle import Process
+
+
+class AssignorOracle(Process):
+    """Kafka's `UniformAssignor` and `RangeAssignor`, with the arguments of ours."""
+
+    program = "Assignors.java"
+
+    def assign(
+        self, name: str, members: Sequence[MemberSubscription], counts: Mapping[bytes, int]
+    ) -> dict[str, Assignment]:
+        """Return the targets that an assignor gives: `uniform` or `range`."""
+        group = {
+            "homogeneous": is_homogeneous(members),
+            "topics": {_text(topic_id): count for topic_id, count in counts.items()},
+            "members": {
+                member.member_id: {
+                    "instance": member.instance_id,
+                    "topics": [_text(topic_id) for topic_id in member.topic_ids],
+                    "target": {_text(topic_id): sorted(indexes) for topic_id, indexes in member.target.items()},
+                }
+                for member in members
+            },
+        }
+        targets = json.loads(self.ask(name, json.dumps(group, separators=(",", ":"))))
+        return {
+            member_id: {_bytes(topic_id): frozenset(indexes) for topic_id, indexes in target.items() if indexes}
+            for member_id, target in targets.items()
+        }
+
+
+def is_homogeneous(members: Sequence[MemberSubscription]) -> bool:
+    """Return whether all members subscribe to the same topics."""
+    return len({member.topic_ids for member in members}) <= 1
+
+
+def _text(topic_id: bytes) -> str:
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "==")

@@ -1,0 +1,94 @@
+"""Makes the tables of Kafka's settings in ``broker/config/tables/`` from the jars of two releases; ``Settings.java`` asks the jars.
+
+A table has one setting per line, its columns separated by tabs:
+
+- ``table``: ``broker``, ``dynamic`` (broker settings that act only when set on a running broker), ``topic`` or ``group``
+- ``name``, ``type`` as DescribeConfigs names it, ``default`` as text (``(null)`` for none)
+- ``range``: empty for any value; else alternatives separated by ``|``, each one value or an inclusive interval ``LOW..HIGH`` of which
+  one end may be missing; ``~`` in front: upper and lower case are the same; ``+``: not empty; ``replicas``: ``partition:broker,...``
+- ``mode``: ``r`` fixed at start, ``b`` dynamic for one broker, ``c`` dynamic for one broker or all of them; then ``i``: internal,
+  described only if set
+- ``fallbacks``: the broker settings that hold where this one is not set, the first that is
+
+usage: python -m tests.support.oracle.settings [--check]
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION, kafka_jars
+
+PROGRAM = Path(__file__).with_name("Settings.java")
+TABLES = Path(__file__).resolve().parents[3] / "broker" / "config" / "tables"
+COLUMNS = ("table", "name", "type", "default", "range", "mode", "fallbacks")
+
+_INTERVAL = re.compile(r"\[(-?[\d.]*?),?\.\.\.,?(-?[\d.]*)\]")
+_VALUES = re.compile(r"(\(case insensitive\) )?\[(.*)\]")
+_IN_WORDS = {
+    "(any)": "",
+    "": "",  # an unrestricted list
+    "non-null string": "",
+    "non-empty list": "",
+    "non-empty string": "+",
+    "[1,...,9] or -1": "-1|1..9",
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],...": "replicas",
+    "[latest, earliest, by_duration:PnDTnHnMn.nS]": "latest|earliest|by_duration:+",
+}
+
+
+def range_of(validator: str) -> str:
+    """Return the `range` column for the text of a Kafka validator. Raises ValueError if there is no translation."""
+    if validator in _IN_WORDS:
+        return _IN_WORDS[validator]
+    if validator.startswith("The default value of -1 means"):  # LambdaValidator, in words: -1 or at least 1
+        return "-1|1.."
+    interval = _INTERVAL.fullmatch(validator)
+    if interval is not None:
+        return f"{interval[1]}..{interval[2]}"
+    values = _VALUES.fullmatch(validator)
+    if values is None or "..." in validator:
+        raise ValueError(f"validator {validator!r} has no translation")
+    return ("~" if values[1] else "") + "|".join(values[2].split(", "))
+
+
+def table(version: str) -> str:
+    """Return the table of a release as it is committed. Raises JarsMissing, ValueError."""
+    command = ["java", "-cp", f"{kafka_jars(version)}/*", str(PROGRAM)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    lines = [
+        f"# The settings of Apache Kafka {version}. Made by `python -m tests.support.oracle.settings`; do not edit.",
+        "\t".join(COLUMNS),
+    ]
+    for line in output.splitlines():
+        kind, name, type_name, default, validator, mode, fallbacks = line.split("\t")
+        default = default.replace("(required)", "(null)")
+        lines.append(
+            "\t".join((kind, name, type_name.lower(), default, range_of(validator), mode, fallbacks)).rstrip("\t")
+        )
+    return "\n".join(lines) + "\n"
+
+
+def path_of(version: str) -> Path:
+    return TABLES / f"kafka-{version}.tsv"
+
+
+def main(arguments: list[str]) -> int:
+    """Write both tables. With `--check`, write nothing and return 1 if one is not current."""
+    stale = []
+    for version in (KAFKA_VERSION, NEWER_VERSION):
+        path, text = path_of(version), table(version)
+        if "--check" in arguments:
+            stale += [] if path.is_file() and path.read_text() == text else [path.name]
+        else:
+            path.write_text(text)
+    if stale:
+        sys.stderr.write(f"not current, run python -m tests.support.oracle.settings: {', '.join(stale)}\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

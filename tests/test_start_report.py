@@ -1,0 +1,192 @@
+"""The lines that `kafkaproto broker` logs at its start, also after a restart with a data directory."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import kafkaproto
+from kafkaproto.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.pipeline.ask import ask
+from kafkaproto.records.batch import build_batch
+from kafkaproto.records.record import NewRecord
+
+SECONDS = 20.0
+
+
+class Running:
+    """A broker process with its first address."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "kafkaproto.cli", "broker", "--port", "0", *arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    def stop(self, number: int = signal.SIGTERM) -> list[str]:
+        """Send a signal and return the messages on stderr, each as `LEVEL message`."""
+        self.process.send_signal(number)
+        _, err = self.process.communicate(timeout=SECONDS)
+        return [re.sub(r"^\S+ \S+ (\w+) \S+: ", r"\1 ", line) for line in err.splitlines()]
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    running: list[Running] = []
+
+    def begin(*arguments: str) -> Running:
+        running.append(Running(*arguments))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        if process.process.poll() is None:
+            process.process.kill()
+            process.process.communicate()
+
+
+def produce(address: str, topic: str, count: int) -> None:
+    """Write `count` records to partition 0."""
+    batch = build_batch([NewRecord(b"value", timestamp=int(time.time() * 1000)) for _ in range(count)])
+    request = ProduceRequest(acks=-1, timeout_ms=5000)
+    request.topic_data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
+    [partition] = ask(address, request, 9).responses[0].partition_responses
+    assert partition.error_code == 0
+
+
+def partitions_of(address: str, topic: str) -> int:
+    [topic_lines] = ask(address, MetadataRequest([MetadataRequestTopic(name=topic)]), 9).topics
+    assert topic_lines.error_code == 0
+    return len(topic_lines.partitions)
+
+
+def test_start_report_names_release_brokers_topics_and_how_to_stop(start: Start) -> None:
+    options = ("--brokers", "2", "-c", "1.broker.rack=b", "--release", "2.8", "--topic", "orders:6:2")
+    running = start(*options)
+    assert running.process.stdout is not None
+    second = running.process.stdout.readline().strip()
+    lines = running.stop()
+    assert f"INFO kafkaproto {kafkaproto.__version__} serves the API versions of Kafka 2.8 (semantics kip)" in lines
+    assert f"INFO broker 0: PLAINTEXT://{running.address}" in lines
+    assert f"INFO broker 1 in rack b: PLAINTEXT://{second}" in lines
+    assert "INFO topic orders: 6 partitions and 2 replicas" in lines
+    assert f"INFO to stop, press Ctrl-C or run: kill {running.process.pid}" in lines
+    [documentation] = [line for line in lines if line.startswith("INFO documentation: ")]
+    page = Path(documentation.rpartition(", ")[2])
+    assert "kafkaproto" in page.read_text()
+
+
+def test_start_report_lists_every_address_of_every_listener(start: Start) -> None:
+    listeners = "listeners=INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0"
+    advertised = "advertised.listeners=INSIDE://kafka:9094,OUTSIDE://localhost:9092"
+    lines = start("-c", listeners, "-c", advertised).stop()
+    assert "INFO broker 0: INSIDE://kafka:9094, OUTSIDE://localhost:9092" in lines
+    assert "INFO no topics; --topic NAME creates one" in lines
+
+
+def test_start_report_shortens_a_long_list_of_topics(start: Start) -> None:
+    options = [word for i in range(23) for word in ("--topic", f"t{i}:1")]
+    lines = start(*options).stop()
+    assert sum(line.startswith("INFO topic t") for line in lines) == 20
+    assert "INFO and 3 more topics" in lines
+
+
+def test_start_report_is_empty_at_log_level_warning(start: Start) -> None:
+    assert start("--log-level", "warning", "--topic", "orders:1").stop() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "stop"),
+    [(signal.SIGTERM, "a clean stop"), (signal.SIGKILL, "a process that did not stop cleanly")],
+    ids=["SIGTERM", "SIGKILL"],
+)
+def test_start_report_after_a_restart_says_what_was_recovered(
+    start: Start, tmp_path: Path, number: int, stop: str
+) -> None:
+    folder = tmp_path / "data"
+    first = start("--data-dir", str(folder), "--topic", "orders:3", "--topic", "audit:1")
+    produce(first.address, "orders", 7)
+    lines = first.stop(number)
+    assert f"INFO data directory {folder} is new; the next start with it continues from here" in lines
+    lines = start("--data-dir", str(folder), "--topic", "orders:3", "--topic", "new:1").stop()
+    recovered = (
+        f"INFO data directory {folder}: recovered after {stop}: 2 topics with 7 records, committed offsets of 0 groups, "
+        "0 client quotas"
+    )
+    assert recovered in lines
+    assert "INFO topic orders: 3 partitions and 1 replica, recovered with 7 records" in lines
+    assert "INFO topic new: 1 partition and 1 replica" in lines
+    assert [line for line in lines if line.startswith("WARNING")] == []
+
+
+@pytest.mark.parametrize("option", ["orders:6", "orders:3:2"])
+def test_topic_option_that_differs_from_the_data_directory_logs_a_warning(
+    start: Start, tmp_path: Path, option: str
+) -> None:
+    folder = str(tmp_path / "data")
+    start("--brokers", "2", "--data-dir", folder, "--topic", "orders:3:1").stop()
+    running = start("--brokers", "2", "--data-dir", folder, "--topic", option)
+    assert partitions_of(running.address, "orders") == 3
+    shape = "3 partitions and 1 replica"
+    warning = f"WARNING --topic {option} is ignored: the data directory already contains topic orders with {shape}"
+    assert warning in running.stop()
+
+
+def test_topic_option_without_numbers_uses_the_default_settings(start: Start, tmp_path: Path) -> None:
+    settings = ("--brokers", "2", "-c", "num.partitions=4", "-c", "default.replication.factor=2")
+    folder = str(tmp_path / "data")
+    running = start(*settings, "--data-dir", folder, "--topic", "orders")
+    assert partitions_of(running.address, "orders") == 4
+    assert "INFO topic orders: 4 partitions and 2 replicas" in running.stop()
+    lines = start("--brokers", "2", "--data-dir", folder, "--topic", "orders").stop()
+    assert [line for line in lines if line.startswith("WARNING")] == []
+
+
+def test_broker_without_memory_for_records_stores_them_in_files(start: Start) -> None:
+    running = start("--memory", "0", "--topic", "orders:1", "--log-level", "warning")
+    for _ in range(3):
+        produce(running.address, "orders", 100)
+    assert running.stop() == []
+
+
+NO_GROUPS = (
+    "WARNING consumer groups cannot work: offsets.topic.replication.factor is 3, but the cluster has 1 broker; "
+    "start it with -c offsets.topic.replication.factor=1 or with --brokers 3"
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warns"),
+    [
+        ((), False),
+        (("--profile", "kafka"), True),
+        (("--profile", "kafka", "-c", "offsets.topic.replication.factor=1"), False),
+    ],
+    ids=["test", "kafka", "kafka, factor 1"],
+)
+def test_start_report_warns_if_the_cluster_is_too_small_for_consumer_groups(
+    start: Start, arguments: tuple[str, ...], warns: bool
+) -> None:
+    """Kafka's own default needs three brokers for the offsets topic."""
+    assert (NO_GROUPS in start(*arguments).stop()) is warns
+
+
+def test_refused_topic_options_create_nothing_in_the_data_directory(start: Start, tmp_path: Path) -> None:
+    folder = str(tmp_path / "d")
+    refused = start("--data-dir", folder, "--topic", "orders", "--topic", "orders:2")
+    _, error = refused.process.communicate(timeout=SECONDS)
+    assert refused.process.returncode == 2 and "name each topic once" in error
+    lines = start("--data-dir", folder, "--topic", "orders:2").stop()
+    assert not any("changes nothing" in line for line in lines)
+    assert any("orders" in line and "2 partitions" in line for line in lines)
