@@ -30,7 +30,7 @@ def partition_of_key(key: bytes, partitions: int) -> int:
 
 
 def java_hash(text: str) -> int:
-    """Return Java's `String.hashCode()`, computed over UTF-16 units and made non-negative as Kafka's `Utils.abs` does.
+    """Return the absolute value of Java's `String.hashCode()`, which is computed over UTF-16 units. That of -2**31 is 0 (Kafka's `Utils.abs`).
 
     Modulo the number of partitions it gives the partition of a coordinator's topic in which a group or transactional id is stored.
     """
@@ -38,4 +38,4 @@ def java_hash(text: str) -> int:
     units = text.encode("utf-16-be", "surrogatepass")
     for i in range(0, len(units), 2):
         value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
+    return (1 << 32) - value if value > 1 << 31 else value & 0x7FFFFFFF

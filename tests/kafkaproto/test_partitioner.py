@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.partitioner import murmur2, partition_of_key
+from kafkaproto.partitioner import java_hash, murmur2, partition_of_key
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 
 pytestmark = pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS)
@@ -36,3 +36,9 @@ def test_partition_of_a_key_equals_that_of_kafka_python(key: bytes, partitions: 
 def test_keys_are_spread_over_all_partitions() -> None:
     chance = random.Random(1)
     assert {partition_of_key(chance.randbytes(8), 7) for _ in range(300)} == set(range(7))
+
+
+def test_hash_of_a_group_id_is_the_absolute_value_of_the_hash_in_java() -> None:
+    """The numbers are `Utils.abs("...".hashCode())` of the kafka-clients jar 3.9.1."""
+    known = {"g": 103, "größe": 98762257, "consumers": 421004483, "orders-group": 403968617, "polygenelubricants": 0}
+    assert {text: java_hash(text) for text in known} == known
