@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.groups import Group
-from kafkaproto.conformance.scene import Topic, new_topic
+from kafkaproto.conformance.scene import Topic, new_topic, wait_until
 from kafkaproto.conformance.served import release_of
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.error_codes import ErrorCode
@@ -19,6 +19,7 @@ from kafkaproto.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
 )
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.releases import Ranges, releases
 
 PARTITIONS = 6
@@ -26,6 +27,8 @@ ALL = list(range(PARTITIONS))
 TIMEOUT_MS = 60_000
 INVALID_EPOCH = -3
 """A member epoch that no broker accepts, so that the heartbeat changes nothing."""
+LEAVE_EPOCH = -1
+"""The member epoch with which a member leaves its group."""
 REGEX_VERSION = 1
 """The first version with a regular expression; the client creates the member id from then on (KIP-1082). Kafka 4 and later serve it."""
 Owned = Sequence[int] | Mapping[str, Sequence[int]]
@@ -49,10 +52,10 @@ class ConsumerGroup(Group):
         self.version = min(self._ranges[ApiKey.CONSUMER_GROUP_HEARTBEAT][1], REGEX_VERSION)
         self._ids: dict[str, bytes] = {}
         super().__init__(subject)
-        self.topic = self.add_topic()
         self.connection = self.connect()
         if self.heartbeat("nobody", INVALID_EPOCH).error_code == ErrorCode.UNSUPPORTED_VERSION:
             pytest.skip("not prepared: needs consumer in group.coordinator.rebalance.protocols")
+        self.topic = self.add_topic()
 
     @property
     def is_release_4(self) -> bool:
@@ -66,10 +69,27 @@ class ConsumerGroup(Group):
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
     def add_topic(self, partitions: int = PARTITIONS) -> Topic:
-        """Create a topic whose partitions members can own."""
+        """Create a topic whose partitions members can own, and wait until the coordinator knows it."""
         topic = new_topic(self.subject, partitions)
         self._ids[topic.name] = topic.topic_id
+        self._wait_until_assigned(topic.name)
         return topic
+
+    def _wait_until_assigned(self, topic: str) -> None:
+        """Wait until another group of the same partition of the offsets topic gets partitions of the topic, and delete this group.
+
+        A Kafka broker tells its Metadata handler about a new topic before its group coordinator, and there each partition by itself.
+        """
+        other = Group(self.subject, self.index).id
+
+        def is_assigned() -> bool:
+            joined = self.heartbeat("A", 0, {}, [topic], TIMEOUT_MS, group_id=other)
+            assert joined.error_code == 0, joined
+            return bool(joined.assignment.topic_partitions)
+
+        wait_until(self.subject, is_assigned, f"the coordinator assigns {topic}")
+        assert self.heartbeat("A", LEAVE_EPOCH, group_id=other).error_code == 0
+        assert self.ask(DeleteGroupsRequest([other]), 2).results[0].error_code == 0
 
     def heartbeat(
         self,

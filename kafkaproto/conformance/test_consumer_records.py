@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from kafkaproto.conformance.wire import FETCH_VERSION, fetch, flat
 from kafkaproto.coordinator_records import read_record
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.records.entries import entries
+from kafkaproto.records.record import Record
 
 PROFILE = "consumer"
 pytestmark = pytest.mark.needs(offsets_topic=True)
@@ -36,20 +38,30 @@ class Log:
 
     def new(self) -> list[tuple[int, str, int | None, Any]]:
         """Return (type, member id, version of the value, value) of each new record. A tombstone has no version and no value."""
-        group, listed = self.group, []
-        version = group.subject.version(ApiKey.FETCH, FETCH_VERSION)
-        request = fetch((OFFSETS_TOPIC, group.index, self._offset), version=min(version, LATEST_FETCH))
-        [(_, data)] = flat(group.ask(request, min(version, LATEST_FETCH)))
-        assert data.error_code == 0
-        for record in entries(data.records or b""):
-            self._offset = record.offset + 1
+        listed = []
+        for record in self._read_to_the_end():
             assert record.key is not None
             key, value = read_record(OFFSETS_TOPIC, record.key, record.value)
             named: Any = key
-            if getattr(named, "group_id", None) == group.id:
+            if getattr(named, "group_id", None) == self.group.id:
                 value_version = None if record.value is None else _number(record.value)
                 listed.append((_number(record.key), getattr(named, "member_id", ""), value_version, value))
         return listed
+
+    def _read_to_the_end(self) -> Iterator[Record]:
+        """Yield the records up to the high watermark, with as many fetches as that takes: one response has part of a long partition."""
+        group = self.group
+        version = min(group.subject.version(ApiKey.FETCH, FETCH_VERSION), LATEST_FETCH)
+        while True:
+            begin = self._offset
+            [(_, data)] = flat(group.ask(fetch((OFFSETS_TOPIC, group.index, self._offset), version=version), version))
+            assert data.error_code == 0
+            for record in entries(data.records or b""):
+                self._offset = record.offset + 1
+                yield record
+            if self._offset >= data.high_watermark:
+                return
+            assert self._offset > begin, f"no records at {begin} below the high watermark {data.high_watermark}"
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
         """Return (type, member id, version of the value) of each new record."""
