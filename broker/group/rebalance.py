@@ -274,6 +274,13 @@ class Rebalance:
         self.prepare(group, now_ms)
         self._replies.flush(now_ms)
 
+    def interrupt(self, group: Group, now_ms: int) -> None:
+        """Respond to all parked requests of a group with REBALANCE_IN_PROGRESS, because it changes its protocol (GN-55)."""
+        for member in group.members.values():
+            self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+            self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
+        self._replies.flush(now_ms)
+
     def end(self, group: Group, now_ms: int) -> None:
         """End a group that is being deleted: cancel its timers, and respond to its parked requests with NOT_COORDINATOR."""
         for member in list(group.members.values()):
