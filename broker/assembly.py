@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
 KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
 GROUP_LOAD_MS = "kafkaproto.group.load.ms"
+REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
+DEFAULT_REGEX_REFRESH_MS = 600_000
 SEMANTICS = ("kip", "kafka")
 PROFILES = ("test", "kafka")
 STATIC_QUOTAS = (
@@ -144,12 +146,16 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
         return value
 
+    policy = get["group.consumer.migration.policy"].lower()
     return ConsumerGroupSettings(
         is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
         is_release_4=is_release_4(shared.release_name),
         is_release_4_2=is_release_4_2(shared.release_name),
         max_size=get["group.consumer.max.size"],
         assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),
+        may_upgrade=policy in ("upgrade", "bidirectional"),
+        may_downgrade=policy in ("downgrade", "bidirectional"),
+        regex_refresh_ms=get[REGEX_REFRESH] if REGEX_REFRESH in known else DEFAULT_REGEX_REFRESH_MS,
         session_timeout_ms=of_group("consumer.session.timeout.ms"),
         heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
     )

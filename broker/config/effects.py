@@ -60,6 +60,7 @@ _ACTING_BROKER_SETTINGS = """
     offset.metadata.max.bytes offsets.retention.minutes
     offsets.retention.check.interval.ms group.min.session.timeout.ms group.max.session.timeout.ms group.initial.rebalance.delay.ms
     group.max.size group.coordinator.rebalance.protocols group.consumer.assignors group.consumer.max.size
+    group.consumer.migration.policy group.consumer.regex.refresh.interval.ms
     group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms producer.id.expiration.ms producer.id.expiration.check.interval.ms
 """
 

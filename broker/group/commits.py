@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
 from kafkaproto.broker.group.rebalance import Rebalance
@@ -93,7 +93,7 @@ class Commits:
         member = group.members.get(member_id or "")
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member_epoch == member.current.epoch else ErrorCode.STALE_MEMBER_EPOCH
+        return _check_epoch(member, member_epoch)
 
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
         """Return the partitions with a commit that is being written; OffsetFetch with `require_stable` answers 88 for them (GO-29)."""
@@ -162,10 +162,11 @@ class Commits:
         def stored(error_code: int, at_ms: int) -> None:
             group.writing.subtract(accepted.keys())
             group.writing += Counter()  # removes the keys whose count is 0
-            if not error_code and self._groups.get_any(group.group_id) is group:
+            if not error_code:  # a group that was converted to the other protocol meanwhile has the same offsets
                 group.offsets.update(accepted)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
-            waiters, group.stable_waiters = group.stable_waiters, []
+            waiters = group.stable_waiters[:]
+            group.stable_waiters.clear()
             for waiter in waiters:
                 waiter(ErrorCode.NOT_COORDINATOR if error_code else ErrorCode.NONE, at_ms)
 
@@ -197,6 +198,13 @@ def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if not has_member_epoch:
+    if not has_member_epoch and member.classic is None:
         return ErrorCode.UNSUPPORTED_VERSION
-    return ErrorCode.NONE if member_epoch == member.current.epoch else ErrorCode.STALE_MEMBER_EPOCH
+    return _check_epoch(member, member_epoch)
+
+
+def _check_epoch(member: ConsumerMember, member_epoch: int) -> int:
+    """Return 0 if a member has this epoch, else the error for its protocol (GN-56)."""
+    if member_epoch == member.current.epoch:
+        return ErrorCode.NONE
+    return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.reconciliation import NO_EPOCH, Current, MemberState
+from kafkaproto.broker.group.results import Protocols
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
 
@@ -28,11 +30,27 @@ class ConsumerGroupState(Enum):
     DEAD = "Dead"
 
 
+class ClassicProtocol(NamedTuple):
+    """What a member gave in its JoinGroup request, if it uses the classic protocol (GN-56). protocols: as in `JoinRequest`."""
+
+    session_timeout_ms: int
+    protocols: Protocols
+
+
+class ResolvedRegex(NamedTuple):
+    """The existing topics that a regular expression matched at `resolved_ms` (GN-51)."""
+
+    topics: frozenset[str]
+    resolved_ms: int
+
+
 @dataclass(slots=True, eq=False)
 class ConsumerMember:
-    """One member. topic_names: the topics that it subscribes to. assignor: the assignor that it asks for; None for no preference.
+    """One member. topic_names, topic_regex: what it subscribes to; "" for no regular expression.
 
-    session_timer, rebalance_timer: fire when it is silent, or does not revoke, for too long.
+    assignor: the assignor that it asks for; None for no preference. classic: None unless it uses the classic protocol.
+    session_timer: fires when it is silent for too long. rebalance_timer: fires when it does not revoke in time. join_timer, sync_timer: fire
+    when a member of the classic protocol does not join or sync in time (GN-59).
     """
 
     member_id: str
@@ -42,10 +60,20 @@ class ConsumerMember:
     client_host: str
     rebalance_timeout_ms: int
     topic_names: frozenset[str] = frozenset()
+    topic_regex: str = ""
     assignor: str | None = None
     current: Current = field(default_factory=Current)
+    classic: ClassicProtocol | None = None
     session_timer: Timer | None = None
     rebalance_timer: Timer | None = None
+    join_timer: Timer | None = None
+    sync_timer: Timer | None = None
+
+    @property
+    def protocol_name(self) -> str:
+        """The protocol that JoinGroup returns to a member of the classic protocol: the first that it offered."""
+        assert self.classic is not None
+        return self.classic.protocols[0][0]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +89,17 @@ class ConsumerGroup:
     targets: dict[str, Assignment] = field(default_factory=dict)
     """Maps member ids to target assignments; members without partitions may be missing."""
     subscribers: Counter[str] = field(default_factory=Counter)
-    """How many members subscribe to each topic name."""
+    """How many members subscribe to each topic name; names that only a regular expression matches are not counted."""
+    regex_subscribers: Counter[str] = field(default_factory=Counter)
+    """How many members subscribe to each regular expression."""
+    regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
+    """The regular expressions that are resolved."""
+    regexes_resolved_ms: int | None = None
+    """When the regular expressions were last resolved."""
+    regexes_saw: frozenset[str] | None = None
+    """The topics that existed then."""
+    regex_timer: Timer | None = None
+    """Set while a resolution is under way."""
     partition_counts: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     """Maps the subscribed topics that exist to (topic id, number of partitions), as of the group's epoch."""
     seen_topics: object = None
@@ -94,8 +132,30 @@ class ConsumerGroup:
         return member if member_id in ("", member.member_id) else ErrorCode.FENCED_INSTANCE_ID
 
     def reads(self, topic: str) -> bool:
-        """Return whether a member subscribes to `topic`."""
-        return self.subscribers[topic] > 0
+        """Return whether a member subscribes to `topic`, by name or by regular expression."""
+        return self.subscribers[topic] > 0 or any(topic in resolved.topics for resolved in self.regexes.values())
+
+    def subscribed_topics(self) -> set[str]:
+        """Return the topics that members subscribe to, by name or by a regular expression that is resolved."""
+        return set(self.subscribers).union(*(resolved.topics for resolved in self.regexes.values()))
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """Return the topics that one member subscribes to; a regular expression that is not resolved yet matches none (GN-52)."""
+        resolved = self.regexes.get(member.topic_regex)
+        return member.topic_names if resolved is None else member.topic_names | resolved.topics
+
+    def supports_classic(self, protocols: Protocols) -> bool:
+        """Return whether all members of the classic protocol have at least one of these protocols."""
+        names = [{name for name, _ in m.classic.protocols} for m in self.members.values() if m.classic is not None]
+        return any(all(name in offered for offered in names) for name, _ in protocols)
+
+    def awaits_release(self, member: ConsumerMember) -> bool:
+        """Return whether a partition of a member's target is still owned by another member."""
+        return any(
+            index not in member.current.assigned.get(topic_id, ()) and self.owner_epoch(topic_id, index) != NO_EPOCH
+            for topic_id, indexes in self.target_of(member.member_id).items()
+            for index in indexes
+        )
 
     def target_of(self, member_id: str) -> Assignment:
         """Return the target assignment of a member; empty if it has none."""
@@ -122,7 +182,7 @@ class ConsumerGroup:
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
-        self.subscribers.update(member.topic_names)
+        self._subscribe(member)
         self._own(member)
         self._note_progress(member)
 
@@ -148,11 +208,11 @@ class ConsumerGroup:
         self.assignment_epoch = epoch
         self.unreconciled = {member.member_id for member in self.members.values() if not self._is_reconciled(member)}
 
-    def subscribe(self, member: ConsumerMember, topic_names: Iterable[str]) -> None:
-        """Set the topics that a member subscribes to."""
+    def subscribe(self, member: ConsumerMember, topic_names: Iterable[str], topic_regex: str) -> None:
+        """Set what a member subscribes to."""
         self._unsubscribe(member)
-        member.topic_names = frozenset(topic_names)
-        self.subscribers.update(member.topic_names)
+        member.topic_names, member.topic_regex = frozenset(topic_names), topic_regex
+        self._subscribe(member)
 
     def _note_progress(self, member: ConsumerMember) -> None:
         if self._is_reconciled(member):
@@ -167,11 +227,20 @@ class ConsumerGroup:
         self._unsubscribe(member)
         self._disown(member)
 
+    def _subscribe(self, member: ConsumerMember) -> None:
+        self.subscribers.update(member.topic_names)
+        if member.topic_regex:
+            self.regex_subscribers[member.topic_regex] += 1
+
     def _unsubscribe(self, member: ConsumerMember) -> None:
         self.subscribers.subtract(member.topic_names)
         for name in member.topic_names:
             if not self.subscribers[name]:
                 del self.subscribers[name]
+        if member.topic_regex:
+            self.regex_subscribers[member.topic_regex] -= 1
+            if not self.regex_subscribers[member.topic_regex]:
+                del self.regex_subscribers[member.topic_regex]
 
     def _own(self, member: ConsumerMember) -> None:
         for places in (member.current.assigned, member.current.pending):

@@ -7,37 +7,51 @@ Kafka's `GroupMetadataManager` (Java).
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
+from typing import NamedTuple
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import NOTHING
-from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_requests import AWAY, JOINING, UNCHANGED_MS, ConsumerHeartbeat
 from kafkaproto.broker.group.reconciliation import is_subset
 from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.results import JoinRequest
 from kafkaproto.broker.group.sessions import cancel
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkaproto.error_codes import ErrorCode
 
 MEMBER_ID_BYTES = 16
 
 
+class Changes(NamedTuple):
+    """What a request changed of a member's subscription. regex_before: the regular expression that it no longer has; None if unchanged."""
+
+    has_other_names: bool
+    regex_before: str | None = None
+
+    @property
+    def is_resubscribed(self) -> bool:
+        return self.has_other_names or self.regex_before is not None
+
+
 class Membership:
-    """Finds, adds and updates members. random: generates member ids.
+    """Finds, adds and updates members. random: generates member ids."""
 
-    may_always_rejoin: whether a known member may join again at any epoch, as from 4.2 on (GN-13).
-    """
-
-    def __init__(self, random: Random, *, may_always_rejoin: bool = False) -> None:
+    def __init__(self, random: Random, settings: ConsumerGroupSettings) -> None:
         self._random = random
-        self._may_always_rejoin = may_always_rejoin
+        self._is_release_4 = settings.is_release_4
+        self._may_always_rejoin = settings.is_release_4_2  # also at another epoch (GN-13)
 
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
         """Return the member that leaves, for good or for a while. Raises KafkaError 25 or 82 (GN-31)."""
         if request.instance_id is not None:
             holder = group.members.get(group.static_ids.get(request.instance_id, ""))
-            return _check_static(group, holder, request, request.instance_id)
+            return _check_static(group, holder, request.member_id, request.instance_id)
         member = group.members.get(request.member_id)
         if member is None:
             raise _unknown_member(request.member_id, group)
@@ -51,7 +65,7 @@ class Membership:
         if member is None:
             if request.member_epoch != JOINING:
                 raise _unknown_member(request.member_id, group)
-            return self._new_member(group, request)
+            return self._new_member(group, request.member_id or self.new_member_id(), None)
         if request.member_epoch != JOINING or not self._may_always_rejoin:
             _check_epoch(member, request)
         return member
@@ -62,23 +76,46 @@ class Membership:
         """Return a static member; a joining one takes over from the member that left for a while (GN-32 to GN-34)."""
         holder = group.members.get(group.static_ids.get(instance_id, ""))
         if request.member_epoch != JOINING:
-            member = _check_static(group, holder, request, instance_id)
+            member = _check_static(group, holder, request.member_id, instance_id)
             _check_epoch(member, request)
             return member
         if holder is None:
-            return self._new_member(group, request)
-        if holder.current.epoch != AWAY:
+            return self._new_member(group, request.member_id or self.new_member_id(), instance_id)
+        if holder.current.epoch != AWAY and (holder.classic is None or not self._is_release_4):
             raise KafkaError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {request.member_id} with instance id {instance_id} cannot join the group because the "
                 f"instance id is owned by {holder.member_id} member.",
             )
-        return self._take_over(group, holder, request, entries)
+        return self._take_over(group, holder, request.member_id or self.new_member_id(), entries)
 
-    def _new_member(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
+    def find_or_add_classic(self, group: ConsumerGroup, request: JoinRequest, entries: list[Entry]) -> ConsumerMember:
+        """Return the member that sends JoinGroup; a new one is added. Raises KafkaError 25 or 82 (GN-57)."""
+        member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
+        if instance_id is None:
+            return group.members.get(member_id) or self._new_member(group, member_id, None)
+        holder = group.members.get(group.static_ids.get(instance_id, ""))
+        if request.member_id:
+            return _check_static(group, holder, member_id, instance_id)
+        if holder is None:
+            return self._new_member(group, member_id, instance_id)
+        return self._take_over(group, holder, member_id, entries)
+
+    def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """Return a member that uses the classic protocol. Raises KafkaError 25 or 82 (GN-56)."""
+        if instance_id is None:
+            member = group.members.get(member_id)
+        else:
+            holder = group.members.get(group.static_ids.get(instance_id, ""))
+            member = _check_static(group, holder, member_id, instance_id)
+        if member is None or member.classic is None:
+            raise _unknown_member(member_id, group)
+        return member
+
+    def _new_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
         member = ConsumerMember(
-            request.member_id or self._new_member_id(),
-            request.instance_id,
+            member_id,
+            instance_id,
             None,
             "",
             "",
@@ -88,14 +125,13 @@ class Membership:
         return member
 
     def _take_over(
-        self, group: ConsumerGroup, holder: ConsumerMember, request: ConsumerHeartbeat, entries: list[Entry]
+        self, group: ConsumerGroup, holder: ConsumerMember, member_id: str, entries: list[Entry]
     ) -> ConsumerMember:
-        member_id = request.member_id or self._new_member_id()
         target = group.target_of(holder.member_id)
         cancel_timers(holder)
         group.remove(holder.member_id)
         current = holder.current._replace(epoch=JOINING, previous_epoch=JOINING)
-        member = replace(holder, member_id=member_id, current=current, session_timer=None, rebalance_timer=None)
+        member = replace(holder, member_id=member_id, current=current)
         group.put(member)
         group.targets[member_id] = target
         entries += stored_as.member_tombstones(group.group_id, holder.member_id)
@@ -104,16 +140,15 @@ class Membership:
         entries.append(stored_as.current_entry(group.group_id, member_id, current))
         return member
 
-    def _new_member_id(self) -> str:
+    def new_member_id(self) -> str:
         """Return a new id like Kafka's `Uuid`: 16 random bytes in URL-safe base64 (GN-6)."""
         return base64.urlsafe_b64encode(self._random.randbytes(MEMBER_ID_BYTES)).decode().rstrip("=")
 
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, request: ConsumerHeartbeat, entries: list[Entry]
-    ) -> bool:
-        """Update a member with the values of its heartbeat, and return whether its subscription changed."""
+    ) -> Changes:
+        """Update a member with the values of its heartbeat, and return what of its subscription changed."""
         before = _stored_values(member)
-        names_before = member.topic_names
         if request.rack_id is not None:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
@@ -121,30 +156,64 @@ class Membership:
         if request.assignor is not None:
             member.assignor = request.assignor
         member.client_id, member.client_host = request.client_id, request.client_host
-        if request.topic_names is not None:
-            group.subscribe(member, request.topic_names)
-        if _stored_values(member) != before:
-            entries.append(stored_as.member_entry(group.group_id, member))
-        return member.topic_names != names_before
+        member.classic = None
+        names = member.topic_names if request.topic_names is None else request.topic_names
+        regex = member.topic_regex if request.topic_regex is None else request.topic_regex
+        return _subscribe(group, member, names, regex, before, entries)
+
+    def update_classic(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        request: JoinRequest,
+        subscription: ConsumerProtocolSubscription,
+        entries: list[Entry],
+    ) -> Changes:
+        """Update a member with the values of its JoinGroup request, and return what of its subscription changed (GN-57)."""
+        before = _stored_values(member)
+        member.rack_id = subscription.rack_id or member.rack_id
+        if request.rebalance_timeout_ms != UNCHANGED_MS:
+            member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.client_id, member.client_host = request.client_id, request.client_host
+        member.classic = ClassicProtocol(request.session_timeout_ms, request.protocols)
+        return _subscribe(group, member, subscription.topics, "", before, entries)
+
+
+def _subscribe(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    names: Iterable[str],
+    regex: str,
+    before: tuple[object, ...],
+    entries: list[Entry],
+) -> Changes:
+    """Set what a member subscribes to, and store the member if its values differ from those `before`."""
+    names_before, regex_before = member.topic_names, member.topic_regex
+    group.subscribe(member, names, regex)
+    if _stored_values(member) != before:
+        entries.append(stored_as.member_entry(group.group_id, member))
+    return Changes(member.topic_names != names_before, regex_before if regex != regex_before else None)
 
 
 def _stored_values(member: ConsumerMember) -> tuple[object, ...]:
-    """Return the values of a member's record that a heartbeat may change."""
+    """Return the values of a member's record that a request may change."""
     return (
         member.rack_id,
         member.client_id,
         member.client_host,
         member.rebalance_timeout_ms,
         member.topic_names,
+        member.topic_regex,
         member.assignor,
+        member.classic,
     )
 
 
 def cancel_timers(member: ConsumerMember) -> None:
-    """Cancel both timers of a member."""
-    cancel(member.session_timer)
-    cancel(member.rebalance_timer)
-    member.session_timer = member.rebalance_timer = None
+    """Cancel all timers of a member."""
+    for timer in (member.session_timer, member.rebalance_timer, member.join_timer, member.sync_timer):
+        cancel(timer)
+    member.session_timer = member.rebalance_timer = member.join_timer = member.sync_timer = None
 
 
 def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
@@ -152,14 +221,14 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
 
 
 def _check_static(
-    group: ConsumerGroup, holder: ConsumerMember | None, request: ConsumerHeartbeat, instance_id: str
+    group: ConsumerGroup, holder: ConsumerMember | None, member_id: str, instance_id: str
 ) -> ConsumerMember:
     if holder is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if holder.member_id != request.member_id:
+    if holder.member_id != member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {request.member_id} with instance id {instance_id} was fenced by member {holder.member_id}.",
+            f"Static member {member_id} with instance id {instance_id} was fenced by member {holder.member_id}.",
         )
     return holder
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafkaproto.broker.group.assignment import Assignment
-from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember, ResolvedRegex
 from kafkaproto.broker.group.reconciliation import Current, MemberState
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.coordinator_records import write_key, write_value
@@ -17,7 +17,8 @@ from kafkaproto.data import consumer_group_current_member_assignment_value as cu
 from kafkaproto.data import consumer_group_target_assignment_member_value as target_value
 from kafkaproto.data.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from kafkaproto.data.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from kafkaproto.data.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from kafkaproto.data.consumer_group_member_metadata_value import ClassicMemberMetadata, ConsumerGroupMemberMetadataValue
+from kafkaproto.data.consumer_group_member_metadata_value import ClassicProtocol as StoredProtocol
 from kafkaproto.data.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from kafkaproto.data.consumer_group_metadata_value import ConsumerGroupMetadataValue
 from kafkaproto.data.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
@@ -25,12 +26,14 @@ from kafkaproto.data.consumer_group_partition_metadata_value import (
     ConsumerGroupPartitionMetadataValue,
     TopicMetadata,
 )
+from kafkaproto.data.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
+from kafkaproto.data.consumer_group_regular_expression_value import ConsumerGroupRegularExpressionValue
 from kafkaproto.data.consumer_group_target_assignment_member_key import ConsumerGroupTargetAssignmentMemberKey
 from kafkaproto.data.consumer_group_target_assignment_metadata_key import ConsumerGroupTargetAssignmentMetadataKey
 from kafkaproto.data.consumer_group_target_assignment_metadata_value import ConsumerGroupTargetAssignmentMetadataValue
 from kafkaproto.structs import Whole
 
-_GROUP, _TOPICS, _MEMBER, _ASSIGNMENT_EPOCH, _TARGET, _CURRENT = 3, 4, 5, 6, 7, 8
+_GROUP, _TOPICS, _MEMBER, _ASSIGNMENT_EPOCH, _TARGET, _CURRENT, _REGEX = 3, 4, 5, 6, 7, 8, 16
 _VALUE_VERSION = 0
 
 
@@ -57,10 +60,10 @@ def member_entry(group_id: str, member: ConsumerMember) -> Entry:
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topic_names),
-        subscribed_topic_regex="",
+        subscribed_topic_regex=member.topic_regex,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.assignor,
-        classic_member_metadata=None,
+        classic_member_metadata=_classic_metadata(member.classic),
     )
     return _entry(ConsumerGroupMemberMetadataKey(group_id, member.member_id), _MEMBER, value)
 
@@ -99,11 +102,27 @@ def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
     ]
 
 
+def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Entry:
+    """Return the record of a regular expression with the topics that it matches; None makes a tombstone (GN-51)."""
+    value = None
+    if resolved is not None:
+        value = ConsumerGroupRegularExpressionValue(sorted(resolved.topics), 0, resolved.resolved_ms)
+    return _entry(ConsumerGroupRegularExpressionKey(group_id, regex), _REGEX, value)
+
+
 def group_tombstones(group: ConsumerGroup) -> list[Entry]:
-    """Return the tombstones of a whole group without members, in Kafka's order (GO-9)."""
-    group_id = group.group_id
-    # Releases from 4.0 do not store the topics, but write their tombstone, because an older broker may have stored them.
-    return [assignment_epoch_entry(group_id, None), topics_entry(group_id, None), group_entry(group_id, None)]
+    """Return the tombstones of a whole group with its members, in Kafka's order (GO-9)."""
+    group_id, members = group.group_id, list(group.members)
+    return [
+        *(_entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member), _CURRENT, None) for member in members),
+        *(_entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member), _TARGET, None) for member in members),
+        assignment_epoch_entry(group_id, None),
+        *(_entry(ConsumerGroupMemberMetadataKey(group_id, member), _MEMBER, None) for member in members),
+        *(regex_entry(group_id, regex, None) for regex in group.regexes),
+        # Releases from 4.0 do not store the topics, but write their tombstone, because an older broker may have stored them.
+        topics_entry(group_id, None),
+        group_entry(group_id, None),
+    ]
 
 
 def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
@@ -124,12 +143,22 @@ def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
             group.targets.pop(key.member_id, None)
         else:
             group.targets[key.member_id] = _assignment(value.topic_partitions)
+    elif isinstance(key, ConsumerGroupRegularExpressionKey):
+        _apply_regex(group, key.regular_expression, value)
     elif isinstance(key, ConsumerGroupCurrentMemberAssignmentKey) and value is not None:
         # A compacted log may have it before the member's subscription, which is then filled in.
         if key.member_id not in group.members:
             group.put(ConsumerMember(key.member_id, None, None, "", "", -1))
         group.move(group.members[key.member_id], _current(value))
     return True
+
+
+def _apply_regex(group: ConsumerGroup, regex: str, value: ConsumerGroupRegularExpressionValue | None) -> None:
+    if value is None:
+        group.regexes.pop(regex, None)
+        return
+    group.regexes[regex] = ResolvedRegex(frozenset(value.topics), value.timestamp)
+    group.regexes_resolved_ms = max(group.regexes_resolved_ms or 0, value.timestamp)
 
 
 def _apply_member(group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> None:
@@ -147,9 +176,26 @@ def _apply_member(group: ConsumerGroup, member_id: str, value: ConsumerGroupMemb
             value.client_host,
             value.rebalance_timeout_ms,
             frozenset(value.subscribed_topic_names),
+            value.subscribed_topic_regex or "",
             value.server_assignor,
             Current() if before is None else before.current,
+            _classic_protocol(value.classic_member_metadata),
         )
+    )
+
+
+def _classic_metadata(classic: ClassicProtocol | None) -> ClassicMemberMetadata | None:
+    if classic is None:
+        return None
+    listed = [StoredProtocol(name, metadata) for name, metadata in classic.protocols]
+    return ClassicMemberMetadata(classic.session_timeout_ms, listed)
+
+
+def _classic_protocol(stored: ClassicMemberMetadata | None) -> ClassicProtocol | None:
+    if stored is None:
+        return None
+    return ClassicProtocol(
+        stored.session_timeout_ms, tuple((p.name, bytes(p.metadata)) for p in stored.supported_protocols)
     )
 
 

@@ -63,7 +63,7 @@ HeartbeatReply = Callable[[ConsumerHeartbeatResult, int], None]
 
 
 class DescribedConsumer(NamedTuple):
-    """A member of a described group."""
+    """A member of a described group. topic_regex: "" without a regular expression. is_classic: whether it uses the classic protocol."""
 
     member_id: str
     instance_id: str | None
@@ -72,8 +72,10 @@ class DescribedConsumer(NamedTuple):
     client_id: str
     client_host: str
     topic_names: Sequence[str]
+    topic_regex: str
     assignment: Assignment
     target: Assignment
+    is_classic: bool = False
 
 
 @dataclass(slots=True)

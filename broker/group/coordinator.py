@@ -14,7 +14,7 @@ from random import Random
 from uuid import UUID
 
 from kafkaproto.broker.group.commits import Commits
-from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator, Topic
+from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
@@ -41,6 +41,7 @@ from kafkaproto.broker.group.settings import ConsumerGroupSettings, GroupSetting
 from kafkaproto.broker.group.static_members import StaticMembers
 from kafkaproto.broker.group.storage import GroupStorage, OffsetsLog
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
+from kafkaproto.broker.group.transitions import Topic, Transitions
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -83,7 +84,8 @@ class GroupCoordinator:
         self.serves_consumers = consumers.is_on
         """Whether the new protocol is served (GC-2)."""
         self.is_release_4 = consumers.is_release_4
-        self.consumers = ConsumerCoordinator(self.groups, storage, consumers, timers, random, topics)
+        transitions = Transitions(self.groups, storage, consumers, timers, topics)
+        self.consumers = ConsumerCoordinator(self.groups, transitions, timers, random)
         self.groups.resume_consumer = self.consumers.resume
         self.groups.deletes_at_checks_only = self.is_release_4
         self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=self.is_release_4)
@@ -118,11 +120,10 @@ class GroupCoordinator:
         shortest_ms, longest_ms = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
         if not shortest_ms <= request.session_timeout_ms <= longest_ms:
             return JoinResult(member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
-        if self.groups.get_consumer(request.group_id) is not None and not self.groups.make_classic(
-            request.group_id, now_ms
-        ):
-            # Members of both protocols in one group are not served yet.
-            return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        consumers = self.groups.get_consumer(request.group_id)
+        if consumers is not None and not self.groups.make_classic(request.group_id, now_ms):
+            self.consumers.classic.join(consumers, request, now_ms, reply)
+            return None
         group = self.groups.get(request.group_id)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
@@ -198,6 +199,9 @@ class GroupCoordinator:
     def _sync(self, request: SyncRequest, now_ms: int, reply: SyncReply) -> SyncResult | None:
         if not request.group_id:
             return SyncResult(ErrorCode.INVALID_GROUP_ID)
+        consumers = self.groups.get_consumer(request.group_id)
+        if consumers is not None:
+            return self.consumers.classic.sync(consumers, request, now_ms)
         group = self.groups.get(request.group_id)
         if group is None:
             return SyncResult(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -227,6 +231,9 @@ class GroupCoordinator:
         """Handle Heartbeat and return its error code. REBALANCE_IN_PROGRESS, too, restarts the session timeout of the member."""
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
+        consumers = self.groups.get_consumer(group_id)
+        if consumers is not None:
+            return self.consumers.classic.heartbeat(consumers, generation_id, member_id, group_instance_id, now_ms)
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID

@@ -223,6 +223,13 @@ class Group:
             self.move_to(GroupState.EMPTY, now_ms)
         self.subscribed = self._subscribed_topics()
 
+    def become_stable(self, generation_id: int) -> None:
+        """Make a group that was converted from the new protocol stable, in this generation (GN-61)."""
+        self.generation_id = generation_id
+        self.protocol_name = self.choose_protocol()
+        self.state = GroupState.STABLE
+        self.subscribed = self._subscribed_topics()
+
     def choose_protocol(self) -> str:
         """Return the protocol with most votes.
 

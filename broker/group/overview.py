@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
-from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.migration import encode_assignment
 from kafkaproto.broker.group.registry import AnyGroup
 from kafkaproto.broker.group.results import UNKNOWN_GROUP, DescribedMember, GroupDescription, GroupOverview
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
-from kafkaproto.coordinator_records import write_value
-from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
 
 CLASSIC, CONSUMER = "classic", "consumer"
 
@@ -67,17 +65,8 @@ def described_consumer(group: ConsumerGroup) -> GroupDescription:
             member.client_id,
             member.client_host,
             b"",
-            _encoded(member.current.assigned, names),
+            encode_assignment(member.current.assigned, names),
         )
         for member in group.members.values()
     ]
     return GroupDescription(group.group_id, group.state.value, 0, CONSUMER_PROTOCOL, "", members)
-
-
-def _encoded(assignment: Assignment, names: Mapping[bytes, str]) -> bytes:
-    listed = [
-        TopicPartition(names[topic_id], sorted(indexes))
-        for topic_id, indexes in sorted(assignment.items())
-        if topic_id in names
-    ]
-    return write_value(ConsumerProtocolAssignment(listed), 0)

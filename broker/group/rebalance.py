@@ -43,7 +43,7 @@ class Rebalance:
         storage: GroupStorage,
     ) -> None:
         self.settings = settings
-        self.sessions = Sessions(timers, self._session_timed_out, self._pending_member_timed_out)
+        self.sessions = Sessions(timers, self._session_timed_out, self.remove_pending_member)
         self._events = events
         self._timers = timers
         self._replies = replies
@@ -110,9 +110,11 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int) -> None:
+        """Forget a member id that was given to a new member who did not join with it."""
         cancel(group.pending.pop(member_id, None))
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.complete_join_if_all_are_here(group, now_ms)
+        self._replies.flush(now_ms)
 
     # The join phase
 
@@ -263,15 +265,18 @@ class Rebalance:
         self.remove_member(group, member, now_ms)
         self._replies.flush(now_ms)
 
-    def _pending_member_timed_out(self, group: Group, member_id: str, now_ms: int) -> None:
-        self.remove_pending_member(group, member_id, now_ms)
-        self._replies.flush(now_ms)
-
     def _sync_timed_out(self, group: Group, now_ms: int) -> None:
         group.sync_timer = None
         for member_id in list(group.owing_sync):
             self.drop(group, group.members[member_id])
         self.prepare(group, now_ms)
+        self._replies.flush(now_ms)
+
+    def interrupt(self, group: Group, now_ms: int) -> None:
+        """Respond to all parked requests of a group with REBALANCE_IN_PROGRESS, because it changes its protocol (GN-55)."""
+        for member in group.members.values():
+            self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
+            self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         self._replies.flush(now_ms)
 
     def end(self, group: Group, now_ms: int) -> None:

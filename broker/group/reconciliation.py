@@ -44,7 +44,8 @@ class Goal(NamedTuple):
     """The assignment that a member moves towards, and the rules on the way.
 
     owner_epoch: returns the member epoch of the member that has a partition assigned or pending revocation, -1 if no member has.
-    is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics if its heartbeat changed them, else None.
+    is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics; None for all of the target.
+    is_resubscribed: whether the current request changed the member's subscription.
     """
 
     target: Assignment
@@ -52,6 +53,7 @@ class Goal(NamedTuple):
     owner_epoch: Callable[[bytes, int], int]
     is_release_4_2: bool = False
     subscribed: Collection[bytes] | None = None
+    is_resubscribed: bool = False
 
 
 def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current:
@@ -60,10 +62,12 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
     owned: the partitions that the member reports in its heartbeat, None if it reports none. Raises FencedMember (GN-22).
     """
     if current.state is MemberState.STABLE:
-        return current if current.epoch == goal.epoch else _next(current, current.epoch, goal, owned)
+        if current.epoch != goal.epoch:
+            return _next(current, current.epoch, goal, owned)
+        return _without_unsubscribed(current, goal, owned)
     if current.state is MemberState.UNREVOKED_PARTITIONS:
-        if owned is None or intersects(owned, current.pending):
-            return _without_unsubscribed(current, goal)
+        if _owns(owned, current.pending):
+            return _without_unsubscribed(current, goal, owned)
         # Before 4.2, a member that has revoked its partitions reaches the next epoch even if it must revoke more.
         return _next(current, current.epoch + (not goal.is_release_4_2), goal, owned)
     if current.state is MemberState.UNRELEASED_PARTITIONS:
@@ -73,19 +77,31 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
     return _next(current, goal.epoch, goal, owned)
 
 
-def _without_unsubscribed(current: Current, goal: Goal) -> Current:
-    """Revoke also the topics that the member no longer subscribes to: 4.2 does so while other partitions are pending (KAFKA-19431)."""
-    if not goal.is_release_4_2 or goal.subscribed is None:
+def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
+    """Return whether the member still has one of these partitions. A member that reports nothing counts as having them."""
+    return owned is None or intersects(owned, revoked)
+
+
+def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None) -> Current:
+    """Take away the topics that the member no longer subscribes to, which 4.2 does before there is a new target (KAFKA-19431)."""
+    if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current
-    dropped = {t: indexes for t, indexes in current.assigned.items() if t not in goal.subscribed}
-    return current._replace(assigned=difference(current.assigned, dropped), pending=union(current.pending, dropped))
+    kept = {t: indexes for t, indexes in current.assigned.items() if t in goal.subscribed}
+    if kept == current.assigned:
+        return current
+    pending = union(current.pending, difference(current.assigned, kept))
+    if _owns(owned, pending):
+        return current._replace(state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending=pending)
+    return current._replace(assigned=kept)
 
 
 def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | None) -> Current:
     target = goal.target
+    if goal.subscribed is not None:
+        target = {topic_id: indexes for topic_id, indexes in target.items() if topic_id in goal.subscribed}
     kept = intersection(current.assigned, target)
     revoked = difference(current.assigned, kept)
-    if revoked and (owned is None or intersects(owned, revoked)):
+    if revoked and _owns(owned, revoked):
         state = MemberState.UNREVOKED_PARTITIONS
         return _moved(current, Current(base_epoch, 0, state, kept, revoked))
     added = difference(target, kept)

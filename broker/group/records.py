@@ -19,7 +19,7 @@ from kafkaproto.errors import UnsupportedVersion
 from kafkaproto.structs import Whole
 
 _OFFSET_KEY, _GROUP_KEY = 1, 2
-CONSUMER_KEYS = range(3, 9)
+CONSUMER_KEYS = frozenset({*range(3, 9), 16})
 """The types of the records of consumer groups (`consumer_records`)."""
 _OWN_EXPIRY = 1
 """The version of an offset's value that has an expiry time (OffsetCommit v2 to v4)."""

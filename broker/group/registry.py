@@ -5,15 +5,18 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.migration import Topic, check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.sessions import cancel
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -58,22 +61,77 @@ class Registry:
         self._watch(now_ms)
         return group
 
-    def create_consumer(self, group_id: str, entries: list[Entry], now_ms: int) -> ConsumerGroup:
-        """Create a consumer group, which is not stored yet. It replaces an empty classic group, whose offsets it keeps (GN-10).
-
-        entries: takes the tombstone of the classic group. Raises KafkaError 69 if a classic group has members.
-        """
-        group = ConsumerGroup(group_id)
-        classic = self._groups.get(group_id)
-        if classic is not None:
-            if not classic.is_in(GroupState.EMPTY):
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-            entries += self._storage.tombstones(classic)
-            group.offsets.update(classic.offsets)
-            self._remove(classic, now_ms)
-        self._consumers[group_id] = group
+    def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
+        """Create a consumer group without members, which is not stored yet."""
+        group = self._consumers[group_id] = ConsumerGroup(group_id)
         self._watch(now_ms)
         return group
+
+    def upgrade(
+        self,
+        classic: Group,
+        settings: ConsumerGroupSettings,
+        topics: Mapping[str, Topic],
+        entries: list[Entry],
+        now_ms: int,
+    ) -> ConsumerGroup:
+        """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Parked requests get REBALANCE_IN_PROGRESS.
+
+        entries: takes the records of the conversion. `put_back` undoes it, `end_classic` makes it final. Raises KafkaError 69.
+        """
+        if classic.is_in(GroupState.EMPTY):
+            group = ConsumerGroup(
+                classic.group_id,
+                offsets=classic.offsets,
+                writing=classic.writing,
+                stable_waiters=classic.stable_waiters,
+            )
+            entries += self._storage.tombstones(classic)
+        else:
+            check_upgrade(classic, settings)
+            self._rebalance.interrupt(classic, now_ms)
+            group = to_consumer_group(classic, topics, is_release_4=settings.is_release_4)
+            entries += self._storage.tombstones(classic) + entries_of(group)
+        del self._groups[classic.group_id]
+        self._consumers[classic.group_id] = group
+        return group
+
+    def put_back(self, classic: Group) -> None:
+        """Undo `upgrade`, because the request that caused it is refused."""
+        for member in self._consumers.pop(classic.group_id).members.values():
+            cancel_timers(member)
+        self._groups[classic.group_id] = classic
+
+    def end_classic(self, classic: Group, now_ms: int) -> None:
+        """Cancel the timers of a classic group that was converted."""
+        self._rebalance.end(classic, now_ms)
+
+    def downgrade(
+        self,
+        group: ConsumerGroup,
+        leaving: Collection[str],
+        topics: Mapping[str, Topic],
+        entries: list[Entry],
+        now_ms: int,
+        *,
+        rebalances: bool = True,
+    ) -> None:
+        """Convert a consumer group to a classic one without the members `leaving`; the others must join again (GN-61).
+
+        rebalances: False if nobody leaves, and a static member only changes its protocol.
+        """
+        entries += consumer_records.group_tombstones(group)
+        classic = to_classic_group(group, leaving, topics, now_ms)
+        entries.append(self._storage.entry_of(classic))
+        for member in group.members.values():
+            cancel_timers(member)
+        cancel(group.regex_timer)
+        del self._consumers[group.group_id]
+        self._groups[group.group_id] = classic
+        for converted in classic.members.values():
+            self._rebalance.sessions.heard_from(classic, converted, now_ms)
+        if rebalances:
+            self._rebalance.prepare(classic, now_ms)
 
     def make_classic(self, group_id: str, now_ms: int) -> bool:
         """Replace an empty consumer group by a classic one, which keeps its offsets (GN-63). Returns False if the group has members."""
@@ -81,15 +139,26 @@ class Registry:
         if consumer.members:
             return False
         self._storage.delete(consumer, (), now_ms, group_too=True)
-        self._remove(consumer, now_ms)
-        self.create(group_id, now_ms).offsets.update(consumer.offsets)
+        del self._consumers[group_id]
+        self._groups[group_id] = Group(
+            group_id,
+            now_ms,
+            offsets=consumer.offsets,
+            writing=consumer.writing,
+            stable_waiters=consumer.stable_waiters,
+        )
         return True
 
-    def reload_consumer(self, group_id: str, now_ms: int) -> None:
+    @property
+    def classic_max_size(self) -> int:
+        """How many members a classic group may have (`group.max.size`)."""
+        return self._rebalance.settings.group_max_size
+
+    def reload(self, group_id: str, now_ms: int) -> None:
         """Undo a change that was not stored: load the group again from its records."""
-        consumer = self._consumers.get(group_id)
-        if consumer is not None:
-            self._remove(consumer, now_ms)
+        group = self.get_any(group_id)
+        if group is not None:
+            self._remove(group, now_ms)
         self._take(self._storage.load_group(group_id), now_ms)
 
     def _watch(self, now_ms: int) -> None:
@@ -207,6 +276,7 @@ class Registry:
         if isinstance(group, ConsumerGroup):
             for member in group.members.values():
                 cancel_timers(member)
+            cancel(group.regex_timer)
             del self._consumers[group.group_id]
         else:
             self._rebalance.end(group, now_ms)

@@ -30,7 +30,8 @@ class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
     is_on: whether the protocol is served. is_release_4, is_release_4_2: whether the broker behaves as Kafka 4, and as Kafka 4.2.
-    assignors: names, the default first.
+    assignors: names, the default first. may_upgrade, may_downgrade: whether a classic group may become one of the new protocol while it has
+    members, and back (`group.consumer.migration.policy`, GN-54). regex_refresh_ms: how often regular expressions are resolved again.
     session_timeout_ms, heartbeat_interval_ms: return the value for a group id, because a group may have its own (GN-68).
     """
 
@@ -39,5 +40,8 @@ class ConsumerGroupSettings:
     is_release_4_2: bool = False
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = ASSIGNOR_NAMES
+    may_upgrade: bool = False
+    may_downgrade: bool = False
+    regex_refresh_ms: int = 600_000
     session_timeout_ms: Callable[[str], int] = lambda group_id: 45_000
     heartbeat_interval_ms: Callable[[str], int] = lambda group_id: 5_000

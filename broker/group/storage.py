@@ -141,6 +141,11 @@ class GroupStorage:
             return consumer_records.group_tombstones(group)
         return [group_entry(group.group_id, None, self._versions)] if group.generation_id > 0 else []
 
+    def entry_of(self, group: Group) -> Entry:
+        """Return the record of a classic group's current generation with the assignments of its members."""
+        assignments = {member.member_id: member.assignment for member in group.members.values()}
+        return group_entry(group.group_id, snapshot(group, assignments), self._versions)
+
     def store_now(self, group: Group, now_ms: int) -> int:
         """Store a group with its offsets without waiting for replicas. Returns the error of the log, 0 if the leader has the records."""
         entries = [offset_entry(group.group_id, *entry, self._versions) for entry in group.offsets.items()]

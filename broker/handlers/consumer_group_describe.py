@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from kafkaproto.broker.group.assignment import Assignment as Assigned
     from kafkaproto.broker.group.consumer_requests import DescribedConsumer
 
-CONSUMER_MEMBER = 1
-"""The type of a member that uses the new protocol."""
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+"""The types of members: those that use the classic protocol, and those that use the new one."""
 
 
 def _failed(exchange: Exchange, request: ConsumerGroupDescribeRequest, error_code: int) -> Reply:
@@ -82,10 +82,10 @@ def _member(member: DescribedConsumer, names: dict[bytes, str]) -> Member:
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.topic_names),
-        subscribed_topic_regex="",
+        subscribed_topic_regex=member.topic_regex,
         assignment=_assignment(member.assignment, names),
         target_assignment=_assignment(member.target, names),
-        member_type=CONSUMER_MEMBER,
+        member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER,
     )
 
 

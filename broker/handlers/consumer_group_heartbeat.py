@@ -2,7 +2,7 @@
 
 v1 adds a regular expression as subscription, and requires that the client creates its member id (KIP-1082).
 Behaviour: `group.consumer_coordinator`. The response is sent when the changes of the group are replicated. Without the protocol
-"consumer" in `group.coordinator.rebalance.protocols` it is UNSUPPORTED_VERSION (GC-2). Regular expressions are not served yet.
+"consumer" in `group.coordinator.rebalance.protocols` it is UNSUPPORTED_VERSION (GC-2).
 """
 
 from __future__ import annotations

@@ -68,9 +68,9 @@ class ConsumerGroup(Group):
         release = release_of(self._ranges)
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
-    def add_topic(self, partitions: int = PARTITIONS) -> Topic:
-        """Create a topic whose partitions members can own, and wait until the coordinator knows it."""
-        topic = new_topic(self.subject, partitions)
+    def add_topic(self, partitions: int = PARTITIONS, name: str | None = None) -> Topic:
+        """Create a topic whose partitions members can own, and wait until the coordinator knows it. name: by default a new one."""
+        topic = new_topic(self.subject, partitions, name=name)
         self._ids[topic.name] = topic.topic_id
         self._wait_until_assigned(topic.name)
         return topic

@@ -159,13 +159,16 @@ def new_topic(
     partitions: int = 1,
     replication: int = 1,
     assignment: dict[int, list[int]] | None = None,
+    name: str | None = None,
     **configs: str,
 ) -> Topic:
     """Create a topic and wait until every broker knows its leaders. Settings are keywords, with dots written as underscores.
 
+    name: by default a new one.
+
     assignment: partition to brokers, leader first. By default broker 0 has every partition, so that one connection is enough.
     """
-    name = subject.new_name()
+    name = name or subject.new_name()
     if assignment is None:
         assignment = {i: list(range(subject.first_id, subject.first_id + replication)) for i in range(partitions)}
     _need(subject, assignment, configs)

@@ -2,75 +2,17 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from kafkaproto.api import ApiKey
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
-from kafkaproto.conformance.groups import OFFSETS_TOPIC
+from kafkaproto.conformance.group_log import ASSIGNMENT_EPOCH, CURRENT, GROUP, MEMBER, TARGET, TOPICS, GroupLog
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.wire import FETCH_VERSION, fetch, flat
-from kafkaproto.coordinator_records import read_record
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
-from kafkaproto.records.entries import entries
-from kafkaproto.records.record import Record
 
 PROFILE = "consumer"
 pytestmark = pytest.mark.needs(offsets_topic=True)
 
-GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT = 3, 4, 5, 6, 7, 8
-"""The types of records, as the keys have them."""
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
-LATEST_FETCH = 12
-"""The last Fetch version without topic ids."""
-
-
-class Log:
-    """The records of a group in its partition of the offsets topic. `new` returns those that were not returned before."""
-
-    def __init__(self, group: ConsumerGroup) -> None:
-        self.group = group
-        self._offset = 0
-        self.new()
-
-    def new(self) -> list[tuple[int, str, int | None, Any]]:
-        """Return (type, member id, version of the value, value) of each new record. A tombstone has no version and no value."""
-        listed = []
-        for record in self._read_to_the_end():
-            assert record.key is not None
-            key, value = read_record(OFFSETS_TOPIC, record.key, record.value)
-            named: Any = key
-            if getattr(named, "group_id", None) == self.group.id:
-                value_version = None if record.value is None else _number(record.value)
-                listed.append((_number(record.key), getattr(named, "member_id", ""), value_version, value))
-        return listed
-
-    def _read_to_the_end(self) -> Iterator[Record]:
-        """Yield the records up to the high watermark, with as many fetches as that takes: one response has part of a long partition."""
-        group = self.group
-        version = min(group.subject.version(ApiKey.FETCH, FETCH_VERSION), LATEST_FETCH)
-        while True:
-            begin = self._offset
-            [(_, data)] = flat(group.ask(fetch((OFFSETS_TOPIC, group.index, self._offset), version=version), version))
-            assert data.error_code == 0
-            for record in entries(data.records or b""):
-                self._offset = record.offset + 1
-                yield record
-            if self._offset >= data.high_watermark:
-                return
-            assert self._offset > begin, f"no records at {begin} below the high watermark {data.high_watermark}"
-
-    def kinds(self) -> list[tuple[int, str, int | None]]:
-        """Return (type, member id, version of the value) of each new record."""
-        return [record[:3] for record in self.new()]
-
-
-def _number(data: bytes | bytearray | memoryview) -> int:
-    [number] = struct.unpack_from(">h", data)
-    return int(number)
 
 
 def left(member_id: str) -> list[tuple[int, str, int | None]]:
@@ -81,7 +23,7 @@ def left(member_id: str) -> list[tuple[int, str, int | None]]:
 @pytest.mark.rule("GO-5", "GO-9", "GN-48")
 def test_records_of_joins_revocations_leaves_and_the_deletion(subject: Subject) -> None:
     group = ConsumerGroup(subject)
-    log = Log(group)
+    log = GroupLog(group)
     topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
     assert group.enter("A") == (1, ALL)
     assert log.kinds() == [
@@ -118,7 +60,7 @@ def test_records_of_joins_revocations_leaves_and_the_deletion(subject: Subject) 
 @pytest.mark.rule("GN-21")
 def test_record_fields_of_a_member_that_revokes_partitions(subject: Subject) -> None:
     group = ConsumerGroup(subject)
-    log = Log(group)
+    log = GroupLog(group)
     assert group.enter("A", instance_id="i1", rack_id="r", server_assignor="uniform") == (1, ALL)
     values = {kind: value for kind, _, _, value in log.new()}
     member, current = values[MEMBER], values[CURRENT]

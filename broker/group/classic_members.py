@@ -1,0 +1,159 @@
+"""Members of consumer groups that use the classic protocol: their JoinGroup, SyncGroup and Heartbeat requests (KIP-848, GN-56 to GN-60).
+
+A JoinGroup takes the place of a heartbeat: the member reports its subscription and what it owns, and moves towards its target. A SyncGroup
+gives it its assignment. Corresponds to `classicGroupJoinToConsumerGroup` and its neighbours in Kafka's `GroupMetadataManager` (Java).
+"""
+
+from __future__ import annotations
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_members import Membership
+from kafkaproto.broker.group.migration import decode_subscription, encode_assignment, partitions_by_id
+from kafkaproto.broker.group.reconciliation import MemberState
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.regex_subscriptions import RegexSubscriptions
+from kafkaproto.broker.group.results import (
+    UNKNOWN_MEMBER_ID,
+    JoinReply,
+    JoinRequest,
+    JoinResult,
+    SyncRequest,
+    SyncResult,
+)
+from kafkaproto.broker.group.sessions import cancel
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
+from kafkaproto.broker.group.transitions import Transitions
+from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError
+
+
+class ClassicMembers:
+    """Handles the requests of the classic protocol to consumer groups that have members."""
+
+    def __init__(self, transitions: Transitions, members: Membership, regexes: RegexSubscriptions) -> None:
+        self._transitions = transitions
+        self._members = members
+        self._regexes = regexes
+
+    def join(self, group: ConsumerGroup, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
+        """Handle JoinGroup. `reply` is called once, when the changes are replicated or if the request is refused (GN-57, GN-58)."""
+        entries: list[Entry] = []
+        try:
+            self._check_joining(group, request)
+            if request.requires_member_id and not request.member_id and request.group_instance_id is None:
+                reply(JoinResult(self._members.new_member_id(), ErrorCode.MEMBER_ID_REQUIRED), now_ms)
+                return
+            subscription = _subscription_of(request)
+            member = self._join(group, request, subscription, entries, now_ms)
+        except KafkaError as error:
+            reply(JoinResult(request.member_id, error.error_code), now_ms)
+            return
+        result = JoinResult(
+            member.member_id,
+            generation_id=member.current.epoch,
+            protocol_type=CONSUMER_PROTOCOL,
+            protocol_name=member.protocol_name,
+        )
+
+        def stored(error_code: int, at_ms: int) -> None:
+            reply(JoinResult(request.member_id, error_code) if error_code else result, at_ms)
+
+        self._transitions.store(group.group_id, entries, now_ms, stored)
+
+    def _check_joining(self, group: ConsumerGroup, request: JoinRequest) -> None:
+        """Check that the member has a place and a protocol in common with the others. Raises KafkaError 23 or 81."""
+        is_known = request.member_id in group.members
+        if not is_known and len(group.members) >= self._transitions.settings.max_size:
+            raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
+        if request.protocol_type != CONSUMER_PROTOCOL or not group.supports_classic(request.protocols):
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+    def _join(
+        self,
+        group: ConsumerGroup,
+        request: JoinRequest,
+        subscription: ConsumerProtocolSubscription,
+        entries: list[Entry],
+        now_ms: int,
+    ) -> ConsumerMember:
+        """Add or update the member, and move it towards its target; its timers start."""
+        is_downgrade = False
+        is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
+        if is_restart and self._transitions.settings.is_release_4:  # 3.9 keeps such a group
+            replaced = group.members.get(group.static_ids.get(request.group_instance_id or "", ""))
+            if replaced is not None and replaced.classic is None:
+                is_downgrade = self._transitions.may_downgrade(group, [replaced.member_id], joining=1)
+        member = self._members.find_or_add_classic(group, request, entries)
+        changes = self._members.update_classic(group, member, request, subscription, entries)
+        self._regexes.update(group, member, changes, entries, now_ms)
+        owned = partitions_by_id(
+            ((p.topic, p.partitions) for p in subscription.owned_partitions), self._transitions.topics()
+        )
+        if is_downgrade:
+            generation_id = group.epoch
+            self._transitions.advance_epoch(group, entries, bumps=changes.is_resubscribed)
+            if not changes.is_resubscribed:
+                self._transitions.reconcile(group, member, owned, entries, now_ms, is_resubscribed=False)
+            group.epoch = generation_id  # the rebalance of the classic group starts the next one
+            self._transitions.downgrade(group, entries, now_ms, rebalances=changes.is_resubscribed)
+            return member
+        self._transitions.advance(group, member, changes, owned, entries, now_ms, bumps=changes.is_resubscribed)
+        cancel(member.join_timer)
+        member.join_timer = None
+        self._transitions.expect(group, member, now_ms)
+        self._transitions.expect_sync(group, member, now_ms)
+        return member
+
+    def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int) -> SyncResult:
+        """Handle SyncGroup and return the member's assignment as consumers read it, or an error (GN-60)."""
+        try:
+            member = self._members.find_classic(group, request.member_id, request.group_instance_id)
+        except KafkaError as error:
+            return SyncResult(error.error_code)
+        assert member.classic is not None
+        if request.generation_id != member.current.epoch:
+            return SyncResult(ErrorCode.ILLEGAL_GENERATION)
+        if request.protocol_type not in (None, CONSUMER_PROTOCOL):
+            return SyncResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if request.protocol_name not in (None, member.protocol_name):
+            return SyncResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if group.epoch > member.current.epoch and member.current.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._transitions.expect_join(group, member, now_ms)
+            return SyncResult(ErrorCode.REBALANCE_IN_PROGRESS)
+        cancel(member.sync_timer)
+        member.sync_timer = None
+        self._transitions.expect(group, member, now_ms)
+        names = {topic.topic_id: name for name, topic in self._transitions.topics().items()}
+        assignment = encode_assignment(member.current.assigned, names, member.classic.protocols[0][1])
+        return SyncResult(0, request.protocol_type, request.protocol_name, assignment)
+
+    def heartbeat(
+        self, group: ConsumerGroup, generation_id: int, member_id: str, instance_id: str | None, now_ms: int
+    ) -> int:
+        """Handle Heartbeat and return its error code; REBALANCE_IN_PROGRESS if the member must join again (GN-56)."""
+        try:
+            member = self._members.find_classic(group, member_id, instance_id)
+        except KafkaError as error:
+            return error.error_code
+        if generation_id != member.current.epoch:
+            return ErrorCode.ILLEGAL_GENERATION
+        self._transitions.expect(group, member, now_ms)
+        state = member.current.state
+        if (
+            member.current.epoch < group.epoch
+            or state is MemberState.UNREVOKED_PARTITIONS
+            or (state is MemberState.UNRELEASED_PARTITIONS and not group.awaits_release(member))
+        ):
+            self._transitions.expect_join(group, member, now_ms)
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+
+def _subscription_of(request: JoinRequest) -> ConsumerProtocolSubscription:
+    """Return the subscription in a JoinGroup request; all protocols have the same. Raises KafkaError -1 if it cannot be decoded."""
+    try:
+        return decode_subscription(request.protocols[0][1])
+    except DecodeError:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from None

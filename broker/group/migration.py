@@ -1,0 +1,197 @@
+"""Conversion of groups between the classic and the new protocol while they have members (KIP-848).
+
+Corresponds to `ConsumerGroup.fromClassicGroup` and `ClassicGroup.fromConsumerGroup`. The conversions do not change the group that they get.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group import consumer_records as stored_as
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.group import Group, Member
+from kafkaproto.broker.group.reconciliation import Current
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
+from kafkaproto.coordinator_records import write_value
+from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError
+from kafkaproto.structs import Whole
+
+_VERSION = struct.Struct(">h")
+
+
+class Topic(Protocol):
+    """The part of a topic that this module reads."""
+
+    @property
+    def topic_id(self) -> bytes: ...
+
+
+def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
+    """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
+
+    Its epochs equal the generation. Raises KafkaError 69 if a member has a subscription or an assignment that cannot be converted. Before 4.0
+    that includes members without an assignment, and user data of an assignor is lost.
+    """
+    group_id = classic.group_id
+    group = ConsumerGroup(
+        classic.group_id,
+        epoch=classic.generation_id,
+        assignment_epoch=classic.generation_id,
+        offsets=classic.offsets,
+        writing=classic.writing,
+        stable_waiters=classic.stable_waiters,
+    )
+    protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else "")
+    for member in classic.members.values():
+        try:
+            subscription = decode_subscription(member.metadata(protocol))
+            assigned = _assigned(member.assignment, topics, group_id, is_release_4=is_release_4)
+        except DecodeError:
+            article = "" if is_release_4 else "the "
+            raise KafkaError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Cannot upgrade {article}classic group {group_id} to consumer group because the embedded consumer protocol is malformed.",
+            ) from None
+        epoch = classic.generation_id
+        group.put(
+            ConsumerMember(
+                member.member_id,
+                member.group_instance_id,
+                subscription.rack_id or None,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout_ms,
+                frozenset(subscription.topics),
+                current=Current(epoch, epoch, assigned=assigned),
+                classic=ClassicProtocol(member.session_timeout_ms, member.protocols),
+            )
+        )
+        group.targets[member.member_id] = assigned
+    group.set_target(group.targets, group.assignment_epoch)
+    return group
+
+
+def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
+    """Check that a classic group with members may become one of the new protocol. Raises KafkaError 69 (GN-54, GN-55)."""
+    if not settings.may_upgrade:
+        reason = "because online upgrade is disabled."
+    elif classic.protocol_type != CONSUMER_PROTOCOL:
+        reason = "because the group does not use the consumer embedded protocol."
+    elif len(classic.members) > settings.max_size:
+        reason = "because the group size exceeds the consumer group maximum size."
+    else:
+        return
+    if not settings.is_release_4:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {classic.group_id} is not a consumer group.")
+    raise _not_convertible(classic.group_id, reason)
+
+
+def entries_of(group: ConsumerGroup) -> list[Entry]:
+    """Return the records of a group that was converted, in Kafka's order."""
+    members = group.members.values()
+    return [
+        *(stored_as.member_entry(group.group_id, member) for member in members),
+        stored_as.group_entry(group.group_id, group.epoch),
+        *(stored_as.target_entry(group.group_id, m.member_id, group.target_of(m.member_id)) for m in members),
+        stored_as.assignment_epoch_entry(group.group_id, group.assignment_epoch),
+        *(stored_as.current_entry(group.group_id, member.member_id, member.current) for member in members),
+    ]
+
+
+def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Mapping[str, Topic], now_ms: int) -> Group:
+    """Return a stable classic group with the members that use the classic protocol; their targets are their assignments (GN-61).
+
+    leaving: the ids of members that do not come along. The generation equals the epoch of the group.
+    """
+    classic = Group(
+        group.group_id, now_ms, offsets=group.offsets, writing=group.writing, stable_waiters=group.stable_waiters
+    )
+    for member in group.members.values():
+        if member.member_id not in leaving and member.classic is not None:
+            classic.add(
+                Member(
+                    member.member_id,
+                    member.instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.classic.session_timeout_ms,
+                    member.rebalance_timeout_ms,
+                    member.classic.protocols,
+                    is_new=False,
+                ),
+                CONSUMER_PROTOCOL,
+            )
+    names = {topic.topic_id: name for name, topic in topics.items()}
+    classic.become_stable(group.epoch)
+    for converted in classic.members.values():
+        subscription = converted.metadata(classic.protocol_name or "")
+        converted.assignment = encode_assignment(group.target_of(converted.member_id), names, subscription)
+    return classic
+
+
+def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
+    """Return a consumer's subscription; one of a newer version is read as the newest known. Raises DecodeError."""
+    decoded = _decode(ConsumerProtocolSubscription, metadata)
+    assert isinstance(decoded, ConsumerProtocolSubscription)
+    return decoded
+
+
+def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscription: bytes = b"") -> bytes:
+    """Return an assignment as consumers read it, in the version of a member's subscription, or in version 0 without one.
+
+    names: topic id to name; other topics are left out.
+    """
+    newest = max(ConsumerProtocolAssignment.layouts)
+    version = min(_VERSION.unpack_from(subscription)[0], newest) if len(subscription) >= _VERSION.size else 0
+    listed = [
+        TopicPartition(names[topic_id], sorted(indexes))
+        for topic_id, indexes in sorted(assignment.items())
+        if topic_id in names
+    ]
+    return write_value(ConsumerProtocolAssignment(listed), version)
+
+
+def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
+    """Return partitions, given as (topic name, partitions), by topic id. Topics that do not exist are left out."""
+    return {topics[name].topic_id: frozenset(indexes) for name, indexes in listed if name in topics and indexes}
+
+
+def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
+    """Return a member's assignment by topic id. Raises DecodeError; KafkaError 69 if it has user data that would be lost."""
+    if not assignment and is_release_4:  # the member has joined and was never assigned partitions
+        return {}
+    decoded = _decode(ConsumerProtocolAssignment, assignment)
+    assert isinstance(decoded, ConsumerProtocolAssignment)
+    if decoded.user_data and is_release_4:
+        raise _not_convertible(
+            group_id,
+            "because an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+            "assignor before re-attempting the upgrade.",
+        )
+    return partitions_by_id(((p.topic, p.partitions) for p in decoded.assigned_partitions), topics)
+
+
+def _decode(kind: type[Whole], data: bytes) -> Whole:
+    if len(data) < _VERSION.size:
+        raise DecodeError("version", 0, f"a version takes {_VERSION.size} bytes, but there are only {len(data)}")
+    version = _VERSION.unpack_from(data)[0]
+    if version < 0:
+        raise DecodeError("version", 0, f"the version must be 0 or higher (got {version})")
+    layout = kind.layout(min(version, max(kind.layouts)))
+    decoded: Whole = layout.decode_flat(memoryview(data), _VERSION.size, len(data))[0]
+    return decoded
+
+
+def _not_convertible(group_id: str, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.GROUP_ID_NOT_FOUND, f"Cannot upgrade classic group {group_id} to consumer group {reason}"
+    )

@@ -1,0 +1,76 @@
+"""Subscriptions by regular expression: when they are resolved, and what that changes in the group (KIP-848, GN-51, GN-52).
+
+A resolution happens after the heartbeat that causes it was answered. Corresponds to `maybeUpdateRegularExpressions` and
+`handleRegularExpressionsResult` in Kafka's `GroupMetadataManager` (Java), and to `TopicRegexResolver`.
+"""
+
+from __future__ import annotations
+
+from kafkaproto.broker.group import consumer_records as stored_as
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember, ResolvedRegex
+from kafkaproto.broker.group.consumer_members import Changes
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.registry import Registry
+from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
+from kafkaproto.broker.group.transitions import Transitions
+from kafkaproto.broker.runtime.timers import Timers
+
+LEAST_INTERVAL_MS = 10_000
+"""The least time in ms between two resolutions in one group (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
+
+
+class RegexSubscriptions:
+    """Resolves the regular expressions of all consumer groups of a broker."""
+
+    def __init__(self, groups: Registry, transitions: Transitions, timers: Timers) -> None:
+        self._groups = groups
+        self._transitions = transitions
+        self._timers = timers
+
+    def update(
+        self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
+    ) -> bool:
+        """Act on a change of a member's regular expression, and start a resolution if one is due.
+
+        Returns whether the member's new subscription is known already, so that a new epoch starts at once.
+        """
+        is_resolved = False
+        if changes.regex_before is not None:
+            if changes.regex_before in group.regexes and not group.regex_subscribers[changes.regex_before]:
+                del group.regexes[changes.regex_before]
+                entries.append(stored_as.regex_entry(group.group_id, changes.regex_before, None))
+            is_resolved = not member.topic_regex or member.topic_regex in group.regexes
+        if group.regex_timer is None and self._is_due(group, now_ms):
+            group.regex_timer = self._timers.at(now_ms, lambda at_ms: self._resolve(group, at_ms))
+        return is_resolved
+
+    def _is_due(self, group: ConsumerGroup, now_ms: int) -> bool:
+        if not group.regex_subscribers:
+            return False
+        if group.regexes_resolved_ms is None:
+            return True
+        age_ms = now_ms - group.regexes_resolved_ms
+        if age_ms <= LEAST_INTERVAL_MS:
+            return False
+        has_unresolved = group.regex_subscribers.keys() != group.regexes.keys()
+        has_new_topics = group.regexes_saw is None or not group.regexes_saw >= self._transitions.topics().keys()
+        return has_unresolved or has_new_topics or age_ms > self._transitions.settings.regex_refresh_ms
+
+    def _resolve(self, group: ConsumerGroup, now_ms: int) -> None:
+        """Match all regular expressions of a group with the topics that exist. A new epoch starts if other topics match than before."""
+        group.regex_timer = None
+        if self._groups.get_consumer(group.group_id) is not group:
+            return
+        topics = frozenset(self._transitions.topics())
+        entries: list[Entry] = []
+        bumps = False
+        for regex in group.regex_subscribers:
+            pattern = compile_topic_pattern(regex)
+            resolved = ResolvedRegex(frozenset(name for name in topics if pattern.matches(name)), now_ms)
+            before = group.regexes.get(regex)
+            bumps = bumps or resolved.topics != (frozenset() if before is None else before.topics)
+            group.regexes[regex] = resolved
+            entries.append(stored_as.regex_entry(group.group_id, regex, resolved))
+        group.regexes_resolved_ms, group.regexes_saw = now_ms, topics
+        self._transitions.advance_epoch(group, entries, bumps=bumps)
+        self._transitions.store(group.group_id, entries, now_ms)

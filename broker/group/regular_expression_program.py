@@ -1,0 +1,97 @@
+"""Programs of topic patterns: lists of instructions that the parser builds from smaller programs and `TopicPattern` follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from kafkaproto.broker.group.regular_expression_classes import Characters
+
+LONGEST_TOPIC_NAME: Final = 249
+"""The maximum length of a topic name, in characters."""
+MOST_INSTRUCTIONS: Final = 100_000
+"""The maximum size of a program. RE2J has no such limit: there, repetitions of repetitions may exhaust the memory of the broker."""
+
+
+class ExpressionError(Exception):
+    """A pattern that RE2J refuses. The text of the exception is RE2J's description of the error."""
+
+
+class Edge(Enum):
+    """A condition on the place between two characters."""
+
+    START = auto()
+    END = auto()
+    WORD_BOUNDARY = auto()
+    NO_WORD_BOUNDARY = auto()
+
+
+class Read(NamedTuple):
+    """Instruction: read one character, which must be in the set, and continue with the next instruction."""
+
+    characters: Characters
+
+
+class Jump(NamedTuple):
+    """Instruction: continue at each of these distances from here, without reading. Several distances are alternatives."""
+
+    distances: tuple[int, ...]
+
+
+class Check(NamedTuple):
+    """Instruction: continue with the next instruction if the condition holds here."""
+
+    edge: Edge
+
+
+Instruction = Read | Jump | Check
+Program = list[Instruction]
+"""Instructions with relative jumps, so that a program may be repeated and joined by copying. It accepts where it ends."""
+
+
+def in_order(programs: Sequence[Program]) -> Program:
+    """Return the program that runs these programs one after the other. Raises ExpressionError if it is too large."""
+    _check_size(sum(map(len, programs)))
+    return [instruction for program in programs for instruction in program]
+
+
+def any_of(programs: Sequence[Program]) -> Program:
+    """Return the program that runs one of these programs. Raises ExpressionError if it is too large."""
+    if len(programs) == 1:
+        return programs[0]
+    size = sum(len(program) + 1 for program in programs)
+    _check_size(size + 1)
+    begins: list[int] = []
+    steps: Program = []
+    for program in programs:
+        begins.append(1 + len(steps))
+        steps += program
+        steps.append(Jump((size - len(steps),)))
+    return [Jump(tuple(begins)), *steps]
+
+
+def repeated(program: Program, least: int, most: int | None) -> Program:
+    """Return a program that runs another one from `least` to `most` times; None as `most` sets no maximum.
+
+    Counts above LONGEST_TOPIC_NAME + 1 are lowered to it. This does not change which topics match: of so many rounds, at least one reads
+    nothing, and such a round can be left out or repeated. Raises ExpressionError if the program is too large.
+    """
+    least = min(least, LONGEST_TOPIC_NAME + 1)
+    size = len(program)
+    if most is None:
+        _check_size((size + 1) * max(least, 1))
+        if least == 0:
+            return [Jump((1, size + 2)), *program, Jump((-size - 1,))]
+        return [*(program * least), Jump((1, -size))]
+    optional = min(most, LONGEST_TOPIC_NAME + 1) - least
+    _check_size(size * least + (size + 1) * optional)
+    steps = program * least
+    for remaining in range(optional, 0, -1):
+        steps += [Jump((1, remaining * (size + 1))), *program]
+    return steps
+
+
+def _check_size(instructions: int) -> None:
+    if instructions > MOST_INSTRUCTIONS:
+        raise ExpressionError(f"expression too large (more than {MOST_INSTRUCTIONS} instructions)")

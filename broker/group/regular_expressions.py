@@ -1,0 +1,118 @@
+"""Regular expressions of group members that subscribe to topics by a pattern (KIP-848, `SubscribedTopicRegex`).
+
+Kafka 4.x compiles them with RE2J and matches them against whole topic names (GN-49, GN-50). `TopicPattern` does the same in time linear in
+the length of the name. Python's `re` has another syntax, and takes exponential time for some patterns.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.regular_expression_classes import TOPIC_CHARACTERS, WORD_CHARACTERS
+from kafkaproto.broker.group.regular_expression_parser import parse
+from kafkaproto.broker.group.regular_expression_program import Check, Edge, ExpressionError, Jump, Program, Read
+from kafkaproto.error_codes import ErrorCode
+
+MOST_CACHED_POSITIONS: Final = 1_000_000
+"""How many positions the cached states of one pattern may have together before the cache is cleared."""
+
+
+def compile_topic_pattern(text: str) -> TopicPattern:
+    """Return the pattern that a regular expression in the syntax of RE2J 1.8 describes.
+
+    Raises KafkaError with INVALID_REGULAR_EXPRESSION and Kafka's message if RE2J refuses the expression. Unlike Kafka, this also refuses
+    an expression whose repetitions make it larger than `MOST_INSTRUCTIONS`.
+    """
+    try:
+        return TopicPattern(text, parse(text))
+    except ExpressionError as error:
+        message = f"SubscribedTopicRegex `{text}` is not a valid regular expression: {error}."
+        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from error
+
+
+class _State(NamedTuple):
+    """What a pattern may still match after the characters read so far.
+
+    positions: indexes of the instructions to continue with. at_start: whether no character has been read. after_word: whether the last
+    character is a word character.
+    """
+
+    positions: frozenset[int]
+    at_start: bool
+    after_word: bool
+
+
+_START: Final = _State(frozenset({0}), at_start=True, after_word=False)
+
+
+class TopicPattern:
+    """A compiled pattern of topic names. It follows all possible matches at once, and caches the steps that it has computed."""
+
+    def __init__(self, text: str, program: Program) -> None:
+        self.text = text
+        self._program = program
+        self._next_states: dict[tuple[_State, str], _State] = {}
+        self._cached_positions = 0
+
+    def matches(self, name: str) -> bool:
+        """Return whether the pattern matches the whole name, which is at most 249 characters long.
+
+        A name with a character that topic names cannot have does not match.
+        """
+        state = _START
+        for character in name:
+            if character not in TOPIC_CHARACTERS or not state.positions:
+                return False
+            next_state = self._next_states.get((state, character))
+            if next_state is None:
+                next_state = self._step(state, character)
+                self._remember(state, character, next_state)
+            state = next_state
+        return len(self._program) in self._reachable(state, None)
+
+    def _step(self, state: _State, character: str) -> _State:
+        """Return the state after one more character."""
+        positions = set()
+        for position in self._reachable(state, character):
+            if position < len(self._program):
+                instruction = self._program[position]
+                if isinstance(instruction, Read) and character in instruction.characters:
+                    positions.add(position + 1)
+        return _State(frozenset(positions), at_start=False, after_word=character in WORD_CHARACTERS)
+
+    def _reachable(self, state: _State, next_character: str | None) -> set[int]:
+        """Return the positions that can be reached without reading. next_character: None at the end of the name.
+
+        The position after the last instruction is among them if the pattern matches what has been read.
+        """
+        boundary = state.after_word != (next_character in WORD_CHARACTERS)
+        holds = {
+            Edge.START: state.at_start,
+            Edge.END: next_character is None,
+            Edge.WORD_BOUNDARY: boundary,
+            Edge.NO_WORD_BOUNDARY: not boundary,
+        }
+        reached = set(state.positions)
+        waiting = list(reached)
+        while waiting:
+            position = waiting.pop()
+            if position == len(self._program):
+                continue
+            match self._program[position]:
+                case Jump(distances):
+                    following = [position + distance for distance in distances]
+                case Check(edge) if holds[edge]:
+                    following = [position + 1]
+                case _:
+                    continue
+            waiting += [p for p in following if p not in reached]
+            reached.update(following)
+        return reached
+
+    def _remember(self, state: _State, character: str, next_state: _State) -> None:
+        self._cached_positions += 1 + len(state.positions) + len(next_state.positions)
+        if self._cached_positions > MOST_CACHED_POSITIONS:
+            self._next_states.clear()
+            self._cached_positions = 0
+        self._next_states[state, character] = next_state

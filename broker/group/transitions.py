@@ -1,0 +1,269 @@
+"""The changes of consumer groups (KIP-848) that the members of both protocols cause: epochs, targets, reconciliation, removal, storing.
+
+Corresponds to the methods of Kafka's `GroupMetadataManager` (Java) that `consumerGroupHeartbeat` and `classicGroupJoinToConsumerGroup`
+share. All changes of one request are collected in `entries`, which `store` writes as one batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group import consumer_records as stored_as
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
+from kafkaproto.broker.group.reconciliation import FencedMember, Goal, MemberState, reconcile
+from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.registry import Registry
+from kafkaproto.broker.group.sessions import cancel
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.error_codes import ErrorCode
+
+
+class Topic(Protocol):
+    """The part of a topic that this module reads."""
+
+    @property
+    def topic_id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> Sequence[object]: ...
+
+
+class Transitions:
+    """Changes consumer groups. topics: returns the cluster's topics by name, in a new mapping after each change."""
+
+    def __init__(
+        self,
+        groups: Registry,
+        storage: GroupStorage,
+        settings: ConsumerGroupSettings,
+        timers: Timers,
+        topics: Callable[[], Mapping[str, Topic]],
+    ) -> None:
+        self.settings = settings
+        self.topics = topics
+        self._groups = groups
+        self._storage = storage
+        self._timers = timers
+
+    # ---- epochs and targets --------------------------------------------------------------------------------------------------
+
+    def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
+        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17)."""
+        topics = self.topics()
+        if bumps or topics is not group.seen_topics:
+            was_loaded, group.seen_topics = group.seen_topics is None and group.epoch > 0, topics
+            counts = {
+                name: (topics[name].topic_id, len(topics[name].partitions))
+                for name in group.subscribed_topics()
+                if name in topics
+            }
+            # Releases from 4.0 do not store the counts: those of the target assignment are compared with.
+            is_known = was_loaded and dict(counts.values()) == group.assigned_counts()
+            if counts != group.partition_counts:
+                group.partition_counts = counts
+                bumps = bumps or not is_known
+                if not self.settings.is_release_4:
+                    entries.append(stored_as.topics_entry(group.group_id, counts))
+        if bumps or (self.settings.is_release_4 and group.epoch == 0):
+            group.epoch += 1
+            entries.append(stored_as.group_entry(group.group_id, group.epoch))
+
+    def advance(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        changes: Changes,
+        owned: Assignment | None,
+        entries: list[Entry],
+        now_ms: int,
+        *,
+        bumps: bool,
+    ) -> None:
+        """Start a new epoch and compute its target if that is due, and move a member towards its target.
+
+        owned: the partitions that the member has; None if it does not say. bumps: whether a new epoch starts in any case.
+        """
+        self.advance_epoch(group, entries, bumps=bumps)
+        if group.epoch > group.assignment_epoch:
+            self.assign(group, entries)
+        self.reconcile(group, member, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
+
+    def assign(self, group: ConsumerGroup, entries: list[Entry]) -> None:
+        """Compute the target assignment of the current epoch (GN-18, GN-48)."""
+        topic_ids = {name: topic_id for name, (topic_id, _) in group.partition_counts.items()}
+        members = [
+            MemberSubscription(
+                member.member_id,
+                member.instance_id,
+                frozenset(topic_ids[name] for name in group.topics_of(member) if name in topic_ids),
+                group.target_of(member.member_id),
+            )
+            for member in group.members.values()
+        ]
+        targets = ASSIGNORS[self.assignor_of(group)](members, dict(group.partition_counts.values()))
+        for member_id, target in targets.items():
+            if member_id not in group.targets or group.targets[member_id] != target:
+                entries.append(stored_as.target_entry(group.group_id, member_id, target))
+        group.set_target(targets, group.epoch)
+        entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
+
+    def assignor_of(self, group: ConsumerGroup) -> str:
+        """Return the assignor that most members name; the first of `group.consumer.assignors` if none does (GN-36)."""
+        votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
+        return votes.most_common(1)[0][0] if votes else self.settings.assignors[0]
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        owned: Assignment | None,
+        entries: list[Entry],
+        now_ms: int,
+        *,
+        is_resubscribed: bool,
+    ) -> None:
+        """Move a member towards its target. The rebalance timeout runs while it must revoke partitions (GN-29)."""
+        before = member.current
+        is_done = before.state is MemberState.STABLE and before.epoch == group.assignment_epoch
+        if is_done and not is_resubscribed:
+            return
+        subscribed = None
+        if self.settings.is_release_4_2:
+            counts = group.partition_counts
+            subscribed = {counts[name][0] for name in group.topics_of(member) if name in counts}
+        goal = Goal(
+            group.target_of(member.member_id),
+            group.assignment_epoch,
+            group.owner_epoch,
+            self.settings.is_release_4_2,
+            subscribed,
+            is_resubscribed,
+        )
+        try:
+            after = reconcile(before, goal, owned)
+        except FencedMember:
+            raise KafkaError(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.",
+            ) from None
+        if after == before:
+            return
+        group.move(member, after)
+        entries.append(stored_as.current_entry(group.group_id, member.member_id, after))
+        cancel(member.rebalance_timer)
+        member.rebalance_timer = None
+        if after.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
+            self.expect_revocation(group, member, now_ms)
+
+    # ---- removal and timeouts --------------------------------------------------------------------------------------------------
+
+    def fence(
+        self, group: ConsumerGroup, members: Collection[ConsumerMember], entries: list[Entry], now_ms: int
+    ) -> None:
+        """Remove members, which starts a new epoch; the next heartbeat of another member computes its target (GN-18, GN-31).
+
+        If only members of the classic protocol are left, the group becomes a classic one where the migration policy allows it (GN-61).
+        """
+        leaving = {member.member_id for member in members}
+        if self.may_downgrade(group, leaving):
+            self._groups.downgrade(group, leaving, self.topics(), entries, now_ms)
+            return
+        for member in members:
+            cancel_timers(member)
+            group.remove(member.member_id)
+            entries += stored_as.member_tombstones(group.group_id, member.member_id)
+        for regex in [regex for regex in group.regexes if not group.regex_subscribers[regex]]:
+            del group.regexes[regex]
+            entries.append(stored_as.regex_entry(group.group_id, regex, None))
+        counts = {name: known for name, known in group.partition_counts.items() if group.reads(name)}
+        if counts != group.partition_counts:
+            group.partition_counts = counts
+            if not self.settings.is_release_4:
+                entries.append(stored_as.topics_entry(group.group_id, counts))
+        group.epoch += 1
+        entries.append(stored_as.group_entry(group.group_id, group.epoch))
+
+    def may_downgrade(self, group: ConsumerGroup, leaving: Collection[str], joining: int = 0) -> bool:
+        """Return whether a group becomes a classic one, because only members of the classic protocol are left (GN-54, GN-61).
+
+        leaving: the ids of the members that leave. joining: how many members of the classic protocol join at the same time.
+        """
+        size = len(group.members) - len(leaving) + joining
+        return (
+            self.settings.may_downgrade
+            and 0 < size <= self._groups.classic_max_size
+            and all(m.classic is not None for m in group.members.values() if m.member_id not in leaving)
+        )
+
+    def downgrade(self, group: ConsumerGroup, entries: list[Entry], now_ms: int, *, rebalances: bool) -> None:
+        """Convert a group to a classic one, because its last member of the new protocol was replaced by a classic one (GN-61)."""
+        self._groups.downgrade(group, (), self.topics(), entries, now_ms, rebalances=rebalances)
+
+    def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Restart the session timeout of a member (GN-30, GN-59)."""
+        cancel(member.session_timer)
+        timeout_ms = self.settings.session_timeout_ms(group.group_id)
+        if member.classic is not None:
+            timeout_ms = member.classic.session_timeout_ms
+        member.session_timer = self._timers.at(now_ms + timeout_ms, lambda at_ms: self.expire(group, member, at_ms))
+
+    def expect_revocation(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Start the rebalance timeout of a member that must revoke partitions (GN-29)."""
+        cancel(member.rebalance_timer)
+        epoch = member.current.epoch
+
+        def late(at_ms: int) -> None:
+            if member.current.epoch == epoch:
+                self.expire(group, member, at_ms)
+
+        member.rebalance_timer = self._timers.at(now_ms + member.rebalance_timeout_ms, late)
+
+    def expect_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Start the time in which a member of the classic protocol must join again, unless it runs (GN-59)."""
+        if member.join_timer is None:
+            due_ms = now_ms + member.rebalance_timeout_ms
+            member.join_timer = self._timers.at(due_ms, lambda at_ms: self.expire(group, member, at_ms))
+
+    def expect_sync(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Start the time in which a member of the classic protocol must sync after it has joined (GN-59)."""
+        cancel(member.sync_timer)
+        due_ms = now_ms + member.rebalance_timeout_ms
+        member.sync_timer = self._timers.at(due_ms, lambda at_ms: self.expire(group, member, at_ms))
+
+    def expire(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+        """Remove a member whose time is over, unless it is gone already."""
+        if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
+            return
+        entries: list[Entry] = []
+        self.fence(group, [member], entries, now_ms)
+        self.store(group.group_id, entries, now_ms)
+
+    # ---- storing -------------------------------------------------------------------------------------------------------------
+
+    def store(
+        self, group_id: str, entries: Sequence[Entry], now_ms: int, done: Callable[[int, int], None] = lambda *_: None
+    ) -> None:
+        """Write the records of a change. `done` gets an error code, 0 when they are replicated, and the time in ms.
+
+        A change that cannot be written at all is undone by loading the group again.
+        """
+        if not entries:
+            done(0, now_ms)
+            return
+        calling = True
+
+        def stored(error_code: int, at_ms: int) -> None:
+            if error_code and calling:
+                self._groups.reload(group_id, at_ms)
+            done(error_code, at_ms)
+
+        self._storage.append(group_id, entries, now_ms, stored)
+        calling = False

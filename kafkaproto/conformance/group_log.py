@@ -1,0 +1,64 @@
+"""The records of one group in its partition of the offsets topic, as conformance tests read them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
+from kafkaproto.conformance.wire import FETCH_VERSION, fetch, flat
+from kafkaproto.coordinator_records import read_record
+from kafkaproto.records.entries import entries
+from kafkaproto.records.record import Record
+
+CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 2, 3, 4, 5, 6, 7, 8, 16
+"""The types of records, as the keys have them."""
+LATEST_FETCH = 12
+"""The last Fetch version without topic ids."""
+
+
+class GroupLog:
+    """The records of a group in its partition of the offsets topic. `new` returns those that were not returned before."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self._offset = 0
+        self.new()
+
+    def new(self) -> list[tuple[int, str, int | None, Any]]:
+        """Return (type, member id, version of the value, value) of each new record. A tombstone has no version and no value."""
+        listed = []
+        for record in self._read_to_the_end():
+            assert record.key is not None
+            key, value = read_record(OFFSETS_TOPIC, record.key, record.value)
+            named: Any = key
+            if self.group.id in (getattr(named, "group_id", None), getattr(named, "group", None)):
+                value_version = None if record.value is None else _number(record.value)
+                listed.append((_number(record.key), getattr(named, "member_id", ""), value_version, value))
+        return listed
+
+    def _read_to_the_end(self) -> Iterator[Record]:
+        """Yield the records up to the high watermark, with as many fetches as that takes: one response has part of a long partition."""
+        group = self.group
+        version = min(group.subject.version(ApiKey.FETCH, FETCH_VERSION), LATEST_FETCH)
+        while True:
+            begin = self._offset
+            [(_, data)] = flat(group.ask(fetch((OFFSETS_TOPIC, group.index, self._offset), version=version), version))
+            assert data.error_code == 0
+            for record in entries(data.records or b""):
+                self._offset = record.offset + 1
+                yield record
+            if self._offset >= data.high_watermark:
+                return
+            assert self._offset > begin, f"no records at {begin} below the high watermark {data.high_watermark}"
+
+    def kinds(self) -> list[tuple[int, str, int | None]]:
+        """Return (type, member id, version of the value) of each new record."""
+        return [record[:3] for record in self.new()]
+
+
+def _number(data: bytes | bytearray | memoryview) -> int:
+    [number] = struct.unpack_from(">h", data)
+    return int(number)

@@ -1,0 +1,148 @@
+"""Tests of subscriptions by regular expression in consumer groups of the new protocol (KIP-848), which Kafka 4 and later serve."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
+from kafkaproto.conformance.group_log import CURRENT, GROUP, MEMBER, REGEX, GroupLog
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+INVALID_REGULAR_EXPRESSION = 128
+TIMEOUT_MS = 60_000
+REFRESH_MS = 10_500
+"""A little more than the time between two resolutions in one group."""
+
+
+@pytest.fixture
+def group(subject: Subject) -> ConsumerGroup:
+    group = ConsumerGroup(subject)
+    if not group.is_release_4:
+        assert group.version == 0, "a broker of this release has no field for a regular expression (GN-49)"
+        pytest.skip("needs ConsumerGroupHeartbeat v1")
+    return group
+
+
+def join(group: ConsumerGroup, member_id: str, regex: str, *names: str) -> Any:
+    """Send the first heartbeat of a member that subscribes to `regex`, and to topics by name if there are `names`."""
+    return group.heartbeat(member_id, 0, [], list(names) or None, TIMEOUT_MS, subscribed_topic_regex=regex)
+
+
+def wait_for_epoch(group: ConsumerGroup, epoch: int) -> None:
+    """Wait until the group has this epoch, because a regular expression was resolved."""
+    wait_until(group.subject, lambda: group.epochs[1] == epoch, f"the group has epoch {epoch}")
+
+
+def whole(group: ConsumerGroup) -> str:
+    return re.escape(group.topic.name).replace(r"\-", "-")
+
+
+@pytest.mark.rule("GN-49", "GN-51", "GN-65")
+def test_regular_expression_is_resolved_after_the_response_to_the_join(group: ConsumerGroup) -> None:
+    """SN-38."""
+    regex = whole(group)[:-1] + "."
+    assert group.result(join(group, "A", regex)) == (1, [])
+    wait_for_epoch(group, 2)
+    assert group.beat("A", 1) == (2, ALL)
+    described = group.described()
+    [member] = described.members
+    assert (member.subscribed_topic_names, member.subscribed_topic_regex) == ([], regex)
+    assert group.epochs == ("Stable", 2, 2)
+
+
+@pytest.mark.rule("GN-49")
+def test_regular_expression_matches_whole_names_only(group: ConsumerGroup) -> None:
+    name = whole(group)
+    for member_id, regex in (("A", name[:-1]), ("B", name[1:]), ("C", name.upper())):
+        assert group.result(join(group, member_id, regex))[1] == []
+    wait_for_epoch(group, 1)
+    group.subject.pass_ms(300)
+    assert group.epochs[1] == 1
+    assert group.result(join(group, "D", "(?i)" + name.upper() + "|nothing"))[0] == 1
+
+
+@pytest.mark.rule("GN-49", "GN-50")
+@pytest.mark.parametrize(
+    ("regex", "reason"),
+    [
+        ("(", "missing closing )"),
+        ("a(?=b)", "invalid or unsupported Perl syntax"),
+        ("a**", "invalid nested repetition operator"),
+        ("[b-a]", "invalid character class range"),
+        (r"\1", "invalid escape sequence"),
+    ],
+)
+def test_invalid_regular_expressions_are_refused(group: ConsumerGroup, regex: str, reason: str) -> None:
+    error, message = refusal(join(group, "A", regex))
+    assert error == INVALID_REGULAR_EXPRESSION
+    assert message == f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
+    assert refusal(group.heartbeat("A", 1))[0] == 69
+
+
+@pytest.mark.rule("GN-52", "GN-16")
+def test_names_and_regular_expression_of_a_member_add_up(group: ConsumerGroup) -> None:
+    other = group.add_topic()
+    assert group.result(join(group, "A", whole(group), other.name)) == (1, {other.name: ALL})
+    wait_for_epoch(group, 2)
+    assert group.beat("A", 1) == (2, {group.topic.name: ALL, other.name: ALL})
+    # The second member has the same expression, which is resolved already.
+    epoch, partitions = group.result(join(group, "B", whole(group)))
+    assert (epoch, partitions, group.epochs[1]) == (3, [], 3)
+    removed = group.heartbeat("A", 2, None, [other.name], subscribed_topic_regex="")
+    assert group.result(removed) == (2, {other.name: ALL})
+    assert group.epochs[1] == 4
+    assert group.beat("A", 2, {other.name: ALL}) == (4, None)
+    assert group.beat("B", 3, []) == (4, ALL)
+
+
+@pytest.mark.rule("GN-52")
+def test_changed_regular_expression_takes_partitions_away_at_once_and_gives_others_later(group: ConsumerGroup) -> None:
+    other = group.add_topic()
+    assert group.result(join(group, "A", whole(group)))[0] == 1
+    wait_for_epoch(group, 2)
+    assert group.beat("A", 1) == (2, ALL)
+    group.subject.pass_ms(REFRESH_MS)
+    changed = group.heartbeat("A", 2, ALL, subscribed_topic_regex=re.escape(other.name).replace(r"\-", "-"))
+    epoch, partitions = group.result(changed)
+    assert epoch == 2
+    assert partitions == ([] if group.is_release_4_2 else None)
+    wait_for_epoch(group, 3)
+    if not group.is_release_4_2:
+        assert group.beat("A", 2, ALL) == (2, [])
+    assert group.beat("A", 2, []) == (3, {other.name: ALL})
+
+
+@pytest.mark.rule("GN-52")
+def test_topic_created_later_is_found_when_the_expression_is_resolved_again(group: ConsumerGroup) -> None:
+    assert group.result(join(group, "A", f"{whole(group)}(-later)?"))[0] == 1
+    wait_for_epoch(group, 2)
+    assert group.beat("A", 1) == (2, ALL)
+    later = group.add_topic(2, f"{group.topic.name}-later")
+    group.subject.pass_ms(REFRESH_MS)
+    assert group.beat("A", 2)[0] == 2
+    wait_for_epoch(group, 3)
+    assert group.beat("A", 2) == (3, {group.topic.name: ALL, later.name: [0, 1]})
+
+
+@pytest.mark.rule("GN-51", "GO-5")
+def test_records_of_a_regular_expression(group: ConsumerGroup) -> None:
+    log = GroupLog(group)
+    assert group.result(join(group, "A", whole(group)))[0] == 1
+    wait_for_epoch(group, 2)
+    joined = log.new()
+    assert [record[0] for record in joined[:2]] == [MEMBER, GROUP]
+    assert [record[:3] for record in joined[-2:]] == [(REGEX, "", 0), (GROUP, "", 0)]
+    assert joined[0][3].subscribed_topic_regex == whole(group)
+    assert joined[-2][3].topics == [group.topic.name]
+    assert joined[-2][3].timestamp > 0
+    assert group.beat("A", -1) == (-1, None)
+    left = log.kinds()
+    assert (CURRENT, "A", None) in left
+    assert left[-2:] == [(REGEX, "", None), (GROUP, "", 0)]

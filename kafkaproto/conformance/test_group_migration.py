@@ -1,0 +1,397 @@
+"""Tests of groups that change between the classic and the new protocol while they have members (KIP-848)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
+from kafkaproto.conformance.group_log import (
+    ASSIGNMENT_EPOCH,
+    CLASSIC_GROUP,
+    CURRENT,
+    GROUP,
+    MEMBER,
+    TARGET,
+    TOPICS,
+    GroupLog,
+)
+from kafkaproto.conformance.groups import Client, make_stable, subscription
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.coordinator_records import write_value
+from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kafkaproto.data.consumer_protocol_assignment import TopicPartition as Assigned
+from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription, TopicPartition
+from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+
+PROFILE = "migration"
+pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
+
+NOT_FOUND, UNKNOWN_MEMBER, ILLEGAL_GENERATION, INCONSISTENT, REBALANCE, STALE_EPOCH = 69, 25, 22, 23, 27, 113
+MEMBER_ID_REQUIRED, FENCED_INSTANCE, UNRELEASED_INSTANCE = 79, 82, 111
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+PREPARING = "PreparingRebalance"
+
+
+def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) -> bytes:
+    """Return a consumer's subscription to the group's topic, with the partitions that the consumer owns."""
+    listed = [TopicPartition(group.topic.name, list(owned))] if owned else []
+    return write_value(ConsumerProtocolSubscription([group.topic.name], owned_partitions=listed), version)
+
+
+def assignment(group: ConsumerGroup, partitions: Sequence[int], user_data: bytes | None = None) -> bytes:
+    """Return an assignment of partitions of the group's topic, as the leader sends it."""
+    return write_value(ConsumerProtocolAssignment([Assigned(group.topic.name, list(partitions))], user_data), 1)
+
+
+def assigned(group: ConsumerGroup, data: bytes) -> tuple[int, list[int]]:
+    """Return (version, partitions of the group's topic) of an assignment."""
+    [version] = struct.unpack_from(">h", data)
+    decoded: Any = ConsumerProtocolAssignment.layout(version).decode_flat(memoryview(data), 2, len(data))[0]
+    [*topics] = decoded.assigned_partitions
+    assert {topic.topic for topic in topics} <= {group.topic.name}
+    return version, sorted(index for topic in topics for index in topic.partitions)
+
+
+class Consumer(Client):
+    """A client of the classic protocol that subscribes to the group's topic."""
+
+    def __init__(self, group: ConsumerGroup, *, version: int = 1, **options: Any) -> None:
+        self.mixed = group
+        self.subscription_version = version
+        options.setdefault("protocols", (("range", embedded(group, (), version)),))
+        super().__init__(group, **options)
+
+    def rejoin(self, *owned: int) -> tuple[int, int, list[int]]:
+        """Join again with these partitions, and sync. Returns (generation, version of the assignment, partitions)."""
+        self.protocols = (("range", embedded(self.mixed, owned, self.subscription_version)),)
+        joined = self.join()
+        assert (joined.error_code, joined.leader, joined.members) == (0, "", []), joined
+        assert (joined.protocol_name, joined.member_id) == ("range", self.member_id)
+        synced = self.sync()
+        assert synced.error_code == 0
+        return self.generation, *assigned(self.mixed, synced.assignment)
+
+
+def stable(group: ConsumerGroup, **options: Any) -> Consumer:
+    """Return the only member of a stable classic group; it owns all partitions of the topic."""
+    member = Consumer(group, **options)
+    assert member.enter().error_code == 0
+    assert member.sync({member.member_id: assignment(group, ALL)}).error_code == 0
+    return member
+
+
+def listed(group: ConsumerGroup) -> tuple[str, str, str]:
+    """Return the type, the protocol type and the state of the group in a ListGroups response."""
+    [found] = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
+    return found.group_type, found.protocol_type, found.group_state
+
+
+def member_types(group: ConsumerGroup) -> dict[str, int]:
+    [described] = group.ask(ConsumerGroupDescribeRequest([group.id]), group.version).groups
+    return {member.member_id: member.member_type for member in described.members}
+
+
+@pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61")
+def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subject: Subject) -> None:
+    """SN-42 and SN-43."""
+    group = ConsumerGroup(subject)
+    member = stable(group)
+    assert group.enter("A") == (2, [])
+    assert listed(group) == ("consumer", "consumer", "Reconciling")
+    assert member.heartbeat() == REBALANCE
+    place = {group.topic.name: {0: (5, None)}}
+    assert member.commit(place) == {(group.topic.name, 0): 0}
+    assert member.commit(place, generation_id_or_member_epoch=2) == {(group.topic.name, 0): ILLEGAL_GENERATION}
+    assert member.sync().error_code == REBALANCE
+    assert member.rejoin(*ALL) == (1, 1, [0, 1, 2])
+    assert member.heartbeat() == REBALANCE
+    assert group.beat("A", 2, []) == (2, None)
+    assert member.rejoin(0, 1, 2) == (2, 1, [0, 1, 2])
+    assert member.heartbeat() == 0
+    assert group.beat("A", 2, []) == (2, [3, 4, 5])
+    assert group.epochs == ("Stable", 2, 2)
+    if group.version:
+        assert member_types(group) == {member.member_id: CLASSIC_MEMBER, "A": CONSUMER_MEMBER}
+    assert group.beat("A", -1) == (-1, None)
+    assert listed(group) == ("classic", "consumer", PREPARING)
+    assert member.heartbeat() == REBALANCE
+    joined = member.join()
+    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 3, member.member_id)
+    assert [other.member_id for other in joined.members] == [member.member_id]
+    assert group.committed() == {(group.topic.name, 0): 5}
+
+
+@pytest.mark.rule("GN-55")
+def test_groups_that_are_not_of_consumers_are_not_upgraded(subject: Subject) -> None:
+    """SN-44."""
+    group = ConsumerGroup(subject)
+    make_stable(group.client(kind="connect"))
+    no_consumers = f"Group {group.id} is not a consumer group."
+    reason = "the group does not use the consumer embedded protocol."
+    message = f"Cannot upgrade classic group {group.id} to consumer group because {reason}"
+    assert refusal(group.join("A")) == (NOT_FOUND, message if group.is_release_4 else no_consumers)
+    assert listed(group) == ("classic", "connect", "Stable")
+    assert refusal(group.heartbeat("A", 1)) == (NOT_FOUND, no_consumers)
+
+
+@pytest.mark.rule("GN-55")
+def test_groups_with_malformed_subscriptions_are_not_upgraded(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    member = stable(group, protocols=(("range", b"m"),))
+    assert refusal(group.join("A")) == (NOT_FOUND, malformed(group))
+    assert listed(group) == ("classic", "consumer", "Stable")
+    assert member.heartbeat() == 0
+
+
+def malformed(group: ConsumerGroup) -> str:
+    article = "" if group.is_release_4 else "the "
+    return f"Cannot upgrade {article}classic group {group.id} to consumer group because the embedded consumer protocol is malformed."
+
+
+@pytest.mark.rule("GN-55")
+def test_groups_with_data_of_a_custom_assignor_are_not_upgraded_from_4_0_on(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    member = Consumer(group)
+    assert member.enter().error_code == 0
+    assert member.sync({member.member_id: assignment(group, ALL, b"custom")}).error_code == 0
+    response = group.join("A")
+    if group.is_release_4:
+        assert refusal(response) == (
+            NOT_FOUND,
+            f"Cannot upgrade classic group {group.id} to consumer group because an unsupported custom assignor is in use. "
+            "Please refer to the documentation or switch to a default assignor before re-attempting the upgrade.",
+        )
+    else:
+        assert group.result(response) == (2, [])
+    assert listed(group)[0] == ("classic" if group.is_release_4 else "consumer")
+
+
+@pytest.mark.rule("GN-55")
+def test_parked_join_requests_are_answered_when_a_group_is_to_be_upgraded(subject: Subject) -> None:
+    """Before 4.0 a group with a member that has no assignment yet is not upgraded, but the parked requests are answered all the same."""
+    group = ConsumerGroup(subject)
+    first, second = stable(group), Consumer(group)
+    second.send_enter()
+    group.wait_for(PREPARING, 2)
+    response = group.join("A")
+    answered = second.joined()
+    assert (answered.error_code, answered.generation_id) == (REBALANCE, -1)
+    assert first.heartbeat() == REBALANCE
+    if group.is_release_4:
+        assert group.result(response) == (2, [])
+        assert first.rejoin(*ALL)[0] == 1
+    else:
+        assert refusal(response) == (NOT_FOUND, malformed(group))
+        assert listed(group) == ("classic", "consumer", PREPARING)
+
+
+@pytest.mark.rule("GN-58", "GN-57")
+def test_new_member_of_the_classic_protocol_joins_a_consumer_group_at_once(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    member = Consumer(group)
+    required = member.join()
+    assert required.error_code == MEMBER_ID_REQUIRED
+    assert len(required.member_id) == 22 and "-" + "pc" not in required.member_id
+    joined = member.join()
+    assert (joined.error_code, joined.generation_id, joined.protocol_type) == (0, 2, None)
+    synced = member.sync()
+    assert (synced.error_code, assigned(group, synced.assignment)) == (0, (1, []))
+    assert member.heartbeat() == 0
+    kept = group.beat("A", 1)[1]
+    assert group.beat("A", 1, kept) == (2, None)
+    assert member.heartbeat() == REBALANCE
+    generation, _, partitions = member.rejoin()
+    assert (generation, sorted([*partitions, *kept])) == (2, ALL)
+    old = Consumer(group, version=0)
+    assert old.enter().error_code == 0
+    assert assigned(group, old.sync().assignment)[0] == 0
+
+
+@pytest.mark.rule("GN-56", "GN-57", "GN-60", "GN-62")
+def test_wrong_requests_of_classic_members_of_a_consumer_group_are_refused(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    member = Consumer(group)
+    assert member.enter().error_code == 0
+    assert member.heartbeat(generation_id=1) == ILLEGAL_GENERATION
+    assert member.heartbeat(member_id="nobody") == UNKNOWN_MEMBER
+    assert member.heartbeat(member_id="A", generation_id=1) == UNKNOWN_MEMBER
+    assert member.sync(generation_id=1).error_code == ILLEGAL_GENERATION
+    assert member.sync(member_id="A", generation_id=1).error_code == UNKNOWN_MEMBER
+    assert member.sync(version=5, protocol_type="connect").error_code == INCONSISTENT
+    assert member.sync(version=5, protocol_name="other").error_code == INCONSISTENT
+    synced = member.sync(version=5)
+    assert (synced.error_code, synced.protocol_type, synced.protocol_name) == (0, "consumer", "range")
+    for other in (
+        Consumer(group, kind="connect", version=0),
+        Consumer(group, protocols=(("other", subscription(group.topic.name)),)),
+    ):
+        refused = other.join()
+        assert (refused.error_code, refused.member_id) == (INCONSISTENT, "")
+    assert group.join("B", instance_id="i1").error_code == 0
+    left = 0 if group.is_release_4 else UNKNOWN_MEMBER
+    expected = [
+        ("A", None, left),
+        ("A", "i1", FENCED_INSTANCE),
+        ("", "i1", left),
+        ("B", "i2", UNKNOWN_MEMBER),
+        (member.member_id, None, 0),
+        ("nobody", None, UNKNOWN_MEMBER),
+    ]
+    assert group.leave(*(ids[:2] for ids in expected)) == (0, expected)
+
+
+@pytest.mark.rule("GN-32", "GN-57")
+def test_restarted_static_member_of_the_classic_protocol_keeps_its_place(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    first = Consumer(group, instance="i1")
+    assert first.join().error_code == 0
+    assert first.sync().error_code == 0
+    kept = group.beat("A", 1)[1]
+    assert group.beat("A", 1, kept) == (2, None)
+    generation, _, partitions = first.rejoin()
+    assert (generation, sorted([*partitions, *kept])) == (2, ALL)
+    second = Consumer(group, instance="i1")
+    assert second.join().error_code == 0
+    assert (second.generation, second.member_id != first.member_id) == (2, True)
+    assert assigned(group, second.sync().assignment) == (1, partitions)
+    assert first.heartbeat() == FENCED_INSTANCE
+    assert first.sync().error_code == FENCED_INSTANCE
+    assert first.join().error_code == FENCED_INSTANCE
+    assert group.epochs == ("Stable", 2, 2)
+    assert second.heartbeat(group_instance_id="i2") == UNKNOWN_MEMBER
+
+
+@pytest.mark.rule("GN-61", "GN-32")
+def test_static_member_that_changes_to_the_classic_protocol_downgrades_the_group_from_4_0_on(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A", instance_id="i1") == (1, ALL)
+    member = Consumer(group, instance="i1", protocols=(("range", embedded(group, ALL)),))
+    joined = member.join()
+    assert (joined.error_code, joined.generation_id) == (0, 1)
+    assert listed(group) == ("classic" if group.is_release_4 else "consumer", "consumer", "Stable")
+    assert assigned(group, member.sync().assignment) == (1, ALL)
+    assert member.heartbeat() == 0
+    back = group.join("B", instance_id="i1")
+    if group.is_release_4:
+        assert group.result(back) == (1, ALL)
+        assert member.heartbeat() == FENCED_INSTANCE
+    else:
+        assert refusal(back)[0] == UNRELEASED_INSTANCE
+        assert member.heartbeat() == 0
+    assert listed(group) == ("consumer", "consumer", "Stable")
+
+
+@pytest.mark.rule("GN-61")
+def test_group_that_is_downgraded_with_a_new_subscription_rebalances(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    if not group.is_release_4:
+        other = Consumer(group)
+        assert group.enter("A") == (1, ALL)
+        assert other.enter().error_code == 0
+        assert group.beat("A", -1) == (-1, None)
+        assert listed(group) == ("classic", "consumer", PREPARING)
+        return
+    assert group.enter("A", group.topic.name, group.add_topic().name, instance_id="i1")[0] == 1
+    member = Consumer(group, instance="i1")
+    assert member.join().generation_id == 0
+    assert listed(group) == ("classic", "consumer", PREPARING)
+    assert member.heartbeat() == ILLEGAL_GENERATION
+    assert member.join().generation_id == 2
+
+
+@pytest.mark.rule("GN-59")
+def test_classic_members_that_do_not_join_or_sync_in_time_are_removed(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    slow = stable(group, rebalance_ms=1000)
+    assert group.enter("A") == (2, [])
+    assert slow.heartbeat() == REBALANCE
+    silent = Consumer(group, rebalance_ms=1000)
+    assert silent.enter().error_code == 0
+    gone = {slow.member_id, silent.member_id}
+    wait_until(subject, lambda: not gone & set(group.targets()), "both members are removed")
+    assert slow.heartbeat() == UNKNOWN_MEMBER
+    assert silent.heartbeat() == UNKNOWN_MEMBER
+    assert set(group.targets()) == {"A"}
+
+
+@pytest.mark.rule("GN-56")
+def test_commits_and_offset_fetches_of_classic_members_check_the_generation(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    member = Consumer(group)
+    assert member.enter().error_code == 0
+    key, place = (group.topic.name, 0), {group.topic.name: {0: (7, None)}}
+    assert member.commit(place) == {key: 0}
+    assert member.commit(place, version=9) == {key: 0}
+    assert member.commit(place, generation_id_or_member_epoch=9) == {key: ILLEGAL_GENERATION}
+    assert member.commit(place, version=9, generation_id_or_member_epoch=9) == {key: ILLEGAL_GENERATION}
+    assert member.commit(place, version=9, member_id="A", generation_id_or_member_epoch=9) == {key: STALE_EPOCH}
+    for member_id, epoch, error in (
+        (member.member_id, 2, 0),
+        (member.member_id, 1, ILLEGAL_GENERATION),
+        ("A", 2, STALE_EPOCH),
+    ):
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)])
+        [fetched] = group.ask(request, 9).groups
+        assert fetched.error_code == error
+
+
+@pytest.mark.rule("GO-5", "GO-9", "GN-55", "GN-61")
+def test_records_of_an_upgrade_and_a_downgrade(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    member = stable(group)
+    log = GroupLog(group)
+    assert group.enter("A") == (2, [])
+    topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
+    first, new = member.member_id, log.new()
+    assert [record[:3] for record in new[:6]] == [
+        (CLASSIC_GROUP, "", None),
+        (MEMBER, first, 0),
+        (GROUP, "", 0),
+        (TARGET, first, 0),
+        (ASSIGNMENT_EPOCH, "", 0),
+        (CURRENT, first, 0),
+    ]
+    at = 7 + len(topics)
+    assert [record[:3] for record in new[6 : at + 1]] == [(MEMBER, "A", 0), *topics, (GROUP, "", 0)]
+    assert sorted(record[:3] for record in new[at + 1 : at + 3]) == sorted([(TARGET, first, 0), (TARGET, "A", 0)])
+    assert [record[:3] for record in new[at + 3 :]] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "A", 0)]
+    stored = new[1][3].classic_member_metadata
+    assert stored.session_timeout_ms == member.session_ms
+    assert [(p.name, p.metadata) for p in stored.supported_protocols] == [("range", embedded(group))]
+    assert (new[5][3].member_epoch, new[5][3].previous_member_epoch, new[5][3].state) == (1, 1, 0)
+    assert group.beat("A", -1) == (-1, None)
+    kinds = log.kinds()
+    by_type = [(record[0], record[2]) for record in kinds]
+    assert by_type == [
+        (CURRENT, None),
+        (CURRENT, None),
+        (TARGET, None),
+        (TARGET, None),
+        (ASSIGNMENT_EPOCH, None),
+        (MEMBER, None),
+        (MEMBER, None),
+        (TOPICS, None),
+        (GROUP, None),
+        (CLASSIC_GROUP, 3),
+    ]
+    assert {record[1] for record in kinds if record[1]} == {first, "A"}
+
+
+@pytest.mark.rule("GN-63")
+def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    assert group.beat("A", -1) == (-1, None)
+    member = stable(group)
+    assert (member.generation, listed(group)) == (1, ("classic", "consumer", "Stable"))

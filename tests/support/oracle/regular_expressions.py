@@ -1,0 +1,23 @@
+"""The other end of ``RegularExpressions.java``: how Kafka validates and matches the regular expressions of consumer groups."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from tests.support.oracle.oracle import Process
+
+
+class RegularExpressionOracle(Process):
+    """The validation of Kafka's group coordinator, and RE2J, which it uses."""
+
+    program = "RegularExpressions.java"
+
+    def match(self, pattern: str, names: Sequence[str]) -> list[bool] | str:
+        """Return for each name whether the whole name matches, or Kafka's error message if it refuses the pattern.
+
+        Raises Refused for a pattern at which RE2J fails with another exception.
+        """
+        answer = json.loads(self.ask("match", json.dumps([pattern, list(names)], separators=(",", ":"))))
+        error: str | None = answer.get("error")
+        return list(answer["matches"]) if error is None else error
