@@ -17,6 +17,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import NOTHING, Assignment
 from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
+from kafkaproto.broker.group.changes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Membership, cancel_timers
 from kafkaproto.broker.group.consumer_requests import (
@@ -281,6 +282,7 @@ class ConsumerCoordinator:
     def _fence(self, group: ConsumerGroup, members: Iterable[ConsumerMember], entries: list[Entry]) -> None:
         """Remove members, which starts a new epoch; the next heartbeat of another member computes its target (GN-18, GN-31)."""
         for member in members:
+            self._groups.changes.note(group.group_id, CauseKind.LEFT, member.member_id)
             cancel_timers(member)
             group.remove(member.member_id)
             entries += stored_as.member_tombstones(group.group_id, member.member_id)
@@ -296,7 +298,7 @@ class ConsumerCoordinator:
         """Restart the session timeout of a member (GN-30)."""
         cancel(member.session_timer)
         timeout_ms = self._settings.session_timeout_ms(group.group_id)
-        member.session_timer = self._timers.at(now_ms + timeout_ms, lambda at_ms: self._expire(group, member, at_ms))
+        member.session_timer = self._timers.at(now_ms + timeout_ms, lambda at_ms: self.expire(group, member, at_ms))
 
     def _expect_revocation(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
         cancel(member.rebalance_timer)
@@ -304,13 +306,21 @@ class ConsumerCoordinator:
 
         def late(at_ms: int) -> None:
             if member.current.epoch == epoch:
-                self._expire(group, member, at_ms)
+                self.expire(group, member, at_ms, CauseKind.REVOCATION_TIMED_OUT)
 
         member.rebalance_timer = self._timers.at(now_ms + member.rebalance_timeout_ms, late)
 
-    def _expire(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
+    def expire(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        now_ms: int,
+        cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
+    ) -> None:
+        """Remove a member for a reason other than its own request, unless it is removed already."""
         if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
             return
+        self._groups.changes.note(group.group_id, cause, member.member_id)
         entries: list[Entry] = []
         self._fence(group, [member], entries)
         self._store(group.group_id, entries, now_ms, lambda failed, at_ms: None)
@@ -331,6 +341,7 @@ class ConsumerCoordinator:
         if not entries:
             done(None, now_ms)
             return
+        self._groups.changes.report(self._groups.get_consumer(group_id), now_ms)
         calling = True
 
         def stored(error_code: int, at_ms: int) -> None:
