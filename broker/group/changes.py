@@ -62,8 +62,9 @@ _TEXTS = {
 class Cause(NamedTuple):
     """One cause for a change of a group; `str(cause)` is a sentence.
 
-    member_id: the member that the cause is about; None for `TOPICS_CHANGED`, `LOADED` and `UNLOADED`. names: the topics of
-    `TOPICS_CHANGED`; for `REPLACED` the id that the static member had before.
+    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None for
+    `TOPICS_CHANGED`, `LOADED` and `UNLOADED`. names: the topics of `TOPICS_CHANGED`; for `REPLACED` the id that the static member had
+    before.
     """
 
     kind: CauseKind
@@ -107,7 +108,10 @@ class _Seen(NamedTuple):
 
 
 class GroupChanges:
-    """Reports the changes of one broker's groups as the event `group_changed`. Does nothing while that event has no observer."""
+    """Reports the changes of one broker's groups as the event `group_changed`, and as an event of the journal of kind "group".
+
+    Does nothing while `group_changed` has no observer.
+    """
 
     def __init__(self, events: Events, broker_id: int = -1) -> None:
         self.broker_id = broker_id
@@ -189,6 +193,20 @@ class GroupChanges:
                 causes,
             )
             self._events.group_changed(self.broker_id, change, now_ms)
+            self._note_in_journal(change, now_ms)
+
+    def _note_in_journal(self, change: GroupChange, now_ms: int) -> None:
+        if self._events.noted is not None:
+            facts = {
+                "group": change.group_id,
+                "type": change.group_type,
+                "state": change.state,
+                "epoch": change.epoch,
+                "assignment_epoch": change.assignment_epoch,
+                "members": list(change.members),
+                "causes": [str(cause) for cause in change.causes],
+            }
+            self._events.noted(now_ms, self.broker_id, "group", facts)
 
 
 def _epochs(group: Group | ConsumerGroup) -> tuple[str, int, int]:

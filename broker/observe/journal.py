@@ -25,7 +25,6 @@ from kafkaproto.broker.quota.forced import ForcedThrottle, api_key
 from kafkaproto.broker.runtime.events import Observer
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.group.changes import GroupChange
     from kafkaproto.broker.quota.sensors import ThrottleReason
     from kafkaproto.broker.requests.exchange import Exchange
 
@@ -252,18 +251,6 @@ class Journal(Observer):
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         self._events.append(EventSeen(now_ms, broker_id, kind, dict(facts), now_ms - self.started_ms))
         self.total += 1
-
-    def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
-        facts = {
-            "group": change.group_id,
-            "type": change.group_type,
-            "state": change.state,
-            "epoch": change.epoch,
-            "assignment_epoch": change.assignment_epoch,
-            "members": list(change.members),
-            "causes": [str(cause) for cause in change.causes],
-        }
-        self.noted(now_ms, broker_id, "group", facts)
 
     def cleared(self, now_ms: int) -> None:
         self.started_ms = now_ms

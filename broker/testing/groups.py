@@ -66,6 +66,8 @@ class GroupMethods(Base):
         Raises ValueError, which names the existing groups, if there is and was no such group.
         """
 
+        check_text("group_id", group_id, "readers")
+
         def find() -> list[RebalanceSeen]:
             if group_id not in self.state.rebalances:
                 check_group(self.state, group_id)

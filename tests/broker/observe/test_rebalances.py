@@ -14,8 +14,10 @@ from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkaproto.trace.format import Entry, Event
 from tests.support.broker.consumer_group import ALL, SESSION_MS, TIMEOUT_MS, Group
 from tests.support.broker.group_bench import subscription
+from tests.support.recording import recorder_into
 from tests.support.scene import elect
 
 REBALANCE_MS = 20_000
@@ -382,6 +384,15 @@ def test_journal_event_of_a_group_names_state_epochs_members_and_causes(group: G
     )
     group.beat("A", 1)
     assert len(group.cluster.state.journal.events("group")) == 1
+
+
+def test_trace_has_the_group_events_of_the_journal(group: Group) -> None:
+    entries: list[Entry] = []
+    group.cluster.state.record(recorder_into(entries))
+    group.join("A")
+    [event] = [entry for entry in entries if isinstance(entry, Event) and entry.kind == "group"]
+    [noted] = group.cluster.state.journal.events("group")
+    assert {name: event.facts[name] for name in noted.facts} == noted.facts
 
 
 # ---- the bounds of the history -----------------------------------------------------------------------------------------------
