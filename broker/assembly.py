@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,19 @@ from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.node import Node, SharedState
+from kafkaproto.broker.observe.diagnostics import Diagnostics
+from kafkaproto.broker.observe.journal import DetailedJournal, Journal
+from kafkaproto.broker.observe.request_log import RequestLog
+from kafkaproto.broker.observe.sasl_attempts import SaslAttempts
+from kafkaproto.broker.observe.throttle_log import ThrottleLog
+from kafkaproto.broker.observe.undeliverable_log import UndeliverableLog
 from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore, apply_static_quotas
 from kafkaproto.broker.replication.replica_manager import IsrChange, ReplicaManager
 from kafkaproto.broker.replication.stores import Stores
 from kafkaproto.broker.runtime.actions import ActionQueue
-from kafkaproto.broker.runtime.events import Events
+from kafkaproto.broker.runtime.events import Events, Observer
 from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
@@ -126,6 +132,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
             lambda: int(get[GROUP_LOAD_MS]),
             consumers,
             lambda: shared.controller.image.topics,
+            replicas.broker_id,
         )
 
     return new_groups
@@ -246,6 +253,17 @@ def open_persistence(
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence
 
     return ClusterPersistence(cluster, data_dir, new_cluster_id)
+
+
+def attach_observers(
+    events: Events, journal: Journal, others: Iterable[Observer], release_name: str, timers: Timers
+) -> None:
+    """Attach the observers that every cluster has: its journal, `others`, and the logs; with a detailed journal also the log of requests."""
+    logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal), SaslAttempts(timers, journal)
+    for observer in (journal, *others, *logs):
+        events.attach(observer)
+    if isinstance(journal, DetailedJournal):
+        events.attach(RequestLog(journal))
 
 
 def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTopic:

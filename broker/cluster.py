@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.broker.assembly import (
     DEFAULT_MEMORY_BYTES,
+    attach_observers,
     check_options,
     enter_static_quotas,
     new_balance,
@@ -36,13 +37,9 @@ from kafkaproto.broker.metadata.differences import report_topics
 from kafkaproto.broker.metadata.image import BrokerState, Image
 from kafkaproto.broker.metadata.isr_changes import IsrChanges
 from kafkaproto.broker.node import Node
-from kafkaproto.broker.observe.diagnostics import Diagnostics
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
 from kafkaproto.broker.observe.metrics import ThrottleQueues
-from kafkaproto.broker.observe.request_log import RequestLog
-from kafkaproto.broker.observe.sasl_attempts import SaslAttempts
-from kafkaproto.broker.observe.throttle_log import ThrottleLog
-from kafkaproto.broker.observe.undeliverable_log import UndeliverableLog
+from kafkaproto.broker.observe.rebalances import RebalanceHistory
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
 from kafkaproto.broker.quota.mutations import MutationCharge
@@ -106,11 +103,9 @@ class Cluster:
         self.journal_topic: JournalTopic | None = None
         self._recorder: Recorder | None = None
         self.throttle_queues = ThrottleQueues()
-        refusals = Diagnostics(release_name, self.timers, self.journal), SaslAttempts(self.timers, self.journal)
-        for observer in (self.journal, ThrottleLog(), UndeliverableLog(), *refusals, self.throttle_queues):
-            self.events.attach(observer)
-        if detailed_journal:
-            self.events.attach(RequestLog(self.journal))
+        self.rebalances = RebalanceHistory(self.clock.now_ms())
+        others = self.rebalances, self.throttle_queues
+        attach_observers(self.events, self.journal, others, release_name, self.timers)
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
         self.throttling = throttling.strategy(release.delays_responses(release_name))

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from kafkaproto.broker.testing import (
     DEFAULT,
     AsyncTestCluster,
+    Cause,
+    CauseKind,
     GroupSeen,
     MemberSeen,
+    RebalanceSeen,
     StoredRecord,
     TestCluster,
     async_cluster,
@@ -25,8 +28,11 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT",
     "AsyncTestCluster",
+    "Cause",
+    "CauseKind",
     "GroupSeen",
     "MemberSeen",
+    "RebalanceSeen",
     "StoredRecord",
     "TestCluster",
     "async_cluster",

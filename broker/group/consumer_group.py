@@ -106,6 +106,8 @@ class ConsumerGroup:
     """The metadata for which `partition_counts` was computed last, to notice a change without comparing (GN-17)."""
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to that member's epoch (GN-21)."""
+    fenced: set[str] = field(default_factory=set)
+    """The removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
     """The members that are not STABLE at the epoch of the target assignment."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
@@ -180,6 +182,7 @@ class ConsumerGroup:
         if before is not None:
             self._forget(before)
         self.members[member.member_id] = member
+        self.fenced.discard(member.member_id)
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
         self._subscribe(member)

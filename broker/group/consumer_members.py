@@ -217,6 +217,9 @@ def cancel_timers(member: ConsumerMember) -> None:
 
 
 def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
+    if member_id in group.fenced:
+        text = f"Member {member_id} of group {group.group_id} was fenced. The member must abandon all its partitions and rejoin."
+        return KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text)
     return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
 
 
@@ -224,6 +227,8 @@ def _check_static(
     group: ConsumerGroup, holder: ConsumerMember | None, member_id: str, instance_id: str
 ) -> ConsumerMember:
     if holder is None:
+        if request.member_id in group.fenced:
+            raise _unknown_member(request.member_id, group)
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if holder.member_id != member_id:
         raise KafkaError(

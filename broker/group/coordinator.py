@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.changes import CauseKind, GroupChanges
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
@@ -57,7 +59,7 @@ class GroupCoordinator:
 
     random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: of the records to write.
     load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: returns the
-    topics of the cluster by name.
+    topics of the cluster by name. broker_id: the id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -71,13 +73,14 @@ class GroupCoordinator:
         load_ms: Callable[[], int] = lambda: 0,
         consumers: ConsumerGroupSettings | None = None,
         topics: Callable[[], Mapping[str, Topic]] = dict,
+        broker_id: int = -1,
     ) -> None:
         self._random = random
         self._replies = DeferredReplies()
         self.ownership = Ownership(timers, self._load, self._unload, load_ms)
         storage = GroupStorage(log, self.ownership.partition_of, versions)
-        events = Events() if events is None else events
-        self._rebalance = Rebalance(settings, timers, self._replies, events, storage)
+        changes = GroupChanges(Events() if events is None else events, broker_id)
+        self._rebalance = Rebalance(settings, timers, self._replies, changes, storage)
         self._static_members = StaticMembers(self._rebalance, self._replies, storage)
         self.groups = Registry(timers, self._rebalance, storage)
         consumers = consumers or ConsumerGroupSettings()
@@ -183,7 +186,7 @@ class GroupCoordinator:
             return group.current_generation(member.member_id)
         if group.is_in(GroupState.STABLE) and unchanged and not group.is_leader(member.member_id):
             return group.current_generation(member.member_id)
-        self._rebalance.take_request(member, request, reply)
+        self._rebalance.take_request(group, member, request, reply)
         self._rebalance.prepare_if_possible(group, now_ms)
         return None
 
@@ -271,6 +274,44 @@ class GroupCoordinator:
         self._rebalance.remove_member(group, group.members[member_id], now_ms)
         return ErrorCode.NONE
 
+    def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
+        """Remove a member of a group of either protocol as after its session timeout, also if it waits for a response.
+
+        Raises KeyError if this broker has no such member.
+        """
+        consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
+        if consumer is not None:
+            self.consumers.expire(consumer, consumer.members[member_id], now_ms)
+        elif group is not None:
+            self._rebalance.changes.note(group_id, CauseKind.SESSION_TIMED_OUT, member_id)
+            self._rebalance.remove_member(group, group.members[member_id], now_ms)
+            self._replies.flush(now_ms)
+        else:
+            raise KeyError(group_id)
+
+    def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
+        """Fence a member of the new protocol, or a static member of a classic group.
+
+        A member of the new protocol is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH. A static member loses its instance id to
+        a second process, which joins with the same values: its next request gets FENCED_INSTANCE_ID (KIP-345).
+        Raises KeyError if this broker has no such member, ValueError for a dynamic member of a classic group, and KafkaError if the group
+        does not accept the second process.
+        """
+        consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
+        if consumer is not None:
+            member = consumer.members[member_id]
+            consumer.fenced.add(member_id)
+            self.consumers.expire(consumer, member, now_ms, CauseKind.FENCED)
+        elif group is not None:
+            results: list[JoinResult] = []
+            request = _second_process(group, group.members[member_id])
+            self.join(request, now_ms, lambda result, at_ms: results.append(result))
+            if results and results[0].error_code:
+                text = f"Group {group_id} refuses a second process with instance id {request.group_instance_id}."
+                raise KafkaError(results[0].error_code, text)
+        else:
+            raise KeyError(group_id)
+
     # Listing, describing and deleting groups
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupOverview]:
@@ -315,3 +356,20 @@ class GroupCoordinator:
 
     def _uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
+
+
+def _second_process(group: Group, member: Member) -> JoinRequest:
+    """Return the JoinGroup request of another process with the instance id of a static member. Raises ValueError for a dynamic member."""
+    if member.group_instance_id is None:
+        raise ValueError(f"member {member.member_id} has no group.instance.id")
+    return JoinRequest(
+        group.group_id,
+        UNKNOWN_MEMBER_ID,
+        member.session_timeout_ms,
+        member.rebalance_timeout_ms,
+        group.protocol_type or "",
+        member.protocols,
+        member.client_id,
+        member.client_host,
+        member.group_instance_id,
+    )

@@ -7,6 +7,7 @@ of a group and responds to its parked requests. `coordinator` decides whether a 
 
 from __future__ import annotations
 
+from kafkaproto.broker.group.changes import CauseKind, GroupChanges
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.results import (
@@ -20,7 +21,6 @@ from kafkaproto.broker.group.results import (
 from kafkaproto.broker.group.sessions import Sessions, cancel
 from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
-from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -32,19 +32,22 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 
 
 class Rebalance:
-    """The transitions of all groups between states. `settings` may be replaced at run time. `sessions` has the session timeouts of members."""
+    """The transitions of all groups between states. `settings` may be replaced at run time. `sessions` has the session timeouts of members.
+
+    `changes` reports the changes of the groups of both protocols to observers.
+    """
 
     def __init__(
         self,
         settings: GroupSettings,
         timers: Timers,
         replies: DeferredReplies,
-        events: Events,
+        changes: GroupChanges,
         storage: GroupStorage,
     ) -> None:
         self.settings = settings
         self.sessions = Sessions(timers, self._session_timed_out, self.remove_pending_member)
-        self._events = events
+        self.changes = changes
         self._timers = timers
         self._replies = replies
         self._storage = storage
@@ -79,8 +82,9 @@ class Rebalance:
         if len(group.members) > self.settings.group_max_size:
             self.prepare(group, now_ms)
 
-    def take_request(self, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
+    def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
         """Make `request` the member's parked join; without `reply` it is answered elsewhere."""
+        self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
         member.protocols = request.protocols
         member.session_timeout_ms = request.session_timeout_ms
@@ -94,6 +98,7 @@ class Rebalance:
 
         During the join phase no rebalance starts, but the phase ends if all remaining members have joined.
         """
+        self.changes.note(group.group_id, CauseKind.LEFT, member.member_id)
         self.drop(group, member)
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self.prepare_if_possible(group, now_ms)
@@ -131,7 +136,7 @@ class Rebalance:
         group.owing_sync.clear()
         _stop_sync_timer_if_settled(group)
         is_first = group.is_in(GroupState.EMPTY)
-        _move(self._events, group, GroupState.PREPARING_REBALANCE, now_ms)
+        _move(self.changes, group, GroupState.PREPARING_REBALANCE, now_ms)
         if is_first:
             group.initial_join = True
             group.new_member_added = False
@@ -180,6 +185,7 @@ class Rebalance:
         for member in list(group.members.values()):
             # Static members that did not join keep their place until their session times out.
             if member.join_reply is None and member.group_instance_id is None:
+                self.changes.note(group.group_id, CauseKind.JOIN_TIMED_OUT, member.member_id)
                 self.drop(group, member)
         if group.members and not group.elect_joined_leader():
             # Only static members are left and none joined: wait until one does, or their sessions expire. At least a
@@ -187,7 +193,7 @@ class Rebalance:
             self._wait_for_joins(group, now_ms, at_least_ms=1)
             return
         group.start_generation(now_ms)
-        _report(self._events, group, now_ms)
+        self.changes.report(group, now_ms)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self._tell_the_members(group, now_ms)
         else:
@@ -234,7 +240,7 @@ class Rebalance:
                     member.assignment = assignments.get(member.member_id, b"")
                     result = SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)
                     self._answer_sync_and_expect_life(group, member, result, at_ms)
-                _move(self._events, group, GroupState.STABLE, at_ms)
+                _move(self.changes, group, GroupState.STABLE, at_ms)
             self._replies.flush(at_ms)
 
         self._storage.store_group(group, assignments, now_ms, stored)
@@ -262,12 +268,14 @@ class Rebalance:
         member.session_timer = None
         if member.is_waiting and not member.is_new:
             return
+        self.changes.note(group.group_id, CauseKind.SESSION_TIMED_OUT, member.member_id)
         self.remove_member(group, member, now_ms)
         self._replies.flush(now_ms)
 
     def _sync_timed_out(self, group: Group, now_ms: int) -> None:
         group.sync_timer = None
         for member_id in list(group.owing_sync):
+            self.changes.note(group.group_id, CauseKind.SYNC_TIMED_OUT, member_id)
             self.drop(group, group.members[member_id])
         self.prepare(group, now_ms)
         self._replies.flush(now_ms)
@@ -288,15 +296,9 @@ class Rebalance:
         for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
             cancel(timer)
         group.pending.clear()
-        _move(self._events, group, GroupState.DEAD, now_ms)
+        group.move_to(GroupState.DEAD, now_ms)
 
 
-def _move(events: Events, group: Group, state: GroupState, now_ms: int) -> None:
+def _move(changes: GroupChanges, group: Group, state: GroupState, now_ms: int) -> None:
     group.move_to(state, now_ms)
-    _report(events, group, now_ms)
-
-
-def _report(events: Events, group: Group, now_ms: int) -> None:
-    if events.group_changed is not None:
-        members = tuple(group.members)
-        events.group_changed(group.group_id, group.state.value, members, group.generation_id, now_ms)
+    changes.report(group, now_ms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
+from kafkaproto.broker.group.changes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.group import Group, GroupState
@@ -34,6 +35,8 @@ class Registry:
         """Whether a group that loses its last offset stays until the next check for expired offsets, as in Kafka 4 (GC-64)."""
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
         """Starts the timers of a consumer group that was loaded; set by their coordinator."""
+        self.changes = rebalance.changes
+        """Reports the changes of groups to observers."""
         self._timers = timers
         self._rebalance = rebalance
         self._storage = storage
@@ -158,8 +161,10 @@ class Registry:
         """Undo a change that was not stored: load the group again from its records."""
         group = self.get_any(group_id)
         if group is not None:
-            self._remove(group, now_ms)
+            self._take_out(group, now_ms)
         self._take(self._storage.load_group(group_id), now_ms)
+        if group is not None and self.get_any(group_id) is None:
+            self.changes.ended(group, now_ms)
 
     def _watch(self, now_ms: int) -> None:
         if self._expiry_timer is None:
@@ -235,18 +240,22 @@ class Registry:
             consumer.offsets.update(loaded.offsets.get(group_id, {}))
             self._consumers[group_id] = consumer
             self._watch(now_ms)
+            self.changes.loaded(consumer, now_ms)
             self.resume_consumer(consumer, now_ms)
         for group_id, stored, offsets in iterate(loaded):
             group = self.create(group_id, now_ms)
             group.offsets.update(offsets)
             if stored is not None:
                 group.restore(stored, now_ms)
+            self.changes.loaded(group, now_ms)
+            if stored is not None:
                 self._rebalance.resume(group, now_ms)
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
         """Drop the groups for whose id `is_gone` returns True from memory; their parked requests get NOT_COORDINATOR (GO-12)."""
         for group in self:
             if is_gone(group.group_id):
+                self.changes.note(group.group_id, CauseKind.UNLOADED)
                 self._remove(group, now_ms)
 
     def adopt(
@@ -271,6 +280,10 @@ class Registry:
         return error
 
     def _remove(self, group: AnyGroup, now_ms: int) -> None:
+        self._take_out(group, now_ms)
+        self.changes.ended(group, now_ms)
+
+    def _take_out(self, group: AnyGroup, now_ms: int) -> None:
         for waiter in group.stable_waiters:
             waiter(ErrorCode.NOT_COORDINATOR, now_ms)
         if isinstance(group, ConsumerGroup):

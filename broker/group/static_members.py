@@ -51,10 +51,11 @@ class StaticMembers:
         """
         keeps_generation = group.is_in(GroupState.STABLE) and group.keeps_protocol_with(member, request.protocols)
         before = self._replace(group, member, new_id, now_ms)
-        self._rebalance.take_request(member, request, None if keeps_generation else reply)
+        self._rebalance.take_request(group, member, request, None if keeps_generation else reply)
         if not keeps_generation:
             self._rebalance.prepare_if_possible(group, now_ms)
             return
+        self._rebalance.changes.report(group, now_ms)
 
         def stored(error_code: int, at_ms: int) -> None:
             if error_code:

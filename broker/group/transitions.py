@@ -14,6 +14,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
+from kafkaproto.broker.group.changes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
 from kafkaproto.broker.group.reconciliation import FencedMember, Goal, MemberState, reconcile
@@ -173,6 +174,8 @@ class Transitions:
         If only members of the classic protocol are left, the group becomes a classic one where the migration policy allows it (GN-61).
         """
         leaving = {member.member_id for member in members}
+        for member_id in leaving:
+            self._groups.changes.note(group.group_id, CauseKind.LEFT, member_id)
         if self.may_downgrade(group, leaving):
             self._groups.downgrade(group, leaving, self.topics(), entries, now_ms)
             return
@@ -222,7 +225,7 @@ class Transitions:
 
         def late(at_ms: int) -> None:
             if member.current.epoch == epoch:
-                self.expire(group, member, at_ms)
+                self.expire(group, member, at_ms, CauseKind.REVOCATION_TIMED_OUT)
 
         member.rebalance_timer = self._timers.at(now_ms + member.rebalance_timeout_ms, late)
 
@@ -230,18 +233,29 @@ class Transitions:
         """Start the time in which a member of the classic protocol must join again, unless it runs (GN-59)."""
         if member.join_timer is None:
             due_ms = now_ms + member.rebalance_timeout_ms
-            member.join_timer = self._timers.at(due_ms, lambda at_ms: self.expire(group, member, at_ms))
+            member.join_timer = self._timers.at(
+                due_ms, lambda at_ms: self.expire(group, member, at_ms, CauseKind.JOIN_TIMED_OUT)
+            )
 
     def expect_sync(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
         """Start the time in which a member of the classic protocol must sync after it has joined (GN-59)."""
         cancel(member.sync_timer)
         due_ms = now_ms + member.rebalance_timeout_ms
-        member.sync_timer = self._timers.at(due_ms, lambda at_ms: self.expire(group, member, at_ms))
+        member.sync_timer = self._timers.at(
+            due_ms, lambda at_ms: self.expire(group, member, at_ms, CauseKind.SYNC_TIMED_OUT)
+        )
 
-    def expire(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Remove a member whose time is over, unless it is gone already."""
+    def expire(
+        self,
+        group: ConsumerGroup,
+        member: ConsumerMember,
+        now_ms: int,
+        cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
+    ) -> None:
+        """Remove a member for a reason other than its own request, unless it is removed already."""
         if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
             return
+        self._groups.changes.note(group.group_id, cause, member.member_id)
         entries: list[Entry] = []
         self.fence(group, [member], entries, now_ms)
         self.store(group.group_id, entries, now_ms)
@@ -253,11 +267,13 @@ class Transitions:
     ) -> None:
         """Write the records of a change. `done` gets an error code, 0 when they are replicated, and the time in ms.
 
-        A change that cannot be written at all is undone by loading the group again.
+        Without records, `done` waits for earlier changes that the result may show. A change that cannot be written at all is undone by
+        loading the group again.
         """
         if not entries:
-            done(0, now_ms)
+            self._storage.await_writes(group_id, now_ms, done)
             return
+        self._groups.changes.report(self._groups.get_any(group_id), now_ms)
         calling = True
 
         def stored(error_code: int, at_ms: int) -> None:

@@ -150,10 +150,10 @@ class Observer:
     def broker_changed(self, broker_id: int, running: bool, now_ms: int) -> None:
         """Handle the event that a broker stopped or started again. The first start of a cluster is not reported."""
 
-    def group_changed(self, group_id: str, state: str, members: Sequence[str], generation_id: int, now_ms: int) -> None:
-        """Handle the event that a group moved to another state.
+    def group_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
+        """Handle the event that a group of either protocol has another state, generation, epoch or member, or was loaded or deleted.
 
-        state: Kafka's name for the state, such as "Stable". members: the ids of the current members.
+        broker_id: the coordinator of the group. change: the group before and after, and what caused the change (`group.changes.GroupChange`).
         """
 
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
@@ -189,7 +189,7 @@ class Events:
     connection_closed: Callable[[int, Any, str, int], None] | None
     connection_opened: Callable[[int, Any, int], None] | None
     feature_asked: Callable[[Any, str, Sequence[str]], None] | None
-    group_changed: Callable[[str, str, Sequence[str], int, int], None] | None
+    group_changed: Callable[[int, Any, int], None] | None
     log_truncated: Callable[[int, str, int, str, int, int, int], None] | None
     noted: Callable[[int, int, str, Mapping[str, Any]], None] | None
     offsets_moved: Callable[[int, str, int, Any, int], None] | None

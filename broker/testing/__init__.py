@@ -1,7 +1,9 @@
 """Clusters for tests: `cluster()` runs one in a thread, `async_cluster()` in the running loop. Users import `kafkaproto.testing`."""
 
+from kafkaproto.broker.group.changes import Cause, CauseKind
+from kafkaproto.broker.observe.rebalances import RebalanceSeen
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
-from kafkaproto.broker.testing.groups import GroupSeen, MemberSeen
+from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen
 from kafkaproto.broker.testing.options import DEFAULT
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.threaded import TestCluster, cluster
@@ -9,8 +11,11 @@ from kafkaproto.broker.testing.threaded import TestCluster, cluster
 __all__ = [
     "DEFAULT",
     "AsyncTestCluster",
+    "Cause",
+    "CauseKind",
     "GroupSeen",
     "MemberSeen",
+    "RebalanceSeen",
     "StoredRecord",
     "TestCluster",
     "async_cluster",

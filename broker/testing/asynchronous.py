@@ -12,7 +12,8 @@ from kafkaproto.broker.server.server import Server
 from kafkaproto.broker.testing import groups
 from kafkaproto.broker.testing.arguments import check_function, check_int, check_seconds
 from kafkaproto.broker.testing.decorating import P, R, S, decorated
-from kafkaproto.broker.testing.groups import GroupSeen, Wait
+from kafkaproto.broker.testing.group_views import GroupSeen
+from kafkaproto.broker.testing.groups import Wait
 from kafkaproto.broker.testing.handle import Condition, Handle
 from kafkaproto.broker.testing.options import (
     Arguments,
@@ -157,11 +158,22 @@ class AsyncTestCluster(Handle):
         state: str | None = None,
         timeout_s: float = WAIT_SECONDS,
     ) -> GroupSeen:
-        """Wait until a group has `members` members and the state `state`, such as "Stable", and return it. None stands for any.
+        """Wait until a group of either protocol has `members` members and the state `state`, and return it. None stands for any.
 
+        state: such as "Stable", in a classic group "PreparingRebalance", in a KIP-848 group "Assigning" or "Reconciling".
         Raises TypeError or ValueError for impossible arguments, and TimeoutError.
         """
         return cast(GroupSeen, await self._wait_state(groups.for_group(group_id, members, state), timeout_s))
+
+    async def move_coordinator(self, group_id: str, broker_id: int, timeout_s: float = WAIT_SECONDS) -> GroupSeen:
+        """Move the coordinator of a group to another broker, wait until that broker has loaded the group, and return the group.
+
+        The broker becomes the leader of the group's partition of `__consumer_offsets`, so that other groups of this partition move, too.
+        Raises ValueError if there is no such group or broker, or if the broker has no in-sync replica of the partition, and TimeoutError.
+        """
+        check_seconds("timeout_s", timeout_s)
+        self._lead_group(group_id, broker_id)
+        return cast(GroupSeen, await self._wait_state(groups.for_coordinator(group_id, broker_id), timeout_s))
 
     async def wait_for_records(
         self, topic: str, count: int, partition: int | None = None, timeout_s: float = WAIT_SECONDS

@@ -26,7 +26,7 @@ class BrokerMethods(Base):
             Change(name.replace("_", "."), Operation.DELETE if value is None else Operation.SET, as_text(value))
             for name, value in configs.items()
         ]
-        resource = BrokerResource(self.state, ALL_BROKERS if broker_id is None else _checked(self, broker_id))
+        resource = BrokerResource(self.state, ALL_BROKERS if broker_id is None else checked_broker(self, broker_id))
         self._run(lambda: change(resource, changes, self.state.strict_kip))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
@@ -36,22 +36,22 @@ class BrokerMethods(Base):
         """
         check_text("topic", topic, "orders")
         check_int("index", index, example=0)
-        _checked(self, leader)
+        checked_broker(self, leader)
         self._run(lambda: self.state.controller.elect(topic, index, leader))
 
     def follower(self, topic: str, index: int, broker_id: int) -> FollowerHandle:
         """Return a handle on one follower of a partition. Raises ValueError for an unknown broker id."""
         check_text("topic", topic, "orders")
         check_int("index", index, example=0)
-        return FollowerHandle(self, topic, index, _checked(self, broker_id))
+        return FollowerHandle(self, topic, index, checked_broker(self, broker_id))
 
     def broker(self, broker_id: int) -> BrokerHandle:
         """Return a handle on one broker. Raises ValueError for an unknown id."""
-        return BrokerHandle(self, _checked(self, broker_id))
+        return BrokerHandle(self, checked_broker(self, broker_id))
 
 
-def _checked(cluster: Base, broker_id: int) -> int:
-    """Return `broker_id` unchanged. Raises ValueError if there is no such broker."""
+def checked_broker(cluster: Base, broker_id: int) -> int:
+    """Return `broker_id` unchanged. Raises TypeError for another type, ValueError if there is no such broker."""
     check_int("broker_id", broker_id, example=0)
     count = len(cluster.state.nodes)
     if not 0 <= broker_id < count:
@@ -93,7 +93,7 @@ class BrokerHandle:
                 f"leader must be another broker than {leader}: ids are 0 to {len(self._cluster.state.nodes) - 1}"
             )
         replicas = self._cluster.state.nodes[self.broker_id].replicas
-        other = _checked(self._cluster, leader)
+        other = checked_broker(self._cluster, leader)
         self._cluster.run_in_loop(lambda: replicas.cut_link(other, cut, self._cluster.state.actions.now_ms))
 
 

@@ -1,4 +1,4 @@
-"""Consumer groups for tests: states, members, committed offsets and lag, and the conditions that a test can wait for."""
+"""Consumer groups for tests: reading them, removing members, moving coordinators, and the conditions that a test can wait for."""
 
 from __future__ import annotations
 
@@ -9,64 +9,117 @@ from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.consumer_group import ConsumerGroupState
 from kafkaproto.broker.group.group import GroupState
-from kafkaproto.broker.group.results import DescribedMember, GroupDescription
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from kafkaproto.broker.observe.rebalances import RebalanceSeen
 from kafkaproto.broker.testing import records
 from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text, counted
 from kafkaproto.broker.testing.base import Base
+from kafkaproto.broker.testing.brokers import checked_broker
+from kafkaproto.broker.testing.group_views import (
+    GroupSeen,
+    PartitionKey,
+    check_group,
+    check_member,
+    committed,
+    group_ids,
+    group_seen,
+)
 from kafkaproto.broker.testing.records import StoredRecord, leader_of
-from kafkaproto.broker.testing.tracebacks import is_hidden
-from kafkaproto.data import consumer_protocol_assignment
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.errors import DecodeError
 
 __tracebackhide__ = is_hidden
 
-PartitionKey = tuple[str, int]
-"""(topic, partition)"""
-
-_VERSION_BYTES = 2
-_CONSUMER = "consumer"
 _STATES = tuple(dict.fromkeys(state.value for states in (GroupState, ConsumerGroupState) for state in states))
 _WITHOUT_MEMBERS = (GroupState.EMPTY.value, GroupState.DEAD.value)
-_WITH_MEMBERS = (GroupState.COMPLETING_REBALANCE.value, GroupState.STABLE.value)
-
-
-class MemberSeen(NamedTuple):
-    """A member of a group. assignment: its partitions while the group is Stable; empty for other protocol types than "consumer"."""
-
-    member_id: str
-    """The id that the coordinator gave to the member."""
-    group_instance_id: str | None
-    """The `group.instance.id` of a static member; None for a dynamic one."""
-    client_id: str
-    """The client id of its JoinGroup request."""
-    client_host: str
-    """The address of the client, with a slash in front, as Kafka shows it: "/127.0.0.1"."""
-    assignment: tuple[PartitionKey, ...]
-
-
-class GroupSeen(NamedTuple):
-    """A consumer group. state: Kafka's name: "Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"."""
-
-    group_id: str
-    """The name of the group."""
-    state: str
-    protocol_type: str
-    """The kind of group: "consumer" for Kafka's consumers, "" before the first member."""
-    protocol: str
-    """The assignor that the members agreed on, such as "range"; "" unless the group is Stable."""
-    members: tuple[MemberSeen, ...]
-    """The members, in the order in which they joined."""
+_WITH_MEMBERS = (
+    GroupState.COMPLETING_REBALANCE.value,
+    GroupState.STABLE.value,
+    ConsumerGroupState.ASSIGNING.value,
+    ConsumerGroupState.RECONCILING.value,
+)
 
 
 class GroupMethods(Base):
-    """The methods of a test cluster that read consumer groups."""
+    """The methods of a test cluster that read and change consumer groups of both protocols."""
 
     def groups(self) -> dict[str, GroupSeen]:
         """Return all groups by id, including groups that have only committed offsets."""
-        return self._run(
-            lambda: {seen.group_id: group_seen(self.state, seen.group_id) for seen in _overview(self.state)}
-        )
+        return self._run(lambda: {group_id: group_seen(self.state, group_id) for group_id in group_ids(self.state)})
+
+    def group(self, group_id: str) -> GroupSeen:
+        """Return a group: state, coordinator, epochs, members with their partitions, committed offsets and lag.
+
+        Raises ValueError, which names the existing groups, if there is no such group.
+        """
+
+        def find() -> GroupSeen:
+            check_group(self.state, group_id)
+            return group_seen(self.state, group_id)
+
+        with without_frames_of_the_broker(ValueError):
+            return self._run(find)
+
+    def rebalances(self, group_id: str) -> list[RebalanceSeen]:
+        """Return the last 100 rebalances of a group, oldest first, each with its causes. A deleted group keeps its rebalances.
+
+        Raises ValueError, which names the existing groups, if there is and was no such group.
+        """
+
+        check_text("group_id", group_id, "readers")
+
+        def find() -> list[RebalanceSeen]:
+            if group_id not in self.state.rebalances:
+                check_group(self.state, group_id)
+            return self.state.rebalances.of_group(group_id)
+
+        with without_frames_of_the_broker(ValueError):
+            return self._read(find)
+
+    def expire_member(self, group_id: str, member_id: str) -> None:
+        """Remove a member from a group, as though its session timed out. A client that still runs joins again.
+
+        Raises ValueError, which names the existing groups or members, if there is no such group or member.
+        """
+
+        def act() -> None:
+            coordinator = check_member(self.state, group_id, member_id)
+            coordinator.expire_member(group_id, member_id, self.state.actions.now_ms)
+
+        with without_frames_of_the_broker(ValueError):
+            self._run(act)
+
+    def fence_member(self, group_id: str, member_id: str) -> None:
+        """Fence a member of a KIP-848 group, or a static member of a classic group.
+
+        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). A static member of a classic group
+        loses its `group.instance.id` to a second process, which then stays silent: the next request of the member gets FENCED_INSTANCE_ID
+        (82). Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
+        """
+
+        def act() -> None:
+            coordinator = check_member(self.state, group_id, member_id)
+            members = {member.member_id: member for member in group_seen(self.state, group_id).members}
+            member = members[member_id]
+            if member.member_epoch is None and member.group_instance_id is None:
+                raise ValueError(
+                    f"member_id must be a static member of classic group {group_id!r} (got the dynamic member {member_id!r}); "
+                    "set group.instance.id in the client, or call expire_member"
+                )
+            coordinator.fence_member(group_id, member_id, self.state.actions.now_ms)
+
+        with without_frames_of_the_broker(ValueError):
+            self._run(act)
+
+    def _lead_group(self, group_id: str, broker_id: int) -> None:
+        """Make a broker the leader of the group's partition of `__consumer_offsets`. Raises ValueError for arguments that are impossible."""
+
+        def act() -> None:
+            check_group(self.state, group_id)
+            lead_group(self.state, group_id, checked_broker(self, broker_id))
+
+        with without_frames_of_the_broker(ValueError):
+            self._run(act)
 
     def committed(self, group_id: str) -> dict[PartitionKey, int]:
         """Return the committed offsets of a group by (topic, partition), empty for an unknown group."""
@@ -83,49 +136,12 @@ class GroupMethods(Base):
         def find() -> dict[PartitionKey, int]:
             offsets = committed(self.state, group_id)
             if not offsets:
-                known = ", ".join(sorted(seen.group_id for seen in _overview(self.state))) or "none"
+                known = ", ".join(sorted(group_ids(self.state))) or "none"
                 text = f"Group {group_id} has no committed offsets. Existing groups: {known}."
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, text)
             return {key: max(0, leader_of(self.state, *key).log.high_watermark - at) for key, at in offsets.items()}
 
         return self._run(find)
-
-
-def _overview(cluster: Cluster) -> list[GroupDescription]:
-    return [cluster.groups.describe(listed.group_id) for listed in cluster.groups.list_groups()]
-
-
-def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
-    """Return a group. A group that does not exist has the state Dead, as in Kafka."""
-    group = cluster.groups.describe(group_id)
-    members = tuple(_member(group, member) for member in group.members)
-    return GroupSeen(group_id, group.state, group.protocol_type, group.protocol_name, members)
-
-
-def _member(group: GroupDescription, member: DescribedMember) -> MemberSeen:
-    assignment = _partitions(member.assignment) if group.protocol_type == _CONSUMER else ()
-    return MemberSeen(member.member_id, member.group_instance_id, member.client_id, member.client_host, assignment)
-
-
-def _partitions(assignment: bytes) -> tuple[PartitionKey, ...]:
-    """Return the partitions of an assignment of the consumer protocol, none if the leader sent bytes that cannot be decoded."""
-    layouts = consumer_protocol_assignment.LAYOUTS
-    version = min(int.from_bytes(assignment[:_VERSION_BYTES], "big", signed=True), max(layouts))
-    if version not in layouts:
-        return ()
-    try:
-        decoded, _ = layouts[version].decode_first(assignment[_VERSION_BYTES:])
-    except DecodeError:
-        return ()
-    return tuple((topic.topic, index) for topic in decoded.assigned_partitions for index in topic.partitions)
-
-
-def committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
-    """Return the committed offsets of a group by (topic, partition)."""
-    for group, _, offsets in cluster.groups.offsets():
-        if group == group_id:
-            return {key: commit.offset for key, commit in sorted(offsets.items())}
-    return {}
 
 
 class Wait(NamedTuple):
@@ -170,6 +186,39 @@ def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
             if text
         )
         return f"group {group_id} is {seen.state} with {counted(len(seen.members), 'member')}, and did not reach {goal or 'any state'}"
+
+    return Wait(reached, describe)
+
+
+def lead_group(cluster: Cluster, group_id: str, broker_id: int) -> None:
+    """Elect a broker as the leader of a group's partition of `__consumer_offsets`; nothing happens if it leads already.
+
+    Raises ValueError, which names the in-sync replicas, if the broker has no in-sync replica of the partition or is stopped.
+    """
+    if cluster.coordinator_of(group_id) == broker_id:
+        return
+    index = cluster.nodes[broker_id].groups.ownership.partition_of(group_id)
+    partition = cluster.controller.image.partition(OFFSETS_TOPIC, index)
+    in_sync = [] if partition is None else list(partition.isr)
+    if broker_id not in in_sync or not cluster.nodes[broker_id].running:
+        raise ValueError(
+            f"broker_id must be a running broker with an in-sync replica of {OFFSETS_TOPIC}-{index}, the partition of group "
+            f"{group_id!r} (got {broker_id}); in sync are {in_sync}; start the broker, or raise offsets.topic.replication.factor"
+        )
+    cluster.controller.elect(OFFSETS_TOPIC, index, broker_id)
+
+
+def for_coordinator(group_id: str, broker_id: int) -> Wait:
+    """Return the condition that a broker coordinates a group and has loaded it."""
+
+    def reached(cluster: Cluster) -> GroupSeen | None:
+        seen = group_seen(cluster, group_id)
+        return seen if seen.coordinator == broker_id else None
+
+    def describe(cluster: Cluster) -> str:
+        coordinator = group_seen(cluster, group_id).coordinator
+        now = "not loaded by any broker" if coordinator is None else f"coordinated by broker {coordinator}"
+        return f"group {group_id} is {now}, and broker {broker_id} did not load it"
 
     return Wait(reached, describe)
 

@@ -12,6 +12,7 @@ from kafkaproto.broker.observe import metrics
 from kafkaproto.broker.observe.details import printable
 from kafkaproto.broker.observe.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from kafkaproto.broker.observe.metrics import Metrics
+from kafkaproto.broker.observe.rebalances import RebalanceSeen
 from kafkaproto.broker.observe.undeliverable_log import undeliverable_text
 from kafkaproto.broker.requests.undeliverable import undeliverable_now
 from kafkaproto.broker.runtime.clock import JumpClock
@@ -98,18 +99,20 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, BrokerMethods):
     def explain(self, count: int = 20) -> str:
         """Return the last requests as text to print when a test fails, one a line, newest last. Times count from the cluster's start.
 
-        Then follows a line for each batch that a client's quota never allows (Q-14). After `stop` only the requests are returned.
+        Then follow the last rebalances of groups, one a line, at most `count`, and a line for each batch that a client's quota never allows
+        (Q-14). After `stop` the latter are missing.
         """
         check_int("count", count, 0, example=20)
         state = self.state
 
-        def find() -> tuple[list[RequestSeen], list[str]]:
+        def find() -> tuple[list[RequestSeen], list[RebalanceSeen], list[str]]:
             nodes = state.nodes if self._running else []
             undeliverable = [facts for node in nodes for facts in undeliverable_now(node)]
-            return list(state.journal.latest(count)), list(map(undeliverable_text, undeliverable))
+            warnings = list(map(undeliverable_text, undeliverable))
+            return list(state.journal.latest(count)), state.rebalances.latest(count), warnings
 
-        latest, warnings = self._read(find)
-        return "\n".join([*map(str, reversed(latest)), *dict.fromkeys(warnings)])
+        latest, rebalances, warnings = self._read(find)
+        return "\n".join([*map(str, reversed(latest)), *map(str, rebalances), *dict.fromkeys(warnings)])
 
     def conversations(self, count: int = 10) -> str:
         """Return the last `count` requests of each client id as text, newest last, after a line with the client id and its number of requests."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkaproto.broker.group.changes import Cause, CauseKind, GroupChange
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
@@ -162,24 +163,25 @@ def test_broker_stop_and_start_are_each_reported_once_to_observers() -> None:
     assert [arguments for _, arguments in calls] == [(1, False, now_ms - 15), (1, True, now_ms - 5)]
 
 
-def test_group_state_events_contain_members_and_generation() -> None:
+def test_group_events_contain_state_members_generation_and_causes() -> None:
     cluster = VirtualCluster()
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, "group_changed"))
     client = cluster.connect()
     protocols = [JoinGroupRequestProtocol("range", b"")]
-    joined = client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3)
-    member = joined.member_id
+    member = client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3).member_id
     client.ask(SyncGroupRequest("g", 1, member, assignments=[SyncGroupRequestAssignment(member, b"a")]), 2)
     cluster.advance(10_000)
     cluster.state.reset()
+    joined, timed_out = (Cause(CauseKind.JOINED, member),), (Cause(CauseKind.SESSION_TIMED_OUT, member),)
+    unloaded = (Cause(CauseKind.UNLOADED),)
     assert [arguments[:-1] for _, arguments in calls] == [
-        ("g", "PreparingRebalance", (member,), 0),
-        ("g", "CompletingRebalance", (member,), 1),
-        ("g", "Stable", (member,), 1),
-        ("g", "PreparingRebalance", (), 1),
-        ("g", "Empty", (), 2),
-        ("g", "Dead", (), 2),
+        (0, GroupChange("g", "classic", None, "PreparingRebalance", 0, 0, 0, (member,), joined)),
+        (0, GroupChange("g", "classic", "PreparingRebalance", "CompletingRebalance", 0, 1, 1, (member,), ())),
+        (0, GroupChange("g", "classic", "CompletingRebalance", "Stable", 1, 1, 1, (member,), ())),
+        (0, GroupChange("g", "classic", "Stable", "PreparingRebalance", 1, 1, 1, (), timed_out)),
+        (0, GroupChange("g", "classic", "PreparingRebalance", "Empty", 1, 2, 2, (), ())),
+        (0, GroupChange("g", "classic", "Empty", "Dead", 2, 2, 2, (), unloaded)),
     ]
     begun_ms = cluster.now_ms - 10_000
     assert [arguments[-1] - begun_ms for _, arguments in calls] == [0, 0, 0, 10_000, 10_000, 10_000]

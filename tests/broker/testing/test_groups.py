@@ -51,7 +51,10 @@ def test_committed_offsets_and_lag_of_a_group_are_returned() -> None:
         ) as raised:
             c.lag("nobody")
         assert raised.value.error_code == 69
-        assert c.groups() == {"readers": GroupSeen("readers", "Empty", "", "", ())}
+        committed, lag = {("orders", 0): 1, ("payments", 0): 0}, {("orders", 0): 2, ("payments", 0): 0}
+        expected = GroupSeen("readers", "Empty", "", "", (), "classic", 0, 0, 0, committed, lag)
+        assert c.groups() == {"readers": expected}
+        assert c.group("readers") == expected
 
 
 def test_group_of_another_protocol_type_has_members_without_partitions() -> None:

@@ -1,0 +1,282 @@
+"""Reports changes of groups to observers: another state, generation or epoch, and what caused it.
+
+`GroupChanges` compares a group with what it reported of this group before, and so finds members that joined, left or changed their
+subscription, and topics that changed. Only the reason of a removal is not visible in the group: whoever removes a member notes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerGroupState
+from kafkaproto.broker.group.consumer_requests import AWAY
+from kafkaproto.broker.group.group import Group, GroupState
+from kafkaproto.broker.group.results import Protocols
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
+from kafkaproto.broker.runtime.events import Events
+
+CLASSIC, CONSUMER = "classic", "consumer"
+
+
+class CauseKind(StrEnum):
+    """The kinds of causes for a change of a group."""
+
+    JOINED = "joined"
+    LEFT = "left"
+    SESSION_TIMED_OUT = "session timed out"
+    JOIN_TIMED_OUT = "join timed out"
+    SYNC_TIMED_OUT = "sync timed out"
+    REVOCATION_TIMED_OUT = "revocation timed out"
+    FENCED = "fenced"
+    REMOVED = "removed"
+    REPLACED = "replaced"
+    AWAY = "away"
+    JOINED_AGAIN = "joined again"
+    SUBSCRIPTION_CHANGED = "subscription changed"
+    TOPICS_CHANGED = "topics changed"
+    UPGRADED = "upgraded"
+    DOWNGRADED = "downgraded"
+    LOADED = "loaded"
+    UNLOADED = "unloaded"
+
+
+_TEXTS = {
+    CauseKind.JOINED: "member {member} joined",
+    CauseKind.LEFT: "member {member} left",
+    CauseKind.SESSION_TIMED_OUT: "member {member} sent no heartbeat within its session timeout",
+    CauseKind.JOIN_TIMED_OUT: "member {member} did not join again within the rebalance timeout",
+    CauseKind.SYNC_TIMED_OUT: "member {member} sent no SyncGroup within the rebalance timeout",
+    CauseKind.REVOCATION_TIMED_OUT: "member {member} did not revoke its partitions within its rebalance timeout",
+    CauseKind.FENCED: "member {member} was fenced",
+    CauseKind.REMOVED: "member {member} was removed",
+    CauseKind.REPLACED: "member {member} replaced static member {names}",
+    CauseKind.AWAY: "static member {member} left for a while",
+    CauseKind.JOINED_AGAIN: "member {member} joined again",
+    CauseKind.SUBSCRIPTION_CHANGED: "member {member} changed its subscription",
+    CauseKind.TOPICS_CHANGED: "the number of partitions changed of {names}",
+    CauseKind.UPGRADED: "the group changed from the classic to the new protocol",
+    CauseKind.DOWNGRADED: "the group changed from the new to the classic protocol",
+    CauseKind.LOADED: "the coordinator loaded the group",
+    CauseKind.UNLOADED: "the coordinator moved to another broker, or stopped",
+}
+
+
+class Cause(NamedTuple):
+    """One cause for a change of a group; `str(cause)` is a sentence.
+
+    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None for
+    `TOPICS_CHANGED`, `UPGRADED`, `DOWNGRADED`, `LOADED` and `UNLOADED`. names: the topics of `TOPICS_CHANGED`; for `REPLACED` the id that the static member had
+    before.
+    """
+
+    kind: CauseKind
+    member_id: str | None = None
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return _TEXTS[self.kind].format(member=self.member_id, names=", ".join(self.names))
+
+
+class GroupChange(NamedTuple):
+    """A change of one group.
+
+    group_type: "classic", or "consumer" for the new protocol (KIP-848). state, state_before: Kafka's names, such as "Stable"; the state
+    before is None if the coordinator had no such group. epoch, epoch_before: the generation of a classic group, else the group epoch.
+    assignment_epoch: the epoch of the target assignment; in a classic group the generation. members: the ids of the members.
+    """
+
+    group_id: str
+    group_type: str
+    state_before: str | None
+    state: str
+    epoch_before: int
+    epoch: int
+    assignment_epoch: int
+    members: tuple[str, ...]
+    causes: tuple[Cause, ...]
+
+
+class _Seen(NamedTuple):
+    """What was reported of a group. group_type: as in `GroupChange`. members: maps ids to (group instance id, topics of a member of the new protocol, whether it is away).
+
+    topics: maps subscribed topics to (topic id, number of partitions); None if they are unknown, because the group was just loaded.
+    """
+
+    state: str | None = None
+    epoch: int = 0
+    assignment_epoch: int = 0
+    members: Mapping[str, tuple[str | None, frozenset[str], bool]] = {}
+    topics: Mapping[str, tuple[bytes, int]] | None = {}
+    group_type: str | None = None
+
+
+class GroupChanges:
+    """Reports the changes of one broker's groups as the event `group_changed`, and as an event of the journal of kind "group".
+
+    Does nothing while `group_changed` has no observer.
+    """
+
+    def __init__(self, events: Events, broker_id: int = -1) -> None:
+        self.broker_id = broker_id
+        self._events = events
+        self._seen: dict[str, _Seen] = {}
+        self._notes: dict[str, dict[str | None, Cause]] = {}
+        """Maps group ids to the noted causes by member id, until they are reported."""
+
+    def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
+        """Note the cause of a change that is about to be reported. The first cause noted for a member counts."""
+        if self._events.group_changed is not None:
+            self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
+
+    def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
+        """Note that a member of a classic group sent JoinGroup again, if it starts a rebalance or has another subscription.
+
+        before, after: the protocols of the member, of which the first one counts.
+        """
+        if self._events.group_changed is None:
+            return
+        topics = [subscribed_topics(data for _, data in protocols[:1]) for protocols in (before, after)]
+        if group.protocol_type == CONSUMER_PROTOCOL and topics[0] != topics[1]:
+            self.note(group.group_id, CauseKind.SUBSCRIPTION_CHANGED, member_id)
+        elif group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            self.note(group.group_id, CauseKind.JOINED_AGAIN, member_id)
+
+    def report(self, group: Group | ConsumerGroup | None, now_ms: int) -> None:
+        """Report a group if its state, epochs or members changed since the last report. None does nothing."""
+        if self._events.group_changed is None or group is None:
+            return
+        before = self._seen.get(group.group_id, _Seen())
+        is_same = before[:3] == _epochs(group) and before.members.keys() == group.members.keys()
+        if is_same and (before.topics is not None or not _seen(group).topics):
+            return
+        after = self._seen[group.group_id] = _seen(group)
+        if is_same:
+            return
+        notes = self._notes.pop(group.group_id, {})
+        self._raise(group, before, after, _causes(before, after, notes), now_ms)
+
+    def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
+        """Report a group that was loaded from the offsets topic. One that was reported before is loaded again to undo a change."""
+        if self._events.group_changed is None:
+            return
+        if group.group_id in self._seen:
+            self.report(group, now_ms)
+            return
+        after = _seen(group)
+        self._seen[group.group_id] = after._replace(topics=after.topics or None)
+        self._raise(group, _Seen(None, after.epoch), after, (Cause(CauseKind.LOADED),), now_ms)
+
+    def ended(self, group: Group | ConsumerGroup, now_ms: int) -> None:
+        """Report that a group is Dead: it was deleted, or this broker no longer coordinates it.
+
+        A group of the new protocol that was never reported is left out: the heartbeat that created it was refused.
+        """
+        if isinstance(group, ConsumerGroup) and group.group_id not in self._seen:
+            return
+        before = self._seen.pop(group.group_id, _Seen())
+        notes = self._notes.pop(group.group_id, {})
+        after = _seen(group)._replace(state=ConsumerGroupState.DEAD.value)
+        causes = tuple(cause for cause in notes.values() if cause.kind is CauseKind.UNLOADED)
+        self._raise(group, before, after, causes, now_ms)
+
+    def _raise(
+        self, group: Group | ConsumerGroup, before: _Seen, after: _Seen, causes: tuple[Cause, ...], now_ms: int
+    ) -> None:
+        if self._events.group_changed is not None:
+            kind = CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
+            change = GroupChange(
+                group.group_id,
+                kind,
+                before.state,
+                after.state or "",
+                before.epoch,
+                after.epoch,
+                after.assignment_epoch,
+                tuple(after.members),
+                causes,
+            )
+            self._events.group_changed(self.broker_id, change, now_ms)
+            self._note_in_journal(change, now_ms)
+
+    def _note_in_journal(self, change: GroupChange, now_ms: int) -> None:
+        if self._events.noted is not None:
+            facts = {
+                "group": change.group_id,
+                "type": change.group_type,
+                "state": change.state,
+                "epoch": change.epoch,
+                "assignment_epoch": change.assignment_epoch,
+                "members": list(change.members),
+                "causes": [str(cause) for cause in change.causes],
+            }
+            self._events.noted(now_ms, self.broker_id, "group", facts)
+
+
+def _epochs(group: Group | ConsumerGroup) -> tuple[str, int, int]:
+    """Return the state, the group epoch and the assignment epoch; for a classic group the generation twice."""
+    if isinstance(group, ConsumerGroup):
+        return group.state.value, group.epoch, group.assignment_epoch
+    return group.state.value, group.generation_id, group.generation_id
+
+
+def _seen(group: Group | ConsumerGroup) -> _Seen:
+    if isinstance(group, ConsumerGroup):
+        consumers = {
+            member.member_id: (member.instance_id, member.topic_names, member.current.epoch == AWAY)
+            for member in group.members.values()
+        }
+        return _Seen(*_epochs(group), consumers, dict(group.partition_counts), CONSUMER)
+    members = {
+        member.member_id: (member.group_instance_id, frozenset[str](), False) for member in group.members.values()
+    }
+    return _Seen(*_epochs(group), members, group_type=CLASSIC)
+
+
+def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tuple[Cause, ...]:
+    """Return the causes of a change: the noted ones, and those that a comparison shows.
+
+    a. An instance id that another member has: the static member was replaced. Its own notes do not count.
+    b. A new member joined. One that is missing has the noted cause, or was removed.
+    c. Another member may be away, have another subscription, or another noted cause.
+    d. The group may have changed its protocol.
+    e. If the group epoch grew and subscribed topics have other partitions, the topics changed.
+    """
+    owners = {instance: member_id for member_id, (instance, _, _) in before.members.items() if instance is not None}
+    causes: list[Cause] = []
+    replaced: set[str] = set()
+    for member_id, (instance, topics, is_away) in after.members.items():
+        known = before.members.get(member_id)
+        if known is None:
+            old_id = owners.get(instance or "")
+            if old_id is not None and old_id not in after.members:
+                replaced.add(old_id)
+                causes.append(Cause(CauseKind.REPLACED, member_id, (old_id,)))
+            else:
+                causes.append(Cause(CauseKind.JOINED, member_id))
+        elif is_away and not known[2]:
+            causes.append(Cause(CauseKind.AWAY, member_id))
+        elif topics != known[1] and after.group_type == before.group_type:
+            causes.append(Cause(CauseKind.SUBSCRIPTION_CHANGED, member_id))
+        elif member_id in notes:
+            causes.append(notes[member_id])
+    causes += [
+        notes.get(member_id, Cause(CauseKind.REMOVED, member_id))
+        for member_id in before.members
+        if member_id not in after.members and member_id not in replaced
+    ]
+    if before.group_type not in (None, after.group_type):
+        causes.append(Cause(CauseKind.UPGRADED if after.group_type == CONSUMER else CauseKind.DOWNGRADED))
+    elif after.epoch > before.epoch and before.state is not None and before.topics is not None:
+        names = _changed_topics(before, after)
+        causes += [Cause(CauseKind.TOPICS_CHANGED, None, names)] if names else []
+    return tuple(causes)
+
+
+def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
+    """Return the topics that were created, deleted or have other partitions, without those that members subscribed to or no longer do."""
+    topics_before, topics_after = before.topics or {}, after.topics or {}
+    old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
+    names = {name for name in {**topics_before, **topics_after} if topics_before.get(name) != topics_after.get(name)}
+    return tuple(sorted(names - (old ^ new)))

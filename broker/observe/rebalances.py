@@ -1,0 +1,150 @@
+"""The history of rebalances: when each group got a new generation or epoch, why, and how long it took. It is bounded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kafkaproto.broker.group.changes import CLASSIC, Cause, CauseKind, GroupChange
+from kafkaproto.broker.runtime.events import Observer
+
+MOST_GROUPS = 1000
+MOST_OF_GROUP = 100
+_DEAD, _EMPTY, _STABLE = "Dead", "Empty", "Stable"
+_PREPARING = "PreparingRebalance"
+
+
+@dataclass(slots=True, repr=False)
+class RebalanceSeen:
+    """One rebalance of a group: the change from one generation, or group epoch (KIP-848), to the next.
+
+    at_ms: when it began, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the cluster's start.
+    """
+
+    at_ms: int
+    broker_id: int
+    """The coordinator of the group."""
+    group_id: str
+    """The name of the group."""
+    group_type: str
+    """"classic", or "consumer" for the new protocol (KIP-848)."""
+    from_epoch: int
+    """The generation of a classic group, or the group epoch, before the rebalance."""
+    to_epoch: int | None
+    """The generation or group epoch after it; None while the members of a classic group join."""
+    state: str
+    """The last state of the group in this rebalance, under Kafka's name, such as "Stable"; "Dead" if it ended unfinished with its coordinator."""
+    members: tuple[str, ...]
+    """The ids of the members in that state."""
+    causes: tuple[Cause, ...]
+    """What caused the rebalance: members that joined, left or timed out, changed subscriptions, changed topics."""
+    duration_ms: int | None = None
+    """How long it took until the group was Stable or Empty, in milliseconds; None if that has not happened, or another rebalance began before."""
+    elapsed_ms: int = 0
+
+    def __str__(self) -> str:
+        word = "generation" if self.group_type == CLASSIC else "epoch"
+        to_epoch = "..." if self.to_epoch is None else self.to_epoch
+        lasted = "" if self.duration_ms is None else f" after {self.duration_ms} ms"
+        members = ", ".join(self.members) or "no members"
+        causes = "; ".join(map(str, self.causes)) or "cause unknown"
+        return (
+            f"+{self.elapsed_ms / 1000:.3f} s broker {self.broker_id} group {self.group_id}: {word} {self.from_epoch} to {to_epoch}, "
+            f"{self.state}{lasted} with {members}: {causes}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<RebalanceSeen {self}>"
+
+
+class RebalanceHistory(Observer):
+    """Collects the rebalances of each group: the last `MOST_OF_GROUP` of each of the `MOST_GROUPS` groups that rebalanced last."""
+
+    def __init__(self, started_ms: int) -> None:
+        self._started_ms = started_ms
+        self._of_group: dict[str, deque[RebalanceSeen]] = {}
+        self._current: dict[str, RebalanceSeen] = {}
+        """Maps group ids to the rebalance that has not reached Stable or Empty yet."""
+
+    def __contains__(self, group_id: str) -> bool:
+        return group_id in self._of_group
+
+    def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
+        """Add a rebalance, or note the progress of the current one.
+
+        a. A classic group in PreparingRebalance starts a rebalance, unless its members are still joining for the previous one.
+        b. A new generation completes that join; without it, and for each new group epoch, it is a rebalance of its own.
+        c. Other changes are progress. With Stable or Empty the rebalance is complete, and it ends unfinished if the group is Dead.
+        d. Another coordinator continues the rebalance if it has loaded its generation or epoch; otherwise the rebalance ends unfinished.
+        """
+        current = self._current.get(change.group_id)
+        kinds = {cause.kind for cause in change.causes}
+        if change.state == _DEAD:
+            if change.group_type == CLASSIC or CauseKind.UNLOADED not in kinds:
+                self._end_unfinished(change.group_id)
+            return
+        if CauseKind.LOADED in kinds:
+            if current is None or current.to_epoch != change.epoch:
+                self._end_unfinished(change.group_id)
+                return
+            change = change._replace(causes=())
+        is_joining = current is not None and current.to_epoch is None
+        has_new_epoch = change.epoch > change.epoch_before
+        starts = change.state == _PREPARING or has_new_epoch
+        if starts and not is_joining:
+            to_epoch = change.epoch if has_new_epoch else None
+            current = self._add(broker_id, change, to_epoch, now_ms)
+        elif current is None:
+            return
+        else:
+            current.causes += change.causes
+            if has_new_epoch:
+                current.to_epoch = change.epoch
+        current.state, current.members = change.state, change.members
+        if change.state in (_STABLE, _EMPTY):
+            current.duration_ms = now_ms - current.at_ms
+            del self._current[change.group_id]
+
+    def _end_unfinished(self, group_id: str) -> None:
+        current = self._current.pop(group_id, None)
+        if current is not None:
+            current.state = _DEAD
+
+    def _add(self, broker_id: int, change: GroupChange, to_epoch: int | None, now_ms: int) -> RebalanceSeen:
+        seen = self._current[change.group_id] = RebalanceSeen(
+            now_ms,
+            broker_id,
+            change.group_id,
+            change.group_type,
+            change.epoch_before,
+            to_epoch,
+            change.state,
+            change.members,
+            change.causes,
+            elapsed_ms=now_ms - self._started_ms,
+        )
+        # The group moves to the end, so that the first group is the one whose last rebalance is the oldest.
+        entries = self._of_group.pop(change.group_id, None) or deque(maxlen=MOST_OF_GROUP)
+        entries.append(seen)
+        self._of_group[change.group_id] = entries
+        if len(self._of_group) > MOST_GROUPS:
+            oldest = next(iter(self._of_group))
+            del self._of_group[oldest]
+            self._current.pop(oldest, None)
+        return seen
+
+    def cleared(self, now_ms: int) -> None:
+        self._started_ms = now_ms
+        self._of_group.clear()
+        self._current.clear()
+
+    def of_group(self, group_id: str) -> list[RebalanceSeen]:
+        """Return copies of the rebalances of a group, oldest first; none for an unknown group."""
+        return [replace(seen) for seen in self._of_group.get(group_id, ())]
+
+    def latest(self, count: int) -> list[RebalanceSeen]:
+        """Return copies of the last `count` rebalances of all groups, oldest first."""
+        every: Iterator[RebalanceSeen] = (seen for entries in self._of_group.values() for seen in entries)
+        ordered = sorted(every, key=lambda seen: seen.at_ms)
+        return [replace(seen) for seen in ordered[max(0, len(ordered) - count) :]]

@@ -1,0 +1,224 @@
+"""Views of consumer groups for tests: state, coordinator, members, epochs, assignments, committed offsets and lag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.changes import CLASSIC, CONSUMER
+from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
+from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.results import UNKNOWN_GROUP
+from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
+from kafkaproto.broker.testing.arguments import check_text, unknown
+from kafkaproto.broker.testing.records import leader_of
+from kafkaproto.broker.testing.tracebacks import is_hidden
+from kafkaproto.data import consumer_protocol_assignment
+from kafkaproto.errors import DecodeError
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.group.coordinator import GroupCoordinator
+    from kafkaproto.broker.group.registry import AnyGroup
+
+__tracebackhide__ = is_hidden
+
+PartitionKey = tuple[str, int]
+"""(topic, partition)"""
+
+_VERSION_BYTES = 2
+
+
+class MemberSeen(NamedTuple):
+    """A member of a group.
+
+    assignment: the partitions that it may read. In a classic group they are known while the group is Stable; they are empty for other
+    protocol types than "consumer".
+    """
+
+    member_id: str
+    """The id of the member: the coordinator creates it, or from version 1 of ConsumerGroupHeartbeat on the client."""
+    group_instance_id: str | None
+    """The `group.instance.id` of a static member; None for a dynamic one."""
+    client_id: str
+    """The client id of its JoinGroup or ConsumerGroupHeartbeat request."""
+    client_host: str
+    """The address of the client, with a slash in front, as Kafka shows it: "/127.0.0.1"."""
+    assignment: tuple[PartitionKey, ...]
+    topics: tuple[str, ...] = ()
+    """The names of the topics that it subscribes to, sorted; empty for other protocol types than "consumer"."""
+    member_epoch: int | None = None
+    """Its member epoch (KIP-848): -2 for a static member that left for a while. None in a classic group."""
+    target: tuple[PartitionKey, ...] = ()
+    """The partitions of its target assignment (KIP-848); in a classic group the assignment."""
+    pending_revocation: tuple[PartitionKey, ...] = ()
+    """The partitions that it must revoke and has not yet (KIP-848); empty in a classic group."""
+
+
+class GroupSeen(NamedTuple):
+    """A consumer group. state: Kafka's name. protocol: the assignor, such as "range".
+
+    The state of a classic group is "Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead"; that of a group of the new
+    protocol (KIP-848) is "Empty", "Assigning", "Reconciling", "Stable" or "Dead". A classic group has an assignor only while it is Stable.
+    """
+
+    group_id: str
+    """The name of the group."""
+    state: str
+    protocol_type: str
+    """The kind of group: "consumer" for Kafka's consumers, "" before the first member."""
+    protocol: str
+    members: tuple[MemberSeen, ...]
+    """The members, in the order in which they joined."""
+    group_type: str = CLASSIC
+    """"classic", or "consumer" for the new protocol (KIP-848)."""
+    epoch: int = 0
+    """The generation of a classic group, or the group epoch (KIP-848), which grows with each rebalance."""
+    assignment_epoch: int = 0
+    """The epoch of the target assignment (KIP-848); in a classic group the generation."""
+    coordinator: int | None = None
+    """The id of the broker that coordinates the group; None if the group does not exist."""
+    committed: Mapping[PartitionKey, int] = {}
+    """The committed offset of each (topic, partition)."""
+    lag: Mapping[PartitionKey, int] = {}
+    """The lag of each (topic, partition) behind the high watermark, in offsets; without partitions that have no leader."""
+
+
+def group_ids(cluster: Cluster) -> list[str]:
+    """Return the ids of all groups, broker by broker."""
+    return [listed.group_id for listed in cluster.groups.list_groups()]
+
+
+def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
+    """Return the coordinator that has a group. Raises TypeError or ValueError, which names the existing groups, if there is none."""
+    check_text("group_id", group_id, "readers")
+    found = _find(cluster, group_id)
+    if found is None:
+        raise unknown("group_id", group_id, "the id of an existing group", group_ids(cluster))
+    return found[1]
+
+
+def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordinator:
+    """Return the coordinator of a group that has the member. Raises TypeError or ValueError, which names the members, if there is none."""
+    coordinator = check_group(cluster, group_id)
+    check_text("member_id", member_id, "consumer-1-a0b1c2")
+    group = coordinator.groups.get_any(group_id)
+    members = [] if group is None else list(group.members)
+    if member_id not in members:
+        raise unknown("member_id", member_id, f"the id of a member of group {group_id!r}", members)
+    return coordinator
+
+
+def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
+    """Return a group. A group that does not exist has the state Dead, as in Kafka."""
+    found = _find(cluster, group_id)
+    if found is None:
+        return GroupSeen(group_id, UNKNOWN_GROUP, "", "", ())
+    broker_id, coordinator, group = found
+    offsets = committed(cluster, group_id)
+    lags = {key: lag for key, offset in offsets.items() if (lag := lag_of(cluster, key, offset)) is not None}
+    if isinstance(group, ConsumerGroup):
+        described = coordinator.consumers.describe(group_id)
+        names = cluster.controller.image.topic_names
+        return GroupSeen(
+            group_id,
+            described.state,
+            CONSUMER_PROTOCOL,
+            described.assignor,
+            tuple(_consumer(group, member, names) for member in group.members.values()),
+            CONSUMER,
+            described.epoch,
+            described.assignment_epoch,
+            broker_id,
+            offsets,
+            lags,
+        )
+    return GroupSeen(
+        group_id,
+        group.state.value,
+        group.protocol_type or "",
+        (group.protocol_name or "") if group.is_in(GroupState.STABLE) else "",
+        tuple(_member(group, member) for member in group.members.values()),
+        CLASSIC,
+        group.generation_id,
+        group.generation_id,
+        broker_id,
+        offsets,
+        lags,
+    )
+
+
+def _find(cluster: Cluster, group_id: str) -> tuple[int, GroupCoordinator, AnyGroup] | None:
+    for node in cluster.nodes:
+        group = node.groups.groups.get_any(group_id) if node.has_groups else None
+        if group is not None:
+            return node.broker_id, node.groups, group
+    return None
+
+
+def _member(group: Group, member: Member) -> MemberSeen:
+    is_consumer, is_stable = group.protocol_type == CONSUMER_PROTOCOL, group.is_in(GroupState.STABLE)
+    assignment = _decoded(member.assignment) if is_consumer and is_stable else ()
+    topics = subscribed_topics(data for _, data in member.protocols[:1]) if is_consumer else None
+    return MemberSeen(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        assignment,
+        tuple(sorted(topics or ())),
+        None,
+        assignment,
+    )
+
+
+def _consumer(group: ConsumerGroup, member: ConsumerMember, names: Mapping[bytes, str]) -> MemberSeen:
+    return MemberSeen(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        _named(member.current.assigned, names),
+        tuple(sorted(member.topic_names)),
+        member.current.epoch,
+        _named(group.target_of(member.member_id), names),
+        _named(member.current.pending, names),
+    )
+
+
+def _named(assignment: Assignment, names: Mapping[bytes, str]) -> tuple[PartitionKey, ...]:
+    """Return partitions by topic name, sorted. A deleted topic has the hexadecimal digits of its id as name."""
+    return tuple(
+        sorted((names.get(key) or key.hex(), index) for key, indexes in assignment.items() for index in indexes)
+    )
+
+
+def _decoded(assignment: bytes) -> tuple[PartitionKey, ...]:
+    """Return the partitions of an assignment of the consumer protocol, none if the leader sent bytes that cannot be decoded."""
+    layouts = consumer_protocol_assignment.LAYOUTS
+    version = min(int.from_bytes(assignment[:_VERSION_BYTES], "big", signed=True), max(layouts))
+    if version not in layouts:
+        return ()
+    try:
+        decoded, _ = layouts[version].decode_first(assignment[_VERSION_BYTES:])
+    except DecodeError:
+        return ()
+    return tuple((topic.topic, index) for topic in decoded.assigned_partitions for index in topic.partitions)
+
+
+def committed(cluster: Cluster, group_id: str) -> dict[PartitionKey, int]:
+    """Return the committed offsets of a group by (topic, partition)."""
+    for group, _, offsets in cluster.groups.offsets():
+        if group == group_id:
+            return {key: commit.offset for key, commit in sorted(offsets.items())}
+    return {}
+
+
+def lag_of(cluster: Cluster, key: PartitionKey, offset: int) -> int | None:
+    """Return how far an offset is behind the high watermark of a partition, in offsets; None if the partition has no leader."""
+    try:
+        return max(0, leader_of(cluster, *key).log.high_watermark - offset)
+    except KafkaError:
+        return None

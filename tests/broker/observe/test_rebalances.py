@@ -1,0 +1,439 @@
+"""The history of rebalances and the journal's group events: what each change of a group was, and what caused it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.broker.group.changes import Cause, CauseKind, GroupChange
+from kafkaproto.broker.observe.rebalances import MOST_GROUPS, MOST_OF_GROUP, RebalanceHistory, RebalanceSeen
+from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
+from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkaproto.trace.format import Entry, Event
+from tests.support.broker.consumer_group import ALL, SESSION_MS, TIMEOUT_MS, Group
+from tests.support.broker.group_bench import subscription
+from tests.support.recording import recorder_into
+from tests.support.scene import elect
+
+REBALANCE_MS = 20_000
+JOINED, LEFT = CauseKind.JOINED, CauseKind.LEFT
+
+
+@pytest.fixture(params=["3.9", "4.2"])
+def group(request: pytest.FixtureRequest) -> Group:
+    return Group(request.param)
+
+
+def history(cluster: VirtualCluster, group_id: str = "g") -> list[tuple[int, int | None, str, int | None, list[str]]]:
+    """Return (epoch before, epoch after, last state, duration in ms, causes) of each rebalance of a group."""
+    return [
+        (seen.from_epoch, seen.to_epoch, seen.state, seen.duration_ms, [str(cause) for cause in seen.causes])
+        for seen in cluster.state.rebalances.of_group(group_id)
+    ]
+
+
+def changes(cluster: VirtualCluster) -> list[tuple[str, int, list[str]]]:
+    """Return (state, epoch, causes) of each group event in the journal."""
+    return [
+        (event.facts["state"], event.facts["epoch"], event.facts["causes"])
+        for event in cluster.state.journal.events("group")
+    ]
+
+
+def moved_events(cluster: VirtualCluster) -> dict[int, tuple[str, list[str]]]:
+    """Return (state, causes) of the last two group events in the journal, by broker. Brokers apply a new leader in the order of their ids."""
+    return {e.broker_id: (e.facts["state"], e.facts["causes"]) for e in cluster.state.journal.events("group")[-2:]}
+
+
+# ---- classic groups ----------------------------------------------------------------------------------------------------------
+
+
+class Classic:
+    """Classic group `g` on one broker: each member has its own connection."""
+
+    def __init__(self) -> None:
+        self.cluster = VirtualCluster(config={"group.initial.rebalance.delay.ms": "0"})
+
+    def connect(self) -> MemoryClient:
+        return self.cluster.connect()
+
+    def send_join(self, client: MemoryClient, member_id: str = "", *topics: str, instance: str | None = None) -> None:
+        protocols = [JoinGroupRequestProtocol("range", subscription(*topics or ("orders",)))]
+        request = JoinGroupRequest("g", 10_000, REBALANCE_MS, member_id, instance, "consumer", protocols)
+        client.send(request, 5 if instance is not None else 3)
+
+    def sync(self, client: MemoryClient, joined: Any) -> None:
+        assignments = [SyncGroupRequestAssignment(joined.member_id, b"")] if joined.leader == joined.member_id else []
+        client.send(SyncGroupRequest("g", joined.generation_id, joined.member_id, assignments=assignments), 3)
+
+    def first(self, client: MemoryClient, **options: Any) -> Any:
+        """Make a Stable group of one member, and return the response to its join."""
+        self.send_join(client, "", **options)
+        joined = client.answers[-1].message
+        self.sync(client, joined)
+        return joined
+
+
+def test_rebalance_of_a_classic_group_has_members_generations_and_duration() -> None:
+    classic = Classic()
+    one, two = classic.connect(), classic.connect()
+    first = classic.first(one)
+    classic.cluster.advance(1000)
+    classic.send_join(two)
+    assert history(classic.cluster)[-1][:4] == (1, None, "PreparingRebalance", None)
+    classic.cluster.advance(40)
+    classic.send_join(one, first.member_id)
+    second_id = two.answers[-1].message.member_id
+    assert history(classic.cluster)[-1][:4] == (1, 2, "CompletingRebalance", None)
+    classic.sync(two, two.answers[-1].message)
+    classic.cluster.advance(2)
+    classic.sync(one, one.answers[-1].message)
+    assert history(classic.cluster) == [
+        (0, 1, "Stable", 0, [f"member {first.member_id} joined"]),
+        (1, 2, "Stable", 42, [f"member {second_id} joined"]),
+    ]
+    begun, seen = classic.cluster.state.rebalances.of_group("g")
+    assert (seen.at_ms - begun.at_ms, seen.elapsed_ms, seen.broker_id, seen.group_type) == (1000, 1000, 0, "classic")
+    assert seen.members == (first.member_id, second_id)
+    assert str(seen) == (
+        f"+1.000 s broker 0 group g: generation 1 to 2, Stable after 42 ms with {first.member_id}, {second_id}: "
+        f"member {second_id} joined"
+    )
+
+
+def test_classic_member_that_leaves_or_times_out_is_the_cause_of_the_rebalance() -> None:
+    classic = Classic()
+    client = classic.connect()
+    first = classic.first(client)
+    client.send(LeaveGroupRequest("g", members=[MemberIdentity(first.member_id)]), 3)
+    second = classic.first(client)
+    classic.cluster.advance(10_000)
+    assert history(classic.cluster) == [
+        (0, 1, "Stable", 0, [f"member {first.member_id} joined"]),
+        (1, 2, "Empty", 0, [f"member {first.member_id} left"]),
+        (2, 3, "Stable", 0, [f"member {second.member_id} joined"]),
+        (3, 4, "Empty", 0, [f"member {second.member_id} sent no heartbeat within its session timeout"]),
+    ]
+
+
+def test_classic_members_that_do_not_join_or_sync_in_time_are_named_as_causes() -> None:
+    classic = Classic()
+    one, two, three = (classic.connect() for _ in range(3))
+    first = classic.first(one)
+    classic.send_join(two)
+    for _ in range(
+        5
+    ):  # heartbeats of the first member are missing, but its session timeout is shorter than the rebalance
+        classic.cluster.advance(2000)
+    second_id = two.answers[-1].message.member_id
+    assert history(classic.cluster)[-1][4] == [
+        f"member {second_id} joined",
+        f"member {first.member_id} sent no heartbeat within its session timeout",
+    ]
+    classic.cluster.advance(REBALANCE_MS)  # the second member is the leader and sends no SyncGroup, nor heartbeats
+    assert history(classic.cluster)[-1][3:] == (
+        0,
+        [f"member {second_id} sent no heartbeat within its session timeout"],
+    )
+    third = classic.first(three)
+    assert third.generation_id == 4
+
+
+def test_sync_and_join_timeouts_of_classic_members_are_named_as_causes() -> None:
+    classic = Classic()
+    client = classic.connect()
+    changes_of = classic.cluster.state.rebalances.of_group
+    protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]
+    client.send(JoinGroupRequest("g", 60_000, 5_000, "", None, "consumer", protocols), 3)
+    member_id = client.answers[-1].message.member_id
+    classic.cluster.advance(5_000)
+    assert [str(cause) for cause in changes_of("g")[-1].causes] == [
+        f"member {member_id} sent no SyncGroup within the rebalance timeout"
+    ]
+    client.send(JoinGroupRequest("g", 60_000, 5_000, "", None, "consumer", protocols), 3)
+    classic.sync(client, client.answers[-1].message)
+    late_id, other = client.answers[-2].message.member_id, classic.connect()
+    other.send(JoinGroupRequest("g", 60_000, 5_000, "", None, "consumer", protocols), 3)
+    classic.cluster.advance(5_000)
+    assert [str(cause) for cause in changes_of("g")[-1].causes] == [
+        f"member {other.answers[-1].message.member_id} joined",
+        f"member {late_id} did not join again within the rebalance timeout",
+    ]
+
+
+def test_classic_member_that_joins_again_shows_whether_its_subscription_changed() -> None:
+    classic = Classic()
+    client = classic.connect()
+    first = classic.first(client)
+    classic.send_join(client, first.member_id)
+    classic.sync(client, client.answers[-1].message)
+    classic.send_join(client, first.member_id, "orders", "payments")
+    assert [causes for *_, causes in history(classic.cluster)[1:]] == [
+        [f"member {first.member_id} joined again"],
+        [f"member {first.member_id} changed its subscription"],
+    ]
+
+
+def test_restart_of_a_static_classic_member_is_an_event_but_no_rebalance() -> None:
+    classic = Classic()
+    old, new = classic.connect(), classic.connect()
+    first = classic.first(old, instance="one")
+    classic.send_join(new, "", instance="one")
+    new_id = new.answers[-1].message.member_id
+    assert changes(classic.cluster)[-1] == ("Stable", 1, [f"member {new_id} replaced static member {first.member_id}"])
+    assert len(history(classic.cluster)) == 1
+
+
+def test_join_of_a_classic_group_that_loses_its_coordinator_ends_unfinished() -> None:
+    cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "3000"})
+    leader = cluster.state.coordinator_of("g")
+    protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]
+    cluster.connect(leader).send(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3)
+    index = cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(cluster, 1 - leader, "__consumer_offsets", index)
+    assert [entry[:4] for entry in history(cluster)] == [(0, None, "Dead", None)]
+
+
+def test_deleted_classic_group_is_reported_dead_and_keeps_its_rebalances() -> None:
+    classic = Classic()
+    client = classic.connect()
+    first = classic.first(client)
+    client.send(LeaveGroupRequest("g", members=[MemberIdentity(first.member_id)]), 3)
+    client.ask(DeleteGroupsRequest(["g"]), 2)
+    assert changes(classic.cluster)[-1] == ("Dead", 2, [])
+    assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
+
+
+def test_classic_group_that_moves_to_another_coordinator_is_unloaded_and_loaded() -> None:
+    cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
+    leader = cluster.state.coordinator_of("g")
+    client = cluster.connect(leader)
+    protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]
+    joined = client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", protocols), 3)
+    assignments = [SyncGroupRequestAssignment(joined.member_id, b"")]
+    client.send(SyncGroupRequest("g", 1, joined.member_id, assignments=assignments), 3)
+    cluster.advance(100)
+    index = cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(cluster, 1 - leader, "__consumer_offsets", index)
+    assert moved_events(cluster) == {
+        leader: ("Dead", ["the coordinator moved to another broker, or stopped"]),
+        1 - leader: ("Stable", ["the coordinator loaded the group"]),
+    }
+    assert [entry[:3] for entry in history(cluster)] == [(0, 1, "Stable")]
+
+
+# ---- groups of the new protocol ----------------------------------------------------------------------------------------------
+
+
+def test_epochs_of_a_consumer_group_are_rebalances_with_causes_and_durations(group: Group) -> None:
+    group.join("A")
+    group.cluster.advance(1000)
+    group.join("B")
+    assert history(group.cluster)[-1] == (1, 2, "Reconciling", None, ["member B joined"])
+    group.cluster.advance(500)
+    target = group.targets()["A"]
+    group.beat("A", 1, sorted(ALL))
+    group.cluster.advance(200)
+    group.beat("A", 1, target, ["T"], timeout_ms=TIMEOUT_MS)
+    group.cluster.advance(50)
+    group.beat("B", 2, [])
+    assert history(group.cluster) == [
+        (0, 1, "Stable", 0, ["member A joined"]),
+        (1, 2, "Stable", 750, ["member B joined"]),
+    ]
+    seen = group.cluster.state.rebalances.of_group("g")[-1]
+    assert (seen.group_type, seen.members, seen.elapsed_ms) == ("consumer", ("A", "B"), 1000)
+    assert str(seen) == "+1.000 s broker 0 group g: epoch 1 to 2, Stable after 750 ms with A, B: member B joined"
+
+
+def test_departures_from_a_consumer_group_have_their_reasons(group: Group) -> None:
+    group.join("A")
+    group.beat("A", -1)
+    group.join("B", timeout_ms=SESSION_MS - 5000)
+    group.join("C")
+    group.beat("B", 2 if group.epochs[1] == 2 else group.epochs[1] - 1, sorted(ALL))  # B must revoke, and does not
+    group.cluster.advance(SESSION_MS - 5000)
+    group.cluster.advance(5000)
+    assert [causes for *_, causes in history(group.cluster)] == [
+        ["member A joined"],
+        ["member A left"],
+        ["member B joined"],
+        ["member C joined"],
+        ["member B did not revoke its partitions within its rebalance timeout"],
+        ["member C sent no heartbeat within its session timeout"],
+    ]
+    assert group.epochs[0] == "Empty" and history(group.cluster)[-1][2:4] == ("Empty", 0)
+
+
+def test_changed_subscription_and_changed_topics_are_causes_of_a_new_epoch(group: Group) -> None:
+    group.join("A")
+    group.beat("A", 1, None, ["T", "t1"])
+    group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("t1", 8, None)], 10_000), 3)
+    group.beat("A", 2, None)
+    assert history(group.cluster)[1:] == [
+        (1, 2, "Stable", 0, ["member A changed its subscription"]),
+        (2, 3, "Stable", 0, ["the number of partitions changed of t1"]),
+    ]
+
+
+def test_subscribed_topic_that_is_created_later_is_the_cause_of_a_new_epoch(group: Group) -> None:
+    group.join("A", "later")
+    group.cluster.topic("later", 2)
+    group.beat("A", 1, None)
+    assert history(group.cluster)[1][4] == ["the number of partitions changed of later"]
+
+
+def test_static_member_that_leaves_for_a_while_and_returns_is_shown(group: Group) -> None:
+    group.join("A", instance_id="one")
+    group.beat("A", -2, instance_id="one")
+    group.join("A2", instance_id="one")
+    assert changes(group.cluster) == [
+        ("Stable", 1, ["member A joined"]),
+        ("Reconciling", 1, ["static member A left for a while"]),
+        ("Stable", 1, ["member A2 replaced static member A"]),
+    ]
+    assert len(history(group.cluster)) == 1
+
+
+def test_refused_heartbeats_of_a_consumer_group_are_no_events(group: Group) -> None:
+    group.join("A")
+    before = changes(group.cluster)
+    assert group.beat("A", 7).error_code == 110
+    assert group.beat("X", 1).error_code == 25
+    assert group.beat("A", 1, None, group="other").error_code == 69
+    assert group.join("B", instance_id="").error_code == 42
+    assert changes(group.cluster) == before
+
+
+def test_consumer_group_whose_first_heartbeat_is_refused_is_no_event() -> None:
+    group = Group(group_consumer_max_size="1")
+    assert group.join("A").error_code == 0
+    before = len(changes(group.cluster))
+    assert group.join("B").error_code == 81
+    assert len(changes(group.cluster)) == before
+
+
+def test_change_that_cannot_be_stored_is_reported_with_its_undoing() -> None:
+    group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
+    group.join("A")
+    group.cluster.advance(100)
+    group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
+    group.cluster.run()
+    assert group.join("B").error_code == 15
+    assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
+
+
+def test_members_of_a_consumer_group_that_was_loaded_did_not_join_again(group: Group) -> None:
+    moved = Group(group.release, 2, offsets_topic_replication_factor="2")
+    moved.join("A")
+    moved.cluster.advance(100)
+    leader = moved.cluster.state.coordinator_of("g")
+    index = moved.cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(moved.cluster, 1 - leader, "__consumer_offsets", index)
+    moved.reconnect()
+    assert moved_events(moved.cluster) == {
+        leader: ("Dead", ["the coordinator moved to another broker, or stopped"]),
+        1 - leader: ("Stable", ["the coordinator loaded the group"]),
+    }
+    moved.beat("A", 1, sorted(ALL))
+    moved.join("B")
+    assert changes(moved.cluster)[3:] == [("Reconciling", 2, ["member B joined"])]
+    assert [entry[:2] for entry in history(moved.cluster)] == [(0, 1), (1, 2)]
+
+
+def test_rebalance_of_a_consumer_group_continues_on_another_coordinator(group: Group) -> None:
+    moved = Group(group.release, 2, offsets_topic_replication_factor="2")
+    moved.join("A")
+    moved.join("B")
+    moved.cluster.advance(100)
+    leader = moved.cluster.state.coordinator_of("g")
+    index = moved.cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(moved.cluster, 1 - leader, "__consumer_offsets", index)
+    moved.reconnect()
+    moved.beat("A", 1, moved.targets()["A"], ["T"], timeout_ms=TIMEOUT_MS)
+    moved.beat("B", 2, [])
+    assert history(moved.cluster)[1:] == [(1, 2, "Stable", 100, ["member B joined"])]
+
+
+def test_deleted_consumer_group_is_reported_dead(group: Group) -> None:
+    group.join("A")
+    group.beat("A", -1)
+    group.client.ask(DeleteGroupsRequest(["g"]), 2)
+    assert changes(group.cluster)[-1] == ("Dead", 2, [])
+
+
+def test_journal_event_of_a_group_names_state_epochs_members_and_causes(group: Group) -> None:
+    group.join("A")
+    [event] = group.cluster.state.journal.events("group")
+    assert (event.broker_id, event.facts) == (
+        0,
+        {
+            "group": "g",
+            "type": "consumer",
+            "state": "Stable",
+            "epoch": 1,
+            "assignment_epoch": 1,
+            "members": ["A"],
+            "causes": ["member A joined"],
+        },
+    )
+    group.beat("A", 1)
+    assert len(group.cluster.state.journal.events("group")) == 1
+
+
+def test_trace_has_the_group_events_of_the_journal(group: Group) -> None:
+    entries: list[Entry] = []
+    group.cluster.state.record(recorder_into(entries))
+    group.join("A")
+    [event] = [entry for entry in entries if isinstance(entry, Event) and entry.kind == "group"]
+    [noted] = group.cluster.state.journal.events("group")
+    assert {name: event.facts[name] for name in noted.facts} == noted.facts
+
+
+# ---- the bounds of the history -----------------------------------------------------------------------------------------------
+
+
+def bump(group_id: str, epoch: int, state: str = "Stable") -> GroupChange:
+    causes = (Cause(JOINED, f"m{epoch}"),)
+    return GroupChange(group_id, "consumer", "Stable", state, epoch - 1, epoch, epoch, ("m",), causes)
+
+
+def test_history_keeps_the_last_rebalances_of_a_group_only() -> None:
+    kept = RebalanceHistory(0)
+    for epoch in range(1, MOST_OF_GROUP + 11):
+        kept.group_changed(0, bump("g", epoch), epoch)
+    assert [seen.to_epoch for seen in kept.of_group("g")] == list(range(11, MOST_OF_GROUP + 11))
+
+
+def test_history_drops_the_group_whose_last_rebalance_is_the_oldest() -> None:
+    kept = RebalanceHistory(0)
+    for number in range(MOST_GROUPS):
+        kept.group_changed(0, bump(f"g{number}", 1, "Reconciling"), number)
+    kept.group_changed(0, bump("g0", 2), MOST_GROUPS)
+    kept.group_changed(0, bump("new", 1), MOST_GROUPS + 1)
+    assert "g1" not in kept and "g0" in kept and "new" in kept
+    assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
+
+
+def test_history_is_empty_after_a_reset_and_counts_time_from_there() -> None:
+    kept = RebalanceHistory(0)
+    kept.group_changed(0, bump("g", 1), 10)
+    kept.cleared(100)
+    assert kept.of_group("g") == [] and kept.latest(5) == []
+    kept.group_changed(0, bump("g", 2), 130)
+    assert [(seen.at_ms, seen.elapsed_ms) for seen in kept.of_group("g")] == [(130, 30)]
+
+
+def test_entries_of_the_history_are_copies_that_do_not_change_later() -> None:
+    kept = RebalanceHistory(0)
+    kept.group_changed(0, bump("g", 1, "Reconciling"), 0)
+    [before] = kept.of_group("g")
+    kept.group_changed(0, bump("g", 1)._replace(epoch_before=1, causes=()), 7)
+    assert (before.state, before.duration_ms) == ("Reconciling", None)
+    [after] = kept.of_group("g")
+    assert isinstance(after, RebalanceSeen) and (after.state, after.duration_ms) == ("Stable", 7)
