@@ -326,10 +326,13 @@ class ConsumerCoordinator:
     ) -> None:
         """Write the records of a change; `done` gets an error result, None if they are replicated.
 
-        A change that cannot be written at all is undone by loading the group again.
+        Without records, `done` waits for earlier changes that the result may show. A change that cannot be written at all is undone by
+        loading the group again.
         """
         if not entries:
-            done(None, now_ms)
+            self._storage.await_writes(
+                group_id, now_ms, lambda error, at_ms: done(ConsumerHeartbeatResult(error) if error else None, at_ms)
+            )
             return
         calling = True
 

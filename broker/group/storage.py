@@ -98,6 +98,15 @@ class Loaded(NamedTuple):
     consumers: dict[str, ConsumerGroup]
 
 
+class _Write:
+    """A write that is not replicated yet, and the callbacks that wait for it."""
+
+    __slots__ = ("waiters",)
+
+    def __init__(self) -> None:
+        self.waiters: list[Stored] = []
+
+
 class GroupStorage:
     """Writes groups and offsets to `log`. partition_of: returns the partition of a group.
 
@@ -110,6 +119,8 @@ class GroupStorage:
         self._log = log
         self._partition_of = partition_of
         self._versions = versions
+        self._writes: dict[int, dict[_Write, None]] = {}
+        """Maps each partition that is being written to its writes, the oldest first."""
 
     def store_offsets(
         self, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, stored: Stored
@@ -161,6 +172,18 @@ class GroupStorage:
         """Store the records of a change of a consumer group. `stored` gets the error of ConsumerGroupHeartbeat."""
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
+    def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
+        """Call `stored` when the writes to the group's partition so far are replicated, or with the error of the last one.
+
+        Kafka delays a response in this way if it has nothing to write itself: it shows changes that may still be lost.
+        """
+        writes = self._writes.get(self._partition_of(group_id)) if self._writes else None
+        if not writes:
+            stored(ErrorCode.NONE, now_ms)
+            return
+        last = next(reversed(writes))
+        last.waiters.append(lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
+
     def load_group(self, group_id: str) -> Loaded:
         """Return what the log says of one group."""
         loaded = self.load(self._partition_of(group_id))
@@ -172,8 +195,20 @@ class GroupStorage:
     def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
-        else:
-            self._log.append(self._partition_of(group_id), entries, now_ms, stored)
+            return
+        index, write = self._partition_of(group_id), _Write()
+        self._writes.setdefault(index, {})[write] = None
+
+        def done(error_code: int, at_ms: int) -> None:
+            writes = self._writes[index]
+            del writes[write]
+            if not writes:
+                del self._writes[index]
+            stored(error_code, at_ms)
+            for waiter in write.waiters:
+                waiter(error_code, at_ms)
+
+        self._log.append(index, entries, now_ms, done)
 
 
 def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
