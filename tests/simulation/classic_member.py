@@ -58,7 +58,7 @@ class ClassicMember(Member):
     def _joined(self, answer: Any) -> None:
         error = answer.error_code
         if error == E.MEMBER_ID_REQUIRED:
-            assert self.version >= 4 and self.instance_id is None, f"{self.name}: no member id is required"  # noqa: PT018
+            assert self.version >= 4 and self.instance_id is None, f"{self.name}: no member id is required"
             self.member_id = answer.member_id
         elif error:
             if not self.looks_elsewhere(error):
@@ -127,8 +127,8 @@ class ClassicMember(Member):
             self.end()
 
     def fenced(self, error: int) -> None:
-        """Join again. A commit during the sync phase is refused with REBALANCE_IN_PROGRESS, too."""
-        assert error in LOST, f"{self.name}: error {error}"
+        """Join again. A commit is refused with REBALANCE_IN_PROGRESS during the sync phase, and with 69 if the group was deleted (GO-17)."""
+        assert error in {*LOST, E.GROUP_ID_NOT_FOUND}, f"{self.name}: error {error}"
         self.joined = None
         self.epoch = 0
         if error == E.FENCED_INSTANCE_ID:

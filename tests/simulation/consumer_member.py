@@ -92,7 +92,8 @@ class ConsumerMember(Member):
     def fenced(self, error: int) -> None:
         if error == E.STALE_MEMBER_EPOCH:
             return  # the next heartbeat gets the current epoch
-        self._expect(error, {*FENCED, E.FENCED_INSTANCE_ID})
+        # a commit to a group that was deleted meanwhile gets ILLEGAL_GENERATION before 4.0 (GO-17)
+        self._expect(error, {*FENCED, E.FENCED_INSTANCE_ID, E.ILLEGAL_GENERATION})
         self._start_again(error)
 
     def _expect(self, error: int, allowed: set[E]) -> None:
@@ -123,7 +124,8 @@ class ConsumerMember(Member):
             for topic_id, index in sorted(self.owned):
                 by_topic.setdefault(topic_id, []).append(index)
             request.topic_partitions = [
-                ConsumerGroupHeartbeatRequestTopicPartitions(topic_id, indexes) for topic_id, indexes in by_topic.items()
+                ConsumerGroupHeartbeatRequestTopicPartitions(topic_id, indexes)
+                for topic_id, indexes in by_topic.items()
             ]
         if self.send(request, self.version, self._received) and is_full:
             self._repeats_all = False

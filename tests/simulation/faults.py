@@ -248,8 +248,9 @@ class Faults:
     def lift_rates(self) -> None:
         for broker_id in (-1, *range(BROKERS)):
             resource = BrokerResource(self.world.cluster.state, broker_id)
-            if resource.own:
-                self._set(resource, f"broker {broker_id}", dict.fromkeys(resource.own))
+            rates = {LEADER_RATE, FOLLOWER_RATE} & resource.own.keys()
+            if rates:
+                self._set(resource, f"broker {broker_id}", dict.fromkeys(sorted(rates)))
 
     def unlist_replicas(self) -> None:
         for name, topic in sorted(self.world.topics.items()):

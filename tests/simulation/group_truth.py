@@ -30,6 +30,9 @@ class Owner(Protocol):
     def member_id(self) -> str: ...
 
     @property
+    def instance_id(self) -> str | None: ...
+
+    @property
     def owned(self) -> set[Place]: ...
 
     @property
@@ -56,7 +59,9 @@ class CommittedOffset:
     def acknowledge(self, number: int) -> None:
         """Note that a commit succeeded: it replaces all earlier ones, because only the owner of a partition may commit."""
         offset = self.unsure.pop(number, None)
-        assert offset is not None, f"commit {number} was acknowledged after a later one; {self.acknowledged} was committed"
+        assert offset is not None, (
+            f"commit {number} was acknowledged after a later one; {self.acknowledged} was committed"
+        )
         assert offset >= self.acknowledged, f"the committed offset went back from {self.acknowledged} to {offset}"
         self.acknowledged = offset
         self.unsure = {later: value for later, value in self.unsure.items() if later > number}
@@ -123,11 +128,18 @@ class GroupTruth:
         """Check that a partition has one owner. The coordinator has ended the ownership of those that it does not know."""
         owners: dict[Place, Owner] = {}
         for member in self.members:
-            for place in member.owned if member.member_id in known else ():
+            if member.member_id not in known or self._missed_a_generation(member):
+                continue
+            for place in member.owned:
                 other = owners.setdefault(place, member)
                 assert other is member, (
                     f"{self.name}: partition {place[0].hex()}-{place[1]} has two owners: {other.name} and {member.name}"
                 )
+
+    def _missed_a_generation(self, member: Owner) -> bool:
+        """Return whether a member is a static one that did not join the newest generation: it stays, but what it had is assigned anew (GC-25)."""
+        is_static = self.protocol == "classic" and member.instance_id is not None
+        return is_static and member.epoch < self.told_epoch
 
     def _check_members(self, group: ConsumerGroup) -> None:
         assert group.assignment_epoch <= group.epoch, f"{self.name}: assigned {group.assignment_epoch} of {group.epoch}"

@@ -10,7 +10,7 @@ from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import Membership
-from kafkaproto.broker.group.group import Group, Member
+from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.reconciliation import NO_EPOCH
 from kafkaproto.broker.group.records import Entry, StoredGroup
 from kafkaproto.broker.group.registry import Registry
@@ -73,7 +73,13 @@ def _epoch_kept_when_a_member_leaves(original: Original) -> Original:
 
 def _old_process_of_a_static_member_may_commit(original: Original) -> Original:
     def commit(
-        self: Commits, group_id: str, generation_id: int, member_id: str, instance_id: str | None, *more: Any, **named: Any
+        self: Commits,
+        group_id: str,
+        generation_id: int,
+        member_id: str,
+        instance_id: str | None,
+        *more: Any,
+        **named: Any,
     ) -> None:
         group = self._groups.get(group_id)
         if group is not None and instance_id is not None:
@@ -125,8 +131,6 @@ def _taken_over_without_leaving(original: Original) -> Original:
         return member
 
     return take_over
-
-
 
 
 GROUP_BUGS = {

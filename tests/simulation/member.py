@@ -101,7 +101,7 @@ class Member(Client):
     def fenced(self, error: int) -> None:
         """React to an error that says that this is not, or no longer, a member with this id and epoch."""
 
-    def response_lost(self) -> None:  # noqa: B027 - some members need no reaction
+    def response_lost(self) -> None:
         """React to a response that never comes."""
 
     @property
