@@ -101,6 +101,10 @@ class ClassicMember(Member):
         self.owned = {(topics[name].topic_id, index) for name, index in places}
 
     def heartbeat(self) -> None:
+        kept = sorted(self.owned & self.positions.keys())
+        if not self.calm and kept and self.epoch > 1 and self.world.chance.random() < 0.05:
+            self.commit(kept, self.epoch - 1)
+            return
         request = HeartbeatRequest(
             self.group.name, self.epoch, self.member_id, self.instance_id if self.version >= 5 else None
         )

@@ -36,7 +36,7 @@ def _any_member_epoch_may_commit(original: Original) -> Original:
 
 def _any_generation_may_commit(original: Original) -> Original:
     def refusal(group: Group, generation_id: int, *more: Any) -> int:
-        return int(original(group, min(generation_id, -1) or group.generation_id, *more))
+        return int(original(group, generation_id if generation_id < 0 else group.generation_id, *more))
 
     return refusal
 

@@ -14,9 +14,10 @@ from kafkaproto.messages.offset_commit import (
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tests.simulation.client import Client, E
-from tests.simulation.group_truth import NOTHING, GroupTruth, Place
+from tests.simulation.group_truth import GroupTruth, Place
 from tests.simulation.line import Line
 from tests.simulation.world import BROKERS, World
+from tests.support.broker.committed_offset import NOTHING
 
 MOVED_COORDINATOR = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.COORDINATOR_LOAD_IN_PROGRESS}
 UNSURE_COMMIT = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.REQUEST_TIMED_OUT}
