@@ -82,6 +82,9 @@ class OffsetsLog(Protocol):
         """Append records to a partition without waiting for replicas, and return the error."""
         ...
 
+    def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
+        """Call `done` when all records of a partition are replicated, or with an error."""
+
     def read(self, index: int) -> Iterable[LoggedRecord]:
         """Return the records of a partition from its start to its end."""
         ...
@@ -98,15 +101,6 @@ class Loaded(NamedTuple):
     consumers: dict[str, ConsumerGroup]
 
 
-class _Write:
-    """A write that is not replicated yet, and the callbacks that wait for it."""
-
-    __slots__ = ("waiters",)
-
-    def __init__(self) -> None:
-        self.waiters: list[Stored] = []
-
-
 class GroupStorage:
     """Writes groups and offsets to `log`. partition_of: returns the partition of a group.
 
@@ -119,8 +113,6 @@ class GroupStorage:
         self._log = log
         self._partition_of = partition_of
         self._versions = versions
-        self._writes: dict[int, dict[_Write, None]] = {}
-        """Maps each partition that is being written to its writes, the oldest first."""
 
     def store_offsets(
         self, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, stored: Stored
@@ -173,16 +165,15 @@ class GroupStorage:
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
-        """Call `stored` when the writes to the group's partition so far are replicated, or with the error of the last one.
+        """Call `stored` when all that the group's partition holds is replicated, or with the error that prevented it.
 
-        Kafka delays a response in this way if it has nothing to write itself: it shows changes that may still be lost.
+        A response that writes nothing may still show changes that are not replicated yet, or that were loaded before they were.
         """
-        writes = self._writes.get(self._partition_of(group_id)) if self._writes else None
-        if not writes:
+        if self._log is None:
             stored(ErrorCode.NONE, now_ms)
             return
-        last = next(reversed(writes))
-        last.waiters.append(lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
+        index = self._partition_of(group_id)
+        self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def load_group(self, group_id: str) -> Loaded:
         """Return what the log says of one group."""
@@ -195,20 +186,8 @@ class GroupStorage:
     def _append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
-            return
-        index, write = self._partition_of(group_id), _Write()
-        self._writes.setdefault(index, {})[write] = None
-
-        def done(error_code: int, at_ms: int) -> None:
-            writes = self._writes[index]
-            del writes[write]
-            if not writes:
-                del self._writes[index]
-            stored(error_code, at_ms)
-            for waiter in write.waiters:
-                waiter(error_code, at_ms)
-
-        self._log.append(index, entries, now_ms, done)
+        else:
+            self._log.append(self._partition_of(group_id), entries, now_ms, stored)
 
 
 def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:

@@ -294,6 +294,27 @@ def test_consumer_group_survives_a_move_and_a_restart_of_its_coordinator() -> No
     assert group.epochs == ("Empty", 4, 2)
 
 
+def test_heartbeat_waits_until_a_change_that_the_coordinator_loaded_is_replicated() -> None:
+    """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
+    group = Group("4.2", brokers=3)
+    group.join("A")
+    leader = group.cluster.state.coordinator_of("g")
+    index = java_hash("g") % len(group.cluster.state.controller.image.topics[OFFSETS].partitions)
+    new, held = (broker_id for broker_id in range(3) if broker_id != leader)
+    hold(group.cluster, held, topic=OFFSETS, index=index)
+    group.client.send(group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS), group.version)
+    group.cluster.advance(100)
+    assert len(group.client.answers) == 1  # of the join
+    elect(group.cluster, new, OFFSETS, index)
+    member = group.cluster.connect(new)
+    member.send(group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS), group.version)
+    group.cluster.run()
+    assert member.answers == []
+    release(group.cluster, held, topic=OFFSETS, index=index)
+    group.cluster.advance(100)
+    assert member.latest.member_epoch == 2
+
+
 @pytest.mark.parametrize("outcome", ["replicated", "moved"])
 def test_repeated_heartbeat_waits_until_the_change_that_it_shows_is_replicated(outcome: str) -> None:
     """The response to the first heartbeat is lost; the broker may lose the change, too, so a second heartbeat must not show it yet."""
