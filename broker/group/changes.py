@@ -66,9 +66,8 @@ _TEXTS = {
 class Cause(NamedTuple):
     """One cause for a change of a group; `str(cause)` is a sentence.
 
-    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None for
-    `TOPICS_CHANGED`, `UPGRADED`, `DOWNGRADED`, `LOADED` and `UNLOADED`. names: the topics of `TOPICS_CHANGED`; for `REPLACED` the id that the static member had
-    before.
+    kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None if it is about
+    the whole group. names: the topics of `TOPICS_CHANGED`; for `REPLACED` the id that the static member had before.
     """
 
     kind: CauseKind
@@ -99,9 +98,9 @@ class GroupChange(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What was reported of a group. group_type: as in `GroupChange`. members: maps ids to (group instance id, topics of a member of the new protocol, whether it is away).
+    """What was reported of a group. members: maps ids to (group instance id, topics of a member of the new protocol, whether it is away).
 
-    topics: maps subscribed topics to (topic id, number of partitions); None if they are unknown, because the group was just loaded.
+    group_type: as in `GroupChange`. topics: maps subscribed topics to (topic id, number of partitions); None if they are unknown, because the group was just loaded.
     """
 
     state: str | None = None

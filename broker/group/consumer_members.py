@@ -109,7 +109,7 @@ class Membership:
             holder = group.members.get(group.static_ids.get(instance_id, ""))
             member = _check_static(group, holder, member_id, instance_id)
         if member is None or member.classic is None:
-            raise _unknown_member(member_id, group)
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         return member
 
     def _new_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
@@ -227,8 +227,8 @@ def _check_static(
     group: ConsumerGroup, holder: ConsumerMember | None, member_id: str, instance_id: str
 ) -> ConsumerMember:
     if holder is None:
-        if request.member_id in group.fenced:
-            raise _unknown_member(request.member_id, group)
+        if member_id in group.fenced:
+            raise _unknown_member(member_id, group)
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if holder.member_id != member_id:
         raise KafkaError(

@@ -87,8 +87,8 @@ class GroupCoordinator:
         self.serves_consumers = consumers.is_on
         """Whether the new protocol is served (GC-2)."""
         self.is_release_4 = consumers.is_release_4
-        transitions = Transitions(self.groups, storage, consumers, timers, topics)
-        self.consumers = ConsumerCoordinator(self.groups, transitions, timers, random)
+        self._transitions = Transitions(self.groups, storage, consumers, timers, topics)
+        self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random)
         self.groups.resume_consumer = self.consumers.resume
         self.groups.deletes_at_checks_only = self.is_release_4
         self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=self.is_release_4)
@@ -281,7 +281,7 @@ class GroupCoordinator:
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
-            self.consumers.expire(consumer, consumer.members[member_id], now_ms)
+            self._transitions.expire(consumer, consumer.members[member_id], now_ms)
         elif group is not None:
             self._rebalance.changes.note(group_id, CauseKind.SESSION_TIMED_OUT, member_id)
             self._rebalance.remove_member(group, group.members[member_id], now_ms)
@@ -301,7 +301,7 @@ class GroupCoordinator:
         if consumer is not None:
             member = consumer.members[member_id]
             consumer.fenced.add(member_id)
-            self.consumers.expire(consumer, member, now_ms, CauseKind.FENCED)
+            self._transitions.expire(consumer, member, now_ms, CauseKind.FENCED)
         elif group is not None:
             results: list[JoinResult] = []
             request = _second_process(group, group.members[member_id])

@@ -82,6 +82,9 @@ class OffsetsLog(Protocol):
         """Append records to a partition without waiting for replicas, and return the error."""
         ...
 
+    def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
+        """Call `done` when all records of a partition are replicated, or with an error."""
+
     def read(self, index: int) -> Iterable[LoggedRecord]:
         """Return the records of a partition from its start to its end."""
         ...
@@ -165,6 +168,17 @@ class GroupStorage:
     def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
         """Store the records of a change of a consumer group. `stored` gets the error of ConsumerGroupHeartbeat."""
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
+
+    def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
+        """Call `stored` when all that the group's partition holds is replicated, or with the error that prevented it.
+
+        A response that writes nothing may still show changes that are not replicated yet, or that were loaded before they were.
+        """
+        if self._log is None:
+            stored(ErrorCode.NONE, now_ms)
+            return
+        index = self._partition_of(group_id)
+        self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def load_group(self, group_id: str) -> Loaded:
         """Return what the log says of one group."""

@@ -55,6 +55,17 @@ class CoordinatorLog:
         """Append like `append`, but do not wait for replicas. Returns the error, 0 if the leader has the records."""
         return self._append(index, entries, now_ms, acks_all=False)[0]
 
+    def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
+        """Call `done` when all records that partition `index` has now are replicated, possibly before this method returns, or with an error."""
+        partition = self._led(index)
+        if partition is None:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER, now_ms)
+        elif partition.log.high_watermark >= partition.log.log_end_offset:
+            done(ErrorCode.NONE, now_ms)
+        else:
+            awaited = AwaitedAppend(partition, partition.log.log_end_offset)
+            _Wait(awaited, done).begin(self._timers, now_ms + self._timeout_ms)
+
     def _append(
         self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int, *, acks_all: bool
     ) -> tuple[int, AwaitedAppend | None]:

@@ -25,16 +25,21 @@ MUTATIONS = ("CreatePartitions", "CreateTopics", "DeleteTopics")
 FIRST_WITH_THROTTLE_TIME = {
     "AlterClientQuotas": 0,
     "ApiVersions": 1,
+    "ConsumerGroupHeartbeat": 0,
     "CreatePartitions": 0,
     "CreateTopics": 2,
     "DeleteRecords": 0,
     "DeleteTopics": 1,
     "Fetch": 1,
+    "Heartbeat": 1,
+    "JoinGroup": 2,
+    "LeaveGroup": 1,
     "ListOffsets": 2,
     "Metadata": 3,
     "OffsetCommit": 3,
     "OffsetFetch": 3,
     "Produce": 1,
+    "SyncGroup": 1,
 }
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 from kafkaproto.broker.fetch.fetch_condition import FetchCondition
 from kafkaproto.broker.fetch.read import PartitionFetch, Reader
@@ -43,23 +41,11 @@ from kafkaproto.broker.requests import charges
 from kafkaproto.broker.requests.charges import NOT_THROTTLED
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
+from tests.simulation.bug import Bug, Original
+from tests.simulation.injected_group_bugs import GROUP_BUGS
 from tests.simulation.run import Broken, simulate
 
 SEEDS = 60
-Original = Callable[..., Any]
-
-
-class Bug(NamedTuple):
-    """An injected bug: `owner.name` is replaced by what `changed` makes of the original."""
-
-    owner: Any
-    name: str
-    changed: Callable[[Original], Any]
-
-    @contextmanager
-    def injected(self) -> Iterator[None]:
-        with patch.object(self.owner, self.name, self.changed(getattr(self.owner, self.name))):
-            yield
 
 
 def _watermark_too_high(original: Original) -> Original:
@@ -384,6 +370,7 @@ BUGS = {
     "idle sensors never go": Bug(ClientSensors, "_drop_idle", _nothing),
     "replication rate never raised": Bug(ReplicationQuota, "limit", _rate_never_raised),
     "quota not remembered": Bug(ClusterPersistence, "remember_quotas", _nothing),
+    **GROUP_BUGS,
 }
 
 

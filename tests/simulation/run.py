@@ -18,6 +18,7 @@ from tests.simulation.committer import Committer
 from tests.simulation.consumer import Consumer
 from tests.simulation.disk import Killed
 from tests.simulation.faults import Faults
+from tests.simulation.members import Members
 from tests.simulation.mutator import Mutator
 from tests.simulation.pipeliner import Pipeliner
 from tests.simulation.prober import Prober
@@ -28,6 +29,8 @@ OPERATIONS = 300
 CONTENTS_EVERY = 60
 PATIENCE_MS = 600_000
 SHOWN = 400
+WITH_MEMBERS = 0.4
+"""The share of steps in which members of a group act, too."""
 _VIEW = re.compile("<memory at 0x[0-9a-f]+>")
 
 
@@ -78,6 +81,7 @@ class Simulation:
             self.clients += [self.admin, mutator, Pipeliner(world, "pipeliner", idempotent=False, client_id=ids[7])]
         if world.disk is not None:
             self.clients += [Committer(world, "committer")] * 2
+        self.members = Members(world)
         self.operations = 0
         self.steps = 0
 
@@ -97,6 +101,8 @@ class Simulation:
             self.faults.act()
         else:
             self._act()
+        if chance.random() < WITH_MEMBERS:
+            self.members.act()
         self._reading()
         self._check()
         delta_ms = chance.choice([0, 0, 0, 1, 20, 150, 700])
@@ -121,7 +127,7 @@ class Simulation:
     def _reading(self) -> None:
         """Sometimes make a client read slowly, or fast again."""
         chance = self.world.chance
-        lines = [line for client in self.clients for line in client.lines.values() if line.is_open]
+        lines = [line for line in self.world.lines if line.is_open]
         if lines and chance.random() < 0.1:
             line = chance.choice(lines)
             line.slow = not line.slow
@@ -142,10 +148,9 @@ class Simulation:
         for line in world.lines:
             if line.is_open and line.muted_until_ms > world.now_ms + 5000:
                 line.hang_up()
-        for client in self.clients:
-            for line in client.lines.values():
-                line.slow = False
-                line.read_on()
+        for line in [line for line in world.lines if line.is_open]:
+            line.slow = False
+            line.read_on()
         world.advance(10_000)
         for topic in world.image.topics.values():
             for state in topic.partitions:
@@ -158,6 +163,7 @@ class Simulation:
                 is_over = "retention.ms" in topic.configs
                 assert not is_over or log.log_start_offset == log.log_end_offset, f"{leader} keeps expired records"
         world.truth.check_contents()
+        self.members.come_to_rest()
         for consumer in self.consumers:
             self._read_to_the_end(consumer)
             for history in world.truth.histories.values():

@@ -106,6 +106,8 @@ class Truth:
         forgets_elections: the disk refused writes between the last elections and the end; no record was appended in their epochs.
         """
         self._observe(cluster)
+        for history in self.histories.values():
+            history.behind.clear()  # followers do not lag while no process runs
         for topic in cluster.controller.image.topics.values():
             for state in topic.partitions:
                 history = self.histories.get((topic.topic_id, state.index))

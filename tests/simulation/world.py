@@ -18,6 +18,7 @@ from kafkaproto.broker.runtime.clock import ManualClock
 from tests.simulation.charges import Charges
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.disk import Disk, Killed
+from tests.simulation.group_truth import GroupTruth
 from tests.simulation.known import Known
 from tests.simulation.quotas import Quotas
 from tests.simulation.truth import Truth
@@ -67,14 +68,22 @@ class World:
             "auto.leader.rebalance.enable": chance.choice(["true", "false"]),
             "leader.imbalance.check.interval.seconds": "5",
             "offsets.topic.num.partitions": "1",
+            "group.coordinator.rebalance.protocols": "classic,consumer",
+            "group.initial.rebalance.delay.ms": chance.choice(["0", "500"]),
+            "group.consumer.session.timeout.ms": "6000",
+            "group.consumer.min.session.timeout.ms": "6000",
+            "group.consumer.heartbeat.interval.ms": "2000",
+            "group.consumer.min.heartbeat.interval.ms": "2000",
             "max.incremental.fetch.session.cache.slots": chance.choice(["1000", "1000", "2"]),
             **{f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(BROKERS)},
         }
         self.semantics = chance.choice(["kafka", "kip"])
+        self.release = chance.choice(["3.9", "3.9", "4.1", "4.2"])
         self.disk = Disk(chance) if chance.random() < WITH_A_DISK else None
         self.disk_delay_ms: dict[int, int] = {}
         """The delay of each broker with a slow disk, in ms."""
         self.lines: list[Line] = []
+        self.groups: list[GroupTruth] = []
         self._last_producer_id = -1
         self._config = config
         self._seed = seed
@@ -97,7 +106,13 @@ class World:
     def _new_cluster(self, clock: ManualClock) -> SimulatedCluster:
         data_dir = None if self.disk is None else self.disk.path
         return SimulatedCluster(
-            BROKERS, self._config, semantics=self.semantics, seed=self._seed, clock=clock, data_dir=data_dir
+            BROKERS,
+            self._config,
+            semantics=self.semantics,
+            release_name=self.release,
+            seed=self._seed,
+            clock=clock,
+            data_dir=data_dir,
         )
 
     def close(self) -> None:
@@ -211,6 +226,8 @@ class World:
         """Check the invariants after a step. Raises AssertionError."""
         assert not self._complaints.lines, f"the broker logged an error: {self._complaints.lines[0]}"
         self.truth.check(self.now_ms)
+        for group in self.groups:
+            group.check(self.cluster.state)
 
     def advance(self, delta_ms: int) -> None:
         """Let time pass in small parts, with checks in between."""

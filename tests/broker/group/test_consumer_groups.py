@@ -18,6 +18,7 @@ from kafkaproto.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkaproto.partitioner import java_hash
 from tests.support.broker.consumer_group import (
     ALL,
     FENCED_EPOCH,
@@ -34,7 +35,10 @@ from tests.support.broker.consumer_group import (
     UNSUPPORTED_VERSION,
     Group,
 )
-from tests.support.scene import elect
+from tests.support.scene import elect, hold, release
+
+OFFSETS = "__consumer_offsets"
+NOT_COORDINATOR = 16
 
 
 @pytest.fixture(params=["3.9", "4.2"])
@@ -288,6 +292,50 @@ def test_consumer_group_survives_a_move_and_a_restart_of_its_coordinator() -> No
     assert group.seen(group.beat("B", 2, [])) == (2, {3, 4, 5})
     group.cluster.advance(SESSION_MS)
     assert group.epochs == ("Empty", 4, 2)
+
+
+def test_heartbeat_waits_until_a_change_that_the_coordinator_loaded_is_replicated() -> None:
+    """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
+    group = Group("4.2", brokers=3)
+    group.join("A")
+    leader = group.cluster.state.coordinator_of("g")
+    index = java_hash("g") % len(group.cluster.state.controller.image.topics[OFFSETS].partitions)
+    new, held = (broker_id for broker_id in range(3) if broker_id != leader)
+    hold(group.cluster, held, topic=OFFSETS, index=index)
+    group.client.send(group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS), group.version)
+    group.cluster.advance(100)
+    assert len(group.client.answers) == 1  # of the join
+    elect(group.cluster, new, OFFSETS, index)
+    member = group.cluster.connect(new)
+    member.send(group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS), group.version)
+    group.cluster.run()
+    assert member.answers == []
+    release(group.cluster, held, topic=OFFSETS, index=index)
+    group.cluster.advance(100)
+    assert member.latest.member_epoch == 2
+
+
+@pytest.mark.parametrize("outcome", ["replicated", "moved"])
+def test_repeated_heartbeat_waits_until_the_change_that_it_shows_is_replicated(outcome: str) -> None:
+    """The response to the first heartbeat is lost; the broker may lose the change, too, so a second heartbeat must not show it yet."""
+    group = Group("4.2", brokers=3)
+    group.join("A")
+    leader = group.cluster.state.coordinator_of("g")
+    index = java_hash("g") % len(group.cluster.state.controller.image.topics[OFFSETS].partitions)
+    followers = [broker_id for broker_id in range(3) if broker_id != leader]
+    hold(group.cluster, *followers, topic=OFFSETS, index=index)
+    resubscribed = group.request("A", 1, ALL, ["T", "t1"], timeout_ms=TIMEOUT_MS)
+    first, second = (group.cluster.connect(leader) for _ in range(2))
+    first.send(resubscribed, group.version)
+    second.send(resubscribed, group.version)
+    group.cluster.run()
+    assert first.answers == second.answers == []
+    if outcome == "moved":
+        elect(group.cluster, followers[0], OFFSETS, index)
+        assert [second.latest.error_code, second.latest.member_epoch] == [NOT_COORDINATOR, 0]
+    else:
+        release(group.cluster, *followers, topic=OFFSETS, index=index)
+        assert [first.latest.member_epoch, second.latest.member_epoch] == [2, 2]
 
 
 def test_member_that_revokes_slowly_is_fenced_also_after_a_move() -> None:

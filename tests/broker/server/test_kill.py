@@ -6,13 +6,10 @@ A request that was in flight when the process was killed may or may not have bee
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -20,8 +17,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafkaproto.client import key_of, read_response
-from kafkaproto.frame import read_frame
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -41,7 +36,7 @@ from kafkaproto.messages.offset_commit import (
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkaproto.partitioner import java_hash
 from kafkaproto.records.batch import batches, records
-from tests.support.raw import frame
+from tests.support.broker.kills import BrokerProcesses, Client, broker_processes
 from tests.support.wire import batch, fetch, flat, produce, produced
 
 PROCESSES = 50
@@ -49,24 +44,6 @@ LONGEST_LIFE_SECONDS = 0.1
 PATIENCE_SECONDS = 20.0
 PARTITIONS = 2
 GROUP = next(f"g{i}" for i in range(100) if java_hash(f"g{i}") % 4 == 0)  # broker 0 coordinates it
-
-
-class Client:
-    """A blocking connection to broker 0. Raises OSError or EOFError when the broker was killed."""
-
-    def __init__(self, address: str) -> None:
-        host, port = address.split(":")
-        self.socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
-
-    def send(self, request: Any, version: int) -> None:
-        self.socket.sendall(frame(request, version))
-
-    def answer(self, request: Any, version: int) -> Any:
-        return read_response(key_of(request), version, read_frame(self.socket.recv_into)).message
-
-    def ask(self, request: Any, version: int) -> Any:
-        self.send(request, version)
-        return self.answer(request, version)
 
 
 class Written(NamedTuple):
@@ -290,51 +267,29 @@ class Check:
 
 
 @pytest.fixture
-def runner() -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.broker.process_runner"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    yield process
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.close()
-    process.wait(PATIENCE_SECONDS)
-    process.stdout.close()
+def runner() -> Iterator[BrokerProcesses]:
+    with broker_processes() as processes:
+        yield processes
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(("seed", "brokers"), [(1, 1), (2, 1), (3, 3), (4, 3)])
 def test_acknowledged_records_survive_kill_9_exactly_once_and_in_order(
-    tmp_path: Path, runner: subprocess.Popen[str], seed: int, brokers: int
+    tmp_path: Path, runner: BrokerProcesses, seed: int, brokers: int
 ) -> None:
-    assert runner.stdin is not None and runner.stdout is not None
     random, acknowledged = Random(seed), Responses()
     options = ["--port", "0", "--brokers", str(brokers), "--data-dir", str(tmp_path / "data")]
     # a client of another test may still connect to this port, where its own broker listened before
     options += ["-c", "auto.create.topics.enable=false"]
     for _ in range(PROCESSES):
-        runner.stdin.write(json.dumps(options) + "\n")
-        runner.stdin.flush()
-        broker = int(runner.stdout.readline())
-        try:
-            addresses = [runner.stdout.readline().strip() for _ in range(brokers)]
-            client = Client(addresses[0])
+        with runner.start(options, brokers) as process:
+            client = Client(process.addresses[0])
             load = Load(client, acknowledged, random, brokers)
             Check(client, acknowledged).run(load)
-            killer = threading.Timer(random.uniform(0, LONGEST_LIFE_SECONDS), os.kill, (broker, signal.SIGKILL))
-            killer.start()
+            process.kill_after(random.uniform(0, LONGEST_LIFE_SECONDS))
             load.run()
-            killer.join()
             client.socket.close()
-            broker = 0
-        finally:
-            if broker:
-                os.kill(broker, signal.SIGKILL)
-        assert runner.stdout.readline() == "ended\n"
     assert sum(map(len, acknowledged.acked.values())) > 1000
 
 

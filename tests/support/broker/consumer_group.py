@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from typing import Any
 
 from kafkaproto.broker.testing.memory import VirtualCluster
@@ -52,6 +52,21 @@ class Group:
         group: str = "g",
         **more: Any,
     ) -> Any:
+        request = self.request(member_id, epoch, owned, names, timeout_ms=timeout_ms, group=group, **more)
+        return self.client.ask(request, self.version)
+
+    def request(
+        self,
+        member_id: str,
+        epoch: int,
+        owned: Collection[int] | None = None,
+        names: Sequence[str] | None = None,
+        *,
+        timeout_ms: int = -1,
+        group: str = "g",
+        **more: Any,
+    ) -> ConsumerGroupHeartbeatRequest:
+        """Return a heartbeat. owned: partitions of T; more: other fields of the request."""
         places = None if owned is None else _places(self.id_of("T"), owned)
         request = ConsumerGroupHeartbeatRequest(
             group,
@@ -63,7 +78,7 @@ class Group:
         )
         for name, value in more.items():
             setattr(request, name, value)
-        return self.client.ask(request, self.version)
+        return request
 
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **more: Any) -> Any:
         return self.beat(member_id, 0, [], list(names) or ["T"], timeout_ms=timeout_ms, **more)
@@ -94,5 +109,5 @@ class Group:
         }
 
 
-def _places(topic_id: bytes, indexes: Sequence[int]) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
+def _places(topic_id: bytes, indexes: Collection[int]) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
     return [ConsumerGroupHeartbeatRequestTopicPartitions(topic_id, list(indexes))] if indexes else []

@@ -1,0 +1,115 @@
+"""A model of consumer groups beside the coordinator: who owns each partition, which offsets count, and how far the epochs have come.
+
+It learns from the responses that members get, and inspects the coordinator only to learn who is a member at the moment. It never
+changes anything. Every check raises AssertionError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.consumer_requests import AWAY
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from tests.support.broker.committed_offset import NOTHING, CommittedOffset
+
+Place = tuple[bytes, int]
+"""(topic id, partition index)."""
+
+
+class Owner(Protocol):
+    """The part of a member that this module reads. owned: what it was assigned and has not revoked. epoch: what it was last told, or 0."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def instance_id(self) -> str | None: ...
+
+    @property
+    def owned(self) -> set[Place]: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+
+class GroupTruth:
+    """One group. protocol: "classic" or "consumer". topics: the names that its members may subscribe to; they are never deleted.
+
+    told_epoch: the highest group epoch, or generation of a classic group, of which a response gave evidence. left: ids of members whose
+    leaving was acknowledged.
+    """
+
+    def __init__(self, name: str, protocol: str, topics: Sequence[str]) -> None:
+        self.name = name
+        self.protocol = protocol
+        self.topics = topics
+        self.members: list[Owner] = []
+        self.offsets: dict[Place, CommittedOffset] = {}
+        self.told_epoch = 0
+        self.left: set[str] = set()
+
+    def offset_of(self, place: Place) -> CommittedOffset:
+        """Return what is known of the committed offset of a partition."""
+        return self.offsets.setdefault(place, CommittedOffset())
+
+    def told(self, epoch: int) -> None:
+        """Note that a response proves that the group has reached an epoch or generation."""
+        self.told_epoch = max(self.told_epoch, epoch)
+
+    def check(self, cluster: Cluster) -> None:
+        """Check owners and epochs, unless no broker coordinates the group at the moment."""
+        coordinator = self._coordinator(cluster)
+        if coordinator is None:
+            return
+        group = coordinator.groups.get_any(self.name)
+        if group is None:
+            lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
+            assert not lost, f"{self.name} is gone with its committed offsets {lost}"
+            self.told_epoch = 0  # a group that nobody needs is deleted, and starts again at epoch 1
+            return
+        self._check_owners(group.members)
+        epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id
+        assert epoch >= self.told_epoch, f"{self.name}: the epoch went back from {self.told_epoch} to {epoch}"
+        if isinstance(group, ConsumerGroup):
+            self._check_members(group)
+
+    def _coordinator(self, cluster: Cluster) -> Any:
+        leader, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
+        if leader < 0 or not cluster.nodes[leader].running:
+            return None
+        coordinator = cluster.nodes[leader].groups
+        return None if coordinator.ownership.refusal(self.name) else coordinator
+
+    def _check_owners(self, known: Any) -> None:
+        """Check that a partition has one owner. The coordinator has ended the ownership of those that it does not know."""
+        owners: dict[Place, Owner] = {}
+        for member in self.members:
+            if member.member_id not in known or self._missed_a_generation(member):
+                continue
+            for place in member.owned:
+                other = owners.setdefault(place, member)
+                assert other is member, (
+                    f"{self.name}: partition {place[0].hex()}-{place[1]} has two owners: {other.name} and {member.name}"
+                )
+
+    def _missed_a_generation(self, member: Owner) -> bool:
+        """Return whether a member is a static one that did not join the newest generation: it stays, but what it had is assigned anew (GC-25)."""
+        is_static = self.protocol == "classic" and member.instance_id is not None
+        return is_static and member.epoch < self.told_epoch
+
+    def _check_members(self, group: ConsumerGroup) -> None:
+        assert group.assignment_epoch <= group.epoch, f"{self.name}: assigned {group.assignment_epoch} of {group.epoch}"
+        back = self.left & group.members.keys()
+        assert not back, f"{self.name}: members that left are back: {sorted(back)}"
+        for member in self.members:
+            known = group.members.get(member.member_id)
+            epoch = member.epoch if known is None else known.current.epoch
+            assert epoch >= member.epoch or epoch == AWAY, (
+                f"{self.name}: the epoch of {member.name} went back from {member.epoch} to {epoch}"
+            )

@@ -1,0 +1,124 @@
+"""The members of all groups of a simulation: processes that start, pause, crash, leave and are replaced."""
+
+from __future__ import annotations
+
+from tests.simulation.classic_member import ClassicMember
+from tests.simulation.consumer_member import ConsumerMember
+from tests.simulation.group_truth import GroupTruth
+from tests.simulation.member import Member
+from tests.simulation.world import World
+
+KINDS: dict[str, type[Member]] = {"classic": ClassicMember, "consumer": ConsumerMember}
+TOPICS = "clean", "compact", "short", "unclean"
+"""Topics that no fault deletes, because the offsets of a deleted topic are deleted."""
+MOST_MEMBERS = 4
+PATIENCE_MS = 300_000
+ROUND_MS = 300
+
+
+class Slot:
+    """A place for a process that is started again after it ended. instance_id: that of its processes, or None."""
+
+    def __init__(self, group: GroupTruth, number: int, instance_id: str | None, client_id: str | None) -> None:
+        self.group = group
+        self.number = number
+        self.instance_id = instance_id
+        self.client_id = client_id
+        self.started = 0
+        self.members: list[Member] = []
+        """Usually one; a static member's old process may be paused while a new one replaces it."""
+
+
+class Members:
+    """All groups and their members. Each call of `act` lets the members of one group do something."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        chance = world.chance
+        self.groups: list[GroupTruth] = []
+        self.slots: dict[str, list[Slot]] = {}
+        for protocol in KINDS:
+            group = GroupTruth(f"{protocol}-group", protocol, sorted(chance.sample(TOPICS, chance.randint(1, 3))))
+            self.groups.append(group)
+            instance_ids = [f"{protocol}-{i}" if chance.random() < 0.35 else None for i in range(MOST_MEMBERS)]
+            client_ids = [chance.choice(world.client_ids) for _ in instance_ids]
+            self.slots[group.name] = [
+                Slot(group, i, instance_ids[i], client_ids[i]) for i in range(chance.randint(1, MOST_MEMBERS))
+            ]
+        world.groups = self.groups
+
+    def act(self) -> None:
+        """Let the members of one group act in random order, and some of them come and go."""
+        chance = self.world.chance
+        slots = list(self.slots[chance.choice(self.groups).name])
+        chance.shuffle(slots)
+        for slot in slots:
+            self._come_and_go(slot)
+            for member in list(slot.members):
+                if chance.random() < 0.8:
+                    member.act()
+
+    def _come_and_go(self, slot: Slot) -> None:
+        chance = self.world.chance
+        self._bury(slot)
+        if not slot.members:
+            if chance.random() < 0.4:
+                self._start(slot)
+            return
+        member, lot = slot.members[-1], chance.random()
+        if lot < 0.01:
+            member.crash()
+        elif lot < 0.025 and not member.is_busy and not member.is_gone:
+            member.leave()
+        elif lot < 0.035 and slot.instance_id is not None and len(slot.members) == 1:
+            self._start(slot)  # beside the old process
+
+    def _start(self, slot: Slot) -> None:
+        slot.started += 1
+        name = f"{slot.group.protocol}-{slot.number}.{slot.started}"
+        member = KINDS[slot.group.protocol](self.world, name, slot.group, slot.client_id, slot.instance_id)
+        slot.members.append(member)
+        slot.group.members.append(member)
+
+    def _bury(self, slot: Slot) -> None:
+        for member in [member for member in slot.members if member.is_gone]:
+            slot.members.remove(member)
+            slot.group.members.remove(member)
+
+    # ---- at the end ----------------------------------------------------------------------------------------------------------
+
+    def come_to_rest(self) -> None:
+        """Let all members act without faults until each group has assigned all partitions, and check all committed offsets."""
+        deadline_ms = self.world.now_ms + PATIENCE_MS
+        for slots in self.slots.values():
+            for slot in slots:
+                for member in slot.members[:-1]:
+                    member.crash()
+                self._bury(slot)
+                if not slot.members:
+                    self._start(slot)
+                slot.members[0].rest()
+        while not all(self._is_at_rest(group) for group in self.groups):
+            assert self.world.now_ms < deadline_ms, f"not at rest: {[self._shown(group) for group in self.groups]}"
+            for slots in self.slots.values():
+                for slot in slots:
+                    self._bury(slot)
+                    if not slot.members:
+                        self._start(slot)
+                    slot.members[0].rest()
+                    slot.members[0].act()
+            self.world.advance(ROUND_MS)
+
+    def _is_at_rest(self, group: GroupTruth) -> bool:
+        """Return whether all members have their partitions, and have fetched the committed offset of each."""
+        members = [member for slot in self.slots[group.name] for member in slot.members]
+        if not all(member.is_member and not member.is_busy for member in members):
+            return False
+        subscribed = {name for member in members for name in getattr(member, "names", group.topics)}
+        topics = self.world.image.topics
+        expected = {(topics[name].topic_id, state.index) for name in subscribed for state in topics[name].partitions}
+        return {place for member in members for place in member.positions} == expected
+
+    def _shown(self, group: GroupTruth) -> str:
+        members = [member for slot in self.slots[group.name] for member in slot.members]
+        return "; ".join(f"{m.name} epoch {m.epoch}, owns {len(m.owned)}, knows {len(m.positions)}" for m in members)

@@ -1,0 +1,43 @@
+"""What is known of one committed offset from the responses that clients got."""
+
+from __future__ import annotations
+
+NOTHING = -1
+"""The committed offset of a partition without a commit."""
+
+
+class CommittedOffset:
+    """The committed offset of one partition. acknowledged: the last acknowledged one, -1 for none.
+
+    unsure: later commits that were neither acknowledged nor refused, by their numbers, which grow with the time of sending.
+    """
+
+    def __init__(self) -> None:
+        self.acknowledged = NOTHING
+        self.unsure: dict[int, int] = {}
+        self._next = 0
+
+    def send(self, offset: int) -> int:
+        """Note a commit that is being sent, and return its number."""
+        self._next += 1
+        self.unsure[self._next] = offset
+        return self._next
+
+    def acknowledge(self, number: int) -> None:
+        """Note that a commit succeeded: it replaces all earlier ones, because only the owner of a partition may commit."""
+        offset = self.unsure.pop(number, None)
+        assert offset is not None, (
+            f"commit {number} was acknowledged after a later one; {self.acknowledged} was committed"
+        )
+        assert offset >= self.acknowledged, f"the committed offset went back from {self.acknowledged} to {offset}"
+        self.acknowledged = offset
+        self.unsure = {later: value for later, value in self.unsure.items() if later > number}
+
+    def refuse(self, number: int) -> None:
+        """Note that the coordinator refused a commit before it wrote anything."""
+        self.unsure.pop(number, None)
+
+    def check(self, fetched: int) -> None:
+        """Check the offset in a response to OffsetFetch."""
+        allowed = {self.acknowledged, *self.unsure.values()}
+        assert fetched in allowed, f"the committed offset is {fetched}, not one of {sorted(allowed)}"
