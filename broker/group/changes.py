@@ -53,7 +53,7 @@ _TEXTS = {
     CauseKind.AWAY: "static member {member} left for a while",
     CauseKind.JOINED_AGAIN: "member {member} joined again",
     CauseKind.SUBSCRIPTION_CHANGED: "member {member} changed its subscription",
-    CauseKind.TOPICS_CHANGED: "the number of partitions changed of {names}",
+    CauseKind.TOPICS_CHANGED: "the subscribed topics changed: {names}",
     CauseKind.LOADED: "the coordinator loaded the group",
     CauseKind.UNLOADED: "the coordinator moved to another broker, or stopped",
 }
