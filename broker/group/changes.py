@@ -55,7 +55,7 @@ _TEXTS = {
     CauseKind.AWAY: "static member {member} left for a while",
     CauseKind.JOINED_AGAIN: "member {member} joined again",
     CauseKind.SUBSCRIPTION_CHANGED: "member {member} changed its subscription",
-    CauseKind.TOPICS_CHANGED: "the number of partitions changed of {names}",
+    CauseKind.TOPICS_CHANGED: "the subscribed topics changed: {names}",
     CauseKind.UPGRADED: "the group changed from the classic to the new protocol",
     CauseKind.DOWNGRADED: "the group changed from the new to the classic protocol",
     CauseKind.LOADED: "the coordinator loaded the group",
@@ -100,7 +100,8 @@ class GroupChange(NamedTuple):
 class _Seen(NamedTuple):
     """What was reported of a group. members: maps ids to (group instance id, topics of a member of the new protocol, whether it is away).
 
-    group_type: as in `GroupChange`. topics: maps subscribed topics to (topic id, number of partitions); None if they are unknown, because the group was just loaded.
+    group_type: as in `GroupChange`. topics: maps subscribed topics to (topic id, number of partitions); None if they are unknown, because
+    the group was just loaded.
     """
 
     state: str | None = None

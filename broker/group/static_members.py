@@ -60,6 +60,7 @@ class StaticMembers:
         def stored(error_code: int, at_ms: int) -> None:
             if error_code:
                 result = self._undo(group, member, before, error_code, at_ms)
+                self._rebalance.changes.report(group, at_ms)
             else:
                 result = _result(group, new_id, before.leader_id, request)
             self._replies.put(reply, result)

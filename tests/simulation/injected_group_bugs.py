@@ -7,7 +7,6 @@ from typing import Any
 
 from kafkaproto.broker.group import commits, consumer_records
 from kafkaproto.broker.group.commits import Commits
-from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import Membership
 from kafkaproto.broker.group.group import Group
@@ -15,6 +14,7 @@ from kafkaproto.broker.group.reconciliation import NO_EPOCH
 from kafkaproto.broker.group.records import Entry, StoredGroup
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.storage import GroupStorage, Loaded
+from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.data.consumer_group_current_member_assignment_key import ConsumerGroupCurrentMemberAssignmentKey
 from tests.simulation.bug import Bug, Original
 
@@ -63,8 +63,8 @@ def _current_assignment_not_loaded(original: Original) -> Original:
 
 
 def _epoch_kept_when_a_member_leaves(original: Original) -> Original:
-    def fence(self: ConsumerCoordinator, group: ConsumerGroup, members: Any, entries: list[Entry]) -> None:
-        original(self, group, members, entries)
+    def fence(self: Transitions, group: ConsumerGroup, members: Any, entries: list[Entry], now_ms: int) -> None:
+        original(self, group, members, entries, now_ms)
         group.epoch -= 1
         entries.pop()  # the record of the new epoch
 
@@ -140,7 +140,7 @@ GROUP_BUGS = {
     "commit of a fenced member accepted": Bug(commits, "_refusal_of_consumer", _fenced_member_may_commit),
     "tombstones of a member that left not written": Bug(consumer_records, "member_tombstones", _no_tombstones),
     "current assignment not restored on load": Bug(consumer_records, "apply", _current_assignment_not_loaded),
-    "group epoch not bumped by a leaving member": Bug(ConsumerCoordinator, "_fence", _epoch_kept_when_a_member_leaves),
+    "group epoch not bumped by a leaving member": Bug(Transitions, "fence", _epoch_kept_when_a_member_leaves),
     "replaced static member may still commit": Bug(Commits, "commit", _old_process_of_a_static_member_may_commit),
     "offsets lost when the coordinator moves": Bug(Registry, "_take", _offsets_of_consumer_groups_not_loaded),
     "generation restored one too low": Bug(Group, "restore", _generation_one_too_low),

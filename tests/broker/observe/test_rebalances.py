@@ -277,7 +277,7 @@ def test_changed_subscription_and_changed_topics_are_causes_of_a_new_epoch(group
     group.beat("A", 2, None)
     assert history(group.cluster)[1:] == [
         (1, 2, "Stable", 0, ["member A changed its subscription"]),
-        (2, 3, "Stable", 0, ["the number of partitions changed of t1"]),
+        (2, 3, "Stable", 0, ["the subscribed topics changed: t1"]),
     ]
 
 
@@ -285,7 +285,7 @@ def test_subscribed_topic_that_is_created_later_is_the_cause_of_a_new_epoch(grou
     group.join("A", "later")
     group.cluster.topic("later", 2)
     group.beat("A", 1, None)
-    assert history(group.cluster)[1][4] == ["the number of partitions changed of later"]
+    assert history(group.cluster)[1][4] == ["the subscribed topics changed: later"]
 
 
 def test_static_member_that_leaves_for_a_while_and_returns_is_shown(group: Group) -> None:

@@ -25,8 +25,8 @@ from kafkaproto.testing import TestCluster, async_cluster, cluster
 from tests.support.raw import client_of, open_sockets, serving
 from tests.support.wire import batch, fetch, metadata, produce
 
-OBSERVERS = 8
-"""The observers attached to every test cluster: journal; logs of throttles, undeliverable fetches, requests, refusals and SASL; queues; server."""
+OBSERVERS = 9
+"""The observers of every test cluster: journal; rebalances; logs of throttles, undeliverable fetches, requests, refusals, SASL; queues; server."""
 
 
 class BlockingClient:

@@ -1,0 +1,82 @@
+"""Members that a test expires or fences through the coordinator (`expire_member`, `fence_member`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.group import GroupState
+from tests.support.broker.consumer_group import ALL, Group
+from tests.support.broker.group_bench import SESSION_MS, Bench
+
+UNKNOWN_MEMBER, FULL, FENCED_INSTANCE = 25, 81, 82
+
+
+def test_expired_member_whose_join_is_parked_gets_unknown_member_id() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=3000)
+    answers = bench.join()
+    [member_id] = bench.coordinator.groups.get("g").members  # type: ignore[union-attr]
+    assert answers == []
+    bench.coordinator.expire_member("g", member_id, bench.now_ms)
+    assert answers.answer.error_code == UNKNOWN_MEMBER
+    bench.advance(3000)
+    assert bench.coordinator.describe("g").state == "Empty"
+
+
+def test_expired_member_that_others_wait_for_ends_the_join_phase() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=0)
+    first = bench.join().answer.member_id
+    bench.sync(first, 1, {first: b"all"})
+    second = bench.join()
+    assert second == [] and bench.coordinator.groups.get("g").is_in(GroupState.PREPARING_REBALANCE)  # type: ignore[union-attr]
+    bench.coordinator.expire_member("g", first, bench.now_ms)
+    assert (second.answer.error_code, second.answer.generation_id) == (0, 2)
+
+
+def test_fenced_static_member_with_parked_join_gets_fenced_instance_id() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=3000)
+    answers = bench.join(instance="one")
+    [member_id] = bench.coordinator.groups.get("g").members  # type: ignore[union-attr]
+    bench.coordinator.fence_member("g", member_id, bench.now_ms)
+    assert answers.answer.error_code == FENCED_INSTANCE
+    [ghost] = bench.coordinator.groups.get("g").members.values()  # type: ignore[union-attr]
+    assert (ghost.group_instance_id, ghost.session_timeout_ms) == ("one", SESSION_MS)
+
+
+def test_unknown_groups_and_members_raise_key_error_and_change_nothing() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=0)
+    member_id = bench.join().answer.member_id
+    for act in (bench.coordinator.expire_member, bench.coordinator.fence_member):
+        for group_id, name in (("other", member_id), ("g", "other")):
+            with pytest.raises(KeyError):
+                act(group_id, name, bench.now_ms)
+    with pytest.raises(ValueError, match=r"has no group\.instance\.id"):
+        bench.coordinator.fence_member("g", member_id, bench.now_ms)
+    assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
+
+
+def test_full_group_refuses_the_second_process_that_would_fence_a_member() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=0, group_max_size=1)
+    member_id = bench.join(instance="one").answer.member_id
+    with pytest.raises(KafkaError, match="Group g refuses a second process with instance id one") as raised:
+        bench.coordinator.fence_member("g", member_id, bench.now_ms)
+    assert raised.value.error_code == FULL
+    assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_partitions_of_a_fenced_member_of_the_new_protocol_go_to_the_others(release: str) -> None:
+    group = Group(release)
+    group.join("A")
+    group.join("B")
+    groups = group.cluster.state.nodes[0].groups
+    groups.fence_member("g", "A", group.cluster.now_ms)
+    assert group.seen(group.beat("B", 2, [])) == (3, ALL)
+    assert group.beat("A", 1, sorted(ALL)).error_code == 110
+    assert group.beat("A", -1).error_code == 110
+    assert group.join("A").member_epoch == 4 and group.beat("A", 4, []).error_code == 0
+    group.cluster.run()
+    assert groups.groups.get_consumer("g").fenced == set()  # type: ignore[union-attr]
+    with pytest.raises(KeyError):
+        groups.fence_member("g", "C", group.cluster.now_ms)
+    assert groups.groups.get_consumer("g").fenced == set()  # type: ignore[union-attr]
