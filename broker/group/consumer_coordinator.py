@@ -34,7 +34,7 @@ from kafkaproto.broker.group.regex_subscriptions import RegexSubscriptions
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
 from kafkaproto.broker.group.results import LeavingMember
-from kafkaproto.broker.group.sessions import cancel
+from kafkaproto.broker.group.sessions import cancel, cancel_all
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -75,7 +75,7 @@ class ConsumerCoordinator:
             reply(ConsumerHeartbeatResult(error.error_code, error.message), now_ms)
             return
         if classic is not None:
-            self._groups.end_classic(classic, now_ms)
+            cancel_all(classic)
 
         def stored(error_code: int, at_ms: int) -> None:
             reply(ConsumerHeartbeatResult(error_code) if error_code else result, at_ms)

@@ -160,7 +160,8 @@ class GroupCoordinator:
 
     def _join_new(self, group: Group, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
         instance_id = request.group_instance_id
-        new_id = f"{request.client_id if instance_id is None else instance_id}-{self._uuid()}"
+        uuid = UUID(int=self._random.getrandbits(128), version=4)
+        new_id = f"{request.client_id if instance_id is None else instance_id}-{uuid}"
         if instance_id is not None and instance_id in group.static_ids:
             old = group.members[group.static_ids[instance_id]]
             self._static_members.restart(group, old, new_id, request, now_ms, reply)
@@ -353,9 +354,6 @@ class GroupCoordinator:
     def _unload(self, index: int, now_ms: int) -> None:
         self.groups.unload(lambda group_id: self.ownership.partition_of(group_id) == index, now_ms)
         self._replies.flush(now_ms)
-
-    def _uuid(self) -> UUID:
-        return UUID(int=self._random.getrandbits(128), version=4)
 
 
 def _second_process(group: Group, member: Member) -> JoinRequest:

@@ -18,7 +18,7 @@ from kafkaproto.broker.group.results import (
     SyncReply,
     SyncResult,
 )
-from kafkaproto.broker.group.sessions import Sessions, cancel
+from kafkaproto.broker.group.sessions import Sessions, cancel, cancel_all
 from kafkaproto.broker.group.settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.runtime.timers import Timers
@@ -292,10 +292,7 @@ class Rebalance:
         for member in list(group.members.values()):
             self.answer_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
             self.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))
-            cancel(member.session_timer)
-        for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
-            cancel(timer)
-        group.pending.clear()
+        cancel_all(group)
         group.move_to(GroupState.DEAD, now_ms)
 
 

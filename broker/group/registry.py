@@ -80,7 +80,7 @@ class Registry:
     ) -> ConsumerGroup:
         """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Parked requests get REBALANCE_IN_PROGRESS.
 
-        entries: takes the records of the conversion. `put_back` undoes it, `end_classic` makes it final. Raises KafkaError 69.
+        entries: takes the records of the conversion. `put_back` undoes it. Raises KafkaError 69.
         """
         if classic.is_in(GroupState.EMPTY):
             group = ConsumerGroup(
@@ -104,10 +104,6 @@ class Registry:
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic
-
-    def end_classic(self, classic: Group, now_ms: int) -> None:
-        """Cancel the timers of a classic group that was converted."""
-        self._rebalance.end(classic, now_ms)
 
     def downgrade(
         self,

@@ -17,6 +17,15 @@ def cancel(timer: Timer | None) -> None:
         timer.cancel()
 
 
+def cancel_all(group: Group) -> None:
+    """Cancel the timers of a group and of its members, and forget the member ids that were given to new members."""
+    for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
+        cancel(timer)
+    group.pending.clear()
+    for member in group.members.values():
+        cancel(member.session_timer)
+
+
 class Sessions:
     """The session timers of the members of all groups.
 
