@@ -78,12 +78,13 @@ class GroupCoordinator:
         self._random = random
         self._replies = DeferredReplies()
         self.ownership = Ownership(timers, self._load, self._unload, load_ms)
-        storage = GroupStorage(log, self.ownership.partition_of, versions)
+        consumers = consumers or ConsumerGroupSettings()
+        is_new_coordinator = consumers.is_on or consumers.is_release_4
+        storage = GroupStorage(log, self.ownership.partition_of, versions, is_new_coordinator=is_new_coordinator)
         changes = GroupChanges(Events() if events is None else events, broker_id)
         self._rebalance = Rebalance(settings, timers, self._replies, changes, storage)
         self._static_members = StaticMembers(self._rebalance, self._replies, storage)
         self.groups = Registry(timers, self._rebalance, storage)
-        consumers = consumers or ConsumerGroupSettings()
         self.serves_consumers = consumers.is_on
         """Whether the new protocol is served (GC-2)."""
         self.is_release_4 = consumers.is_release_4
@@ -131,7 +132,7 @@ class GroupCoordinator:
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
                 return JoinResult(member_id, ErrorCode.UNKNOWN_MEMBER_ID)
-            group = self.groups.create(request.group_id, now_ms)
+            group = self.groups.create(request.group_id, now_ms, by_member=True)
         result = self._admit(group, request, now_ms, reply)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self._rebalance.complete_join_if_all_are_here(group, now_ms)
@@ -238,8 +239,7 @@ class GroupCoordinator:
         consumers = self.groups.get_consumer(group_id)
         if consumers is not None:
             return self.consumers.classic.heartbeat(consumers, generation_id, member_id, group_instance_id, now_ms)
-        group = self.groups.get(group_id)
-        if group is None:
+        if (group := self.groups.get(group_id)) is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = group.not_a_member(member_id, group_instance_id) or group.other_generation(generation_id)
         if error:

@@ -58,10 +58,12 @@ class Registry:
         """Return a group of either protocol, None if this broker does not have it."""
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
-    def create(self, group_id: str, now_ms: int) -> Group:
-        """Create an empty group, which is not stored yet."""
+    def create(self, group_id: str, now_ms: int, *, by_member: bool = False) -> Group:
+        """Create an empty classic group. by_member: whether a member that joins creates it; only then it may be stored at once."""
         group = self._groups[group_id] = Group(group_id, now_ms)
         self._watch(now_ms)
+        if by_member:
+            self._storage.store_created(group, now_ms)
         return group
 
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
@@ -139,13 +141,14 @@ class Registry:
             return False
         self._storage.delete(consumer, (), now_ms, group_too=True)
         del self._consumers[group_id]
-        self._groups[group_id] = Group(
+        classic = self._groups[group_id] = Group(
             group_id,
             now_ms,
             offsets=consumer.offsets,
             writing=consumer.writing,
             stable_waiters=consumer.stable_waiters,
         )
+        self._storage.store_created(classic, now_ms)
         return True
 
     @property

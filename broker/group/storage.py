@@ -104,13 +104,21 @@ class Loaded(NamedTuple):
 class GroupStorage:
     """Writes groups and offsets to `log`. partition_of: returns the partition of a group.
 
+    is_new_coordinator: whether the broker has Kafka's coordinator in Java, which also stores classic groups without a generation (GC-1).
+
     Without a log, as in tests of the coordinator alone, every write succeeds at once.
     """
 
     def __init__(
-        self, log: OffsetsLog | None, partition_of: Callable[[str], int], versions: RecordVersions = KAFKA_3_9
+        self,
+        log: OffsetsLog | None,
+        partition_of: Callable[[str], int],
+        versions: RecordVersions = KAFKA_3_9,
+        *,
+        is_new_coordinator: bool = False,
     ) -> None:
         self._log = log
+        self._is_new_coordinator = is_new_coordinator
         self._partition_of = partition_of
         self._versions = versions
 
@@ -139,10 +147,16 @@ class GroupStorage:
             self._log.append_only(self._partition_of(group.group_id), entries, now_ms)
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
-        """Return the tombstones of a group without its offsets; none for a classic group that was never stored."""
+        """Return the tombstones of a group without its offsets. The old coordinator writes none for a group that was never stored."""
         if isinstance(group, ConsumerGroup):
             return consumer_records.group_tombstones(group)
-        return [group_entry(group.group_id, None, self._versions)] if group.generation_id > 0 else []
+        is_stored = group.generation_id > 0 or self._is_new_coordinator
+        return [group_entry(group.group_id, None, self._versions)] if is_stored else []
+
+    def store_created(self, group: Group, now_ms: int) -> None:
+        """Store a classic group that a first member creates, as the new coordinator does. Nothing waits for the replication of the record."""
+        if self._is_new_coordinator and self._log is not None:
+            self._log.append_only(self._partition_of(group.group_id), [self.entry_of(group)], now_ms)
 
     def entry_of(self, group: Group) -> Entry:
         """Return the record of a classic group's current generation with the assignments of its members."""

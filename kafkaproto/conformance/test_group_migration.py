@@ -9,16 +9,6 @@ from typing import Any
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
-from kafkaproto.conformance.group_log import (
-    ASSIGNMENT_EPOCH,
-    CLASSIC_GROUP,
-    CURRENT,
-    GROUP,
-    MEMBER,
-    TARGET,
-    TOPICS,
-    GroupLog,
-)
 from kafkaproto.conformance.groups import Client, make_stable, subscription
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
@@ -344,48 +334,6 @@ def test_commits_and_offset_fetches_of_classic_members_check_the_generation(subj
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)])
         [fetched] = group.ask(request, 9).groups
         assert fetched.error_code == error
-
-
-@pytest.mark.rule("GO-5", "GO-9", "GN-55", "GN-61")
-def test_records_of_an_upgrade_and_a_downgrade(subject: Subject) -> None:
-    group = ConsumerGroup(subject)
-    member = stable(group)
-    log = GroupLog(group)
-    assert group.enter("A") == (2, [])
-    topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
-    first, new = member.member_id, log.new()
-    assert [record[:3] for record in new[:6]] == [
-        (CLASSIC_GROUP, "", None),
-        (MEMBER, first, 0),
-        (GROUP, "", 0),
-        (TARGET, first, 0),
-        (ASSIGNMENT_EPOCH, "", 0),
-        (CURRENT, first, 0),
-    ]
-    at = 7 + len(topics)
-    assert [record[:3] for record in new[6 : at + 1]] == [(MEMBER, "A", 0), *topics, (GROUP, "", 0)]
-    assert sorted(record[:3] for record in new[at + 1 : at + 3]) == sorted([(TARGET, first, 0), (TARGET, "A", 0)])
-    assert [record[:3] for record in new[at + 3 :]] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "A", 0)]
-    stored = new[1][3].classic_member_metadata
-    assert stored.session_timeout_ms == member.session_ms
-    assert [(p.name, p.metadata) for p in stored.supported_protocols] == [("range", embedded(group))]
-    assert (new[5][3].member_epoch, new[5][3].previous_member_epoch, new[5][3].state) == (1, 1, 0)
-    assert group.beat("A", -1) == (-1, None)
-    kinds = log.kinds()
-    by_type = [(record[0], record[2]) for record in kinds]
-    assert by_type == [
-        (CURRENT, None),
-        (CURRENT, None),
-        (TARGET, None),
-        (TARGET, None),
-        (ASSIGNMENT_EPOCH, None),
-        (MEMBER, None),
-        (MEMBER, None),
-        (TOPICS, None),
-        (GROUP, None),
-        (CLASSIC_GROUP, 3),
-    ]
-    assert {record[1] for record in kinds if record[1]} == {first, "A"}
 
 
 @pytest.mark.rule("GN-63")

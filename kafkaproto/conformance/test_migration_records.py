@@ -1,0 +1,98 @@
+"""Tests of the records of groups that change between the classic and the new protocol (KIP-848)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup
+from kafkaproto.conformance.group_log import (
+    ASSIGNMENT_EPOCH,
+    CLASSIC_GROUP,
+    CURRENT,
+    GROUP,
+    MEMBER,
+    TARGET,
+    TOPICS,
+    GroupLog,
+)
+from kafkaproto.conformance.groups import commit
+from kafkaproto.conformance.scene import wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_group_migration import MEMBER_ID_REQUIRED, embedded, stable
+
+PROFILE = "migration"
+pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
+
+
+@pytest.mark.rule("GO-5", "GO-9", "GN-55", "GN-61")
+def test_records_of_an_upgrade_and_a_downgrade(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    member = stable(group)
+    log = GroupLog(group)
+    assert group.enter("A") == (2, [])
+    topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
+    first, new = member.member_id, log.new()
+    assert [record[:3] for record in new[:6]] == [
+        (CLASSIC_GROUP, "", None),
+        (MEMBER, first, 0),
+        (GROUP, "", 0),
+        (TARGET, first, 0),
+        (ASSIGNMENT_EPOCH, "", 0),
+        (CURRENT, first, 0),
+    ]
+    at = 7 + len(topics)
+    assert [record[:3] for record in new[6 : at + 1]] == [(MEMBER, "A", 0), *topics, (GROUP, "", 0)]
+    assert sorted(record[:3] for record in new[at + 1 : at + 3]) == sorted([(TARGET, first, 0), (TARGET, "A", 0)])
+    assert [record[:3] for record in new[at + 3 :]] == [(ASSIGNMENT_EPOCH, "", 0), (CURRENT, "A", 0)]
+    stored = new[1][3].classic_member_metadata
+    assert stored.session_timeout_ms == member.session_ms
+    assert [(p.name, p.metadata) for p in stored.supported_protocols] == [("range", embedded(group))]
+    assert (new[5][3].member_epoch, new[5][3].previous_member_epoch, new[5][3].state) == (1, 1, 0)
+    assert group.beat("A", -1) == (-1, None)
+    kinds = log.kinds()
+    by_type = [(record[0], record[2]) for record in kinds]
+    assert by_type == [
+        (CURRENT, None),
+        (CURRENT, None),
+        (TARGET, None),
+        (TARGET, None),
+        (ASSIGNMENT_EPOCH, None),
+        (MEMBER, None),
+        (MEMBER, None),
+        (TOPICS, None),
+        (GROUP, None),
+        (CLASSIC_GROUP, 3),
+    ]
+    assert {record[1] for record in kinds if record[1]} == {first, "A"}
+
+
+def next_kinds(log: GroupLog, count: int) -> list[int]:
+    """Wait for this many new records, and return their types."""
+    kinds: list[int] = []
+
+    def are_there() -> bool:
+        kinds.extend(kind for kind, _, _ in log.kinds())
+        return len(kinds) >= count
+
+    wait_until(log.group.subject, are_there, "the records are written")
+    return kinds
+
+
+@pytest.mark.rule("GO-5", "GC-1", "GN-63")
+def test_new_coordinator_stores_classic_groups_before_their_first_generation(subject: Subject) -> None:
+    """The record is written after the response to the join. The coordinator in Java also deletes groups that have only offsets."""
+    group = ConsumerGroup(subject)
+    log = GroupLog(group)
+
+    member = group.client()
+    assert member.join().error_code == MEMBER_ID_REQUIRED
+    assert next_kinds(log, 1) == [CLASSIC_GROUP]
+    other = ConsumerGroup(subject)
+    log = GroupLog(other)
+    assert commit(other, {other.topic.name: {0: (1, None)}}) == {(other.topic.name, 0): 0}
+    assert other.enter("A") == (1, ALL)
+    assert log.kinds()[1:2] == [(CLASSIC_GROUP, "", None)]
+    assert other.beat("A", -1) == (-1, None)
+    log.kinds()
+    assert other.client(version=3).join().error_code == 0
+    assert next_kinds(log, 4) == [ASSIGNMENT_EPOCH, TOPICS, GROUP, CLASSIC_GROUP]
