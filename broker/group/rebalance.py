@@ -292,7 +292,6 @@ class Rebalance:
             cancel(timer)
         group.pending.clear()
         group.move_to(GroupState.DEAD, now_ms)
-        self.changes.ended(group, now_ms)
 
 
 def _move(changes: GroupChanges, group: Group, state: GroupState, now_ms: int) -> None:

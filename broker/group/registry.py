@@ -212,8 +212,7 @@ class Registry:
 
     def _remove(self, group: AnyGroup, now_ms: int) -> None:
         self._take_out(group, now_ms)
-        if isinstance(group, ConsumerGroup):
-            self.changes.ended(group, now_ms)
+        self.changes.ended(group, now_ms)
 
     def _take_out(self, group: AnyGroup, now_ms: int) -> None:
         for waiter in group.stable_waiters:
