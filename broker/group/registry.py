@@ -92,7 +92,8 @@ class Registry:
         """Undo a change that was not stored: load the group again from its records."""
         consumer = self._consumers.get(group_id)
         if consumer is not None:
-            self._take_out(consumer, now_ms)
+            _end(consumer, self._rebalance, now_ms)
+            del self._consumers[group_id]
         self._take(self._storage.load_group(group_id), now_ms)
         if consumer is not None and group_id not in self._consumers:
             self.changes.ended(consumer, now_ms)
@@ -211,22 +212,24 @@ class Registry:
         return error
 
     def _remove(self, group: AnyGroup, now_ms: int) -> None:
-        self._take_out(group, now_ms)
+        _end(group, self._rebalance, now_ms)
+        self._groups.pop(group.group_id, None)
+        self._consumers.pop(group.group_id, None)
         self.changes.ended(group, now_ms)
-
-    def _take_out(self, group: AnyGroup, now_ms: int) -> None:
-        for waiter in group.stable_waiters:
-            waiter(ErrorCode.NOT_COORDINATOR, now_ms)
-        if isinstance(group, ConsumerGroup):
-            for member in group.members.values():
-                cancel_timers(member)
-            del self._consumers[group.group_id]
-        else:
-            self._rebalance.end(group, now_ms)
-            del self._groups[group.group_id]
         if not self._groups and not self._consumers and self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
+
+
+def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
+    """Cancel the timers of a group that leaves the memory of this broker; requests that wait for it get NOT_COORDINATOR."""
+    for waiter in group.stable_waiters:
+        waiter(ErrorCode.NOT_COORDINATOR, now_ms)
+    if isinstance(group, ConsumerGroup):
+        for member in group.members.values():
+            cancel_timers(member)
+    else:
+        rebalance.end(group, now_ms)
 
 
 def _is_unused(group: AnyGroup) -> bool:
