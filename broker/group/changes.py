@@ -275,13 +275,15 @@ def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
 def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the topics that were created, deleted or have other partitions, without those that members subscribed to or no longer do.
 
-    A topic whose name is unknown has the hexadecimal digits of its id as name.
+    A deleted topic whose name is unknown has the hexadecimal digits of its id as name. It is left out if subscriptions changed, too, because
+    it may be one that nobody subscribes to any more.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()
     for topic_id in {**before.topics, **after.topics}:
         name_before, count_before = before.topics.get(topic_id, ("", 0))
         name_after, count_after = after.topics.get(topic_id, ("", 0))
-        if count_before != count_after:
-            names.add(name_after or name_before or topic_id.hex())
+        name = name_after or name_before
+        if count_before != count_after and (name or old == new):
+            names.add(name or topic_id.hex())
     return tuple(sorted(names - (old ^ new)))
