@@ -100,15 +100,15 @@ class GroupChange(NamedTuple):
 class _Seen(NamedTuple):
     """What was reported of a group. members: maps ids to (group instance id, topics of a member of the new protocol, whether it is away).
 
-    group_type: as in `GroupChange`. topics: maps subscribed topics to (topic id, number of partitions); None if they are unknown, because
-    the group was just loaded.
+    group_type: as in `GroupChange`. topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" while a
+    loaded group does not know it.
     """
 
     state: str | None = None
     epoch: int = 0
     assignment_epoch: int = 0
     members: Mapping[str, tuple[str | None, frozenset[str], bool]] = {}
-    topics: Mapping[str, tuple[bytes, int]] | None = {}
+    topics: Mapping[bytes, tuple[str, int]] = {}
     group_type: str | None = None
 
 
@@ -148,12 +148,9 @@ class GroupChanges:
         if self._events.group_changed is None or group is None:
             return
         before = self._seen.get(group.group_id, _Seen())
-        is_same = before[:3] == _epochs(group) and before.members.keys() == group.members.keys()
-        if is_same and (before.topics is not None or not _seen(group).topics):
+        if before[:3] == _epochs(group) and before.members.keys() == group.members.keys():
             return
         after = self._seen[group.group_id] = _seen(group)
-        if is_same:
-            return
         notes = self._notes.pop(group.group_id, {})
         self._raise(group, before, after, _causes(before, after, notes), now_ms)
 
@@ -164,8 +161,7 @@ class GroupChanges:
         if group.group_id in self._seen:
             self.report(group, now_ms)
             return
-        after = _seen(group)
-        self._seen[group.group_id] = after._replace(topics=after.topics or None)
+        after = self._seen[group.group_id] = _seen(group)
         self._raise(group, _Seen(None, after.epoch), after, (Cause(CauseKind.LOADED),), now_ms)
 
     def ended(self, group: Group | ConsumerGroup, now_ms: int) -> None:
@@ -224,10 +220,14 @@ def _epochs(group: Group | ConsumerGroup) -> tuple[str, int, int]:
 def _seen(group: Group | ConsumerGroup) -> _Seen:
     if isinstance(group, ConsumerGroup):
         consumers = {
-            member.member_id: (member.instance_id, member.topic_names, member.current.epoch == AWAY)
+            member.member_id: (
+                member.instance_id,
+                member.topic_names | {member.topic_regex} - {""},
+                member.current.epoch == AWAY,
+            )
             for member in group.members.values()
         }
-        return _Seen(*_epochs(group), consumers, dict(group.partition_counts), CONSUMER)
+        return _Seen(*_epochs(group), consumers, _topics(group), CONSUMER)
     members = {
         member.member_id: (member.group_instance_id, frozenset[str](), False) for member in group.members.values()
     }
@@ -268,15 +268,34 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
     ]
     if before.group_type not in (None, after.group_type):
         causes.append(Cause(CauseKind.UPGRADED if after.group_type == CONSUMER else CauseKind.DOWNGRADED))
-    elif after.epoch > before.epoch and before.state is not None and before.topics is not None:
+    elif after.epoch > before.epoch and before.state is not None:
         names = _changed_topics(before, after)
         causes += [Cause(CauseKind.TOPICS_CHANGED, None, names)] if names else []
     return tuple(causes)
 
 
+def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
+    """Return the name and the number of partitions of each subscribed topic, by topic id.
+
+    Releases from 4.0 do not store them: a loaded group has only the numbers of its target assignment.
+    """
+    if group.partition_counts:
+        return {topic_id: (name, count) for name, (topic_id, count) in group.partition_counts.items()}
+    return {topic_id: ("", count) for topic_id, count in group.assigned_counts().items()}
+
+
 def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
-    """Return the topics that were created, deleted or have other partitions, without those that members subscribed to or no longer do."""
-    topics_before, topics_after = before.topics or {}, after.topics or {}
+    """Return the topics that were created, deleted or have other partitions, without those that members subscribed to or no longer do.
+
+    A deleted topic whose name is unknown has the hexadecimal digits of its id as name. It is left out if subscriptions changed, too, because
+    it may be one that nobody subscribes to any more.
+    """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
-    names = {name for name in {**topics_before, **topics_after} if topics_before.get(name) != topics_after.get(name)}
+    names = set()
+    for topic_id in {**before.topics, **after.topics}:
+        name_before, count_before = before.topics.get(topic_id, ("", 0))
+        name_after, count_after = after.topics.get(topic_id, ("", 0))
+        name = name_after or name_before
+        if count_before != count_after and (name or old == new):
+            names.add(name or topic_id.hex())
     return tuple(sorted(names - (old ^ new)))

@@ -291,12 +291,10 @@ class GroupCoordinator:
             raise KeyError(group_id)
 
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Fence a member of the new protocol, or a static member of a classic group.
+        """Fence a member: its next request gets FENCED_MEMBER_EPOCH, in a classic group FENCED_INSTANCE_ID.
 
-        A member of the new protocol is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH. A static member loses its instance id to
-        a second process, which joins with the same values: its next request gets FENCED_INSTANCE_ID (KIP-345).
-        Raises KeyError if this broker has no such member, ValueError for a dynamic member of a classic group, and KafkaError if the group
-        does not accept the second process.
+        A member of the new protocol is removed. A static member of a classic group loses its instance id to a second process (KIP-345).
+        Raises KeyError if this broker has no such member, ValueError for a dynamic classic one, KafkaError if the group is full.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:

@@ -160,7 +160,9 @@ class Registry:
         """Undo a change that was not stored: load the group again from its records."""
         group = self.get_any(group_id)
         if group is not None:
-            self._take_out(group, now_ms)
+            _end(group, self._rebalance, now_ms)
+            self._groups.pop(group_id, None)
+            self._consumers.pop(group_id, None)
         self._take(self._storage.load_group(group_id), now_ms)
         if group is not None and self.get_any(group_id) is None:
             self.changes.ended(group, now_ms)
@@ -279,23 +281,25 @@ class Registry:
         return error
 
     def _remove(self, group: AnyGroup, now_ms: int) -> None:
-        self._take_out(group, now_ms)
+        _end(group, self._rebalance, now_ms)
+        self._groups.pop(group.group_id, None)
+        self._consumers.pop(group.group_id, None)
         self.changes.ended(group, now_ms)
-
-    def _take_out(self, group: AnyGroup, now_ms: int) -> None:
-        for waiter in group.stable_waiters:
-            waiter(ErrorCode.NOT_COORDINATOR, now_ms)
-        if isinstance(group, ConsumerGroup):
-            for member in group.members.values():
-                cancel_timers(member)
-            cancel(group.regex_timer)
-            del self._consumers[group.group_id]
-        else:
-            self._rebalance.end(group, now_ms)
-            del self._groups[group.group_id]
         if not self._groups and not self._consumers and self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
+
+
+def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
+    """Cancel the timers of a group that leaves the memory of this broker; requests that wait for it get NOT_COORDINATOR."""
+    for waiter in group.stable_waiters:
+        waiter(ErrorCode.NOT_COORDINATOR, now_ms)
+    if isinstance(group, ConsumerGroup):
+        for member in group.members.values():
+            cancel_timers(member)
+        cancel(group.regex_timer)
+    else:
+        rebalance.end(group, now_ms)
 
 
 def _is_unused(group: AnyGroup) -> bool:

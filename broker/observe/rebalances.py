@@ -64,8 +64,6 @@ class RebalanceHistory(Observer):
     def __init__(self, started_ms: int) -> None:
         self._started_ms = started_ms
         self._of_group: dict[str, deque[RebalanceSeen]] = {}
-        self._current: dict[str, RebalanceSeen] = {}
-        """Maps group ids to the rebalance that has not reached Stable or Empty yet."""
 
     def __contains__(self, group_id: str) -> bool:
         return group_id in self._of_group
@@ -78,7 +76,7 @@ class RebalanceHistory(Observer):
         c. Other changes are progress. With Stable or Empty the rebalance is complete, and it ends unfinished if the group is Dead.
         d. Another coordinator continues the rebalance if it has loaded its generation or epoch; otherwise the rebalance ends unfinished.
         """
-        current = self._current.get(change.group_id)
+        current = self._current(change.group_id)
         kinds = {cause.kind for cause in change.causes}
         if change.state == _DEAD:
             if change.group_type == CLASSIC or CauseKind.UNLOADED not in kinds:
@@ -104,15 +102,20 @@ class RebalanceHistory(Observer):
         current.state, current.members = change.state, change.members
         if change.state in (_STABLE, _EMPTY):
             current.duration_ms = now_ms - current.at_ms
-            del self._current[change.group_id]
+
+    def _current(self, group_id: str) -> RebalanceSeen | None:
+        """Return the last rebalance of a group, unless it is complete or ended unfinished."""
+        entries = self._of_group.get(group_id)
+        is_current = entries and entries[-1].duration_ms is None and entries[-1].state != _DEAD
+        return entries[-1] if entries and is_current else None
 
     def _end_unfinished(self, group_id: str) -> None:
-        current = self._current.pop(group_id, None)
+        current = self._current(group_id)
         if current is not None:
             current.state = _DEAD
 
     def _add(self, broker_id: int, change: GroupChange, to_epoch: int | None, now_ms: int) -> RebalanceSeen:
-        seen = self._current[change.group_id] = RebalanceSeen(
+        seen = RebalanceSeen(
             now_ms,
             broker_id,
             change.group_id,
@@ -129,15 +132,12 @@ class RebalanceHistory(Observer):
         entries.append(seen)
         self._of_group[change.group_id] = entries
         if len(self._of_group) > MOST_GROUPS:
-            oldest = next(iter(self._of_group))
-            del self._of_group[oldest]
-            self._current.pop(oldest, None)
+            del self._of_group[next(iter(self._of_group))]
         return seen
 
     def cleared(self, now_ms: int) -> None:
         self._started_ms = now_ms
         self._of_group.clear()
-        self._current.clear()
 
     def of_group(self, group_id: str) -> list[RebalanceSeen]:
         """Return copies of the rebalances of a group, oldest first; none for an unknown group."""

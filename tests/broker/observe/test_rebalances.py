@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.group.changes import Cause, CauseKind, GroupChange
+from kafkaproto.broker.group.changes import Cause, CauseKind, GroupChange, GroupChanges
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.observe.rebalances import MOST_GROUPS, MOST_OF_GROUP, RebalanceHistory, RebalanceSeen
+from kafkaproto.broker.runtime.events import Events, Observer
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
@@ -328,6 +330,58 @@ def test_change_that_cannot_be_stored_is_reported_with_its_undoing() -> None:
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
+def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_dead() -> None:
+    group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
+    group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
+    group.cluster.run()
+    assert group.join("A").error_code == 15
+    assert [entry[0] for entry in changes(group.cluster)] == ["Stable", "Dead"]
+    assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
+
+
+def test_consumer_group_that_was_never_reported_is_not_reported_dead() -> None:
+    reported: list[GroupChange] = []
+    events = Events()
+    events.attach(
+        type("Reported", (Observer,), {"group_changed": lambda self, b, change, ms: reported.append(change)})()
+    )
+    to_report = GroupChanges(events)
+    refused = ConsumerGroup("g", epoch=1)
+    to_report.ended(refused, 0)
+    assert reported == []
+    to_report.report(refused, 0)
+    to_report.ended(refused, 0)
+    assert [change.state for change in reported] == ["Empty", "Dead"]
+
+
+def test_restart_of_a_static_member_that_cannot_be_stored_is_reported_as_undone() -> None:
+    config = {
+        "offsets.topic.replication.factor": "2",
+        "min.insync.replicas": "2",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    cluster = VirtualCluster(2, config)
+    leader = cluster.state.coordinator_of("g")
+    client = cluster.connect(leader)
+    protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]
+    request = JoinGroupRequest("g", 10_000, 10_000, "", "one", "consumer", protocols)
+    joined = client.ask(request, 5)
+    client.send(
+        SyncGroupRequest("g", 1, joined.member_id, "one", [SyncGroupRequestAssignment(joined.member_id, b"")]), 3
+    )
+    cluster.advance(100)
+    cluster.state.stop_broker(1 - leader)
+    cluster.run()
+    answer = client.ask(request, 5)
+    assert answer.error_code == 15
+    causes = [entry[2] for entry in changes(cluster)[-2:]]
+    [new_id] = {text.split()[1] for text in causes[0]}
+    assert causes == [
+        [f"member {new_id} replaced static member {joined.member_id}"],
+        [f"member {joined.member_id} replaced static member {new_id}"],
+    ]
+
+
 def test_members_of_a_consumer_group_that_was_loaded_did_not_join_again(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
@@ -344,6 +398,51 @@ def test_members_of_a_consumer_group_that_was_loaded_did_not_join_again(group: G
     moved.join("B")
     assert changes(moved.cluster)[3:] == [("Reconciling", 2, ["member B joined"])]
     assert [entry[:2] for entry in history(moved.cluster)] == [(0, 1), (1, 2)]
+
+
+def test_topic_that_changes_after_a_consumer_group_was_loaded_is_a_cause(group: Group) -> None:
+    moved = Group(group.release, 2, offsets_topic_replication_factor="2")
+    moved.join("A")
+    moved.cluster.advance(100)
+    leader = moved.cluster.state.coordinator_of("g")
+    index = moved.cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(moved.cluster, 1 - leader, "__consumer_offsets", index)
+    moved.reconnect()
+    moved.beat("A", 1, sorted(ALL))
+    moved.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 10_000), 3)
+    moved.beat("A", 1, sorted(ALL))
+    assert [causes for *_, causes in history(moved.cluster)] == [
+        ["member A joined"],
+        ["the subscribed topics changed: T"],
+    ]
+
+
+def test_member_that_leaves_a_loaded_consumer_group_is_the_only_cause(group: Group) -> None:
+    moved = Group(group.release, 2, offsets_topic_replication_factor="2")
+    moved.join("A")
+    moved.cluster.advance(100)
+    leader = moved.cluster.state.coordinator_of("g")
+    index = moved.cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(moved.cluster, 1 - leader, "__consumer_offsets", index)
+    moved.reconnect()
+    moved.beat("A", -1)
+    assert history(moved.cluster)[-1][4] == ["member A left"]
+
+
+def test_topic_that_is_deleted_after_a_consumer_group_was_loaded_is_a_cause(group: Group) -> None:
+    moved = Group(group.release, 2, offsets_topic_replication_factor="2")
+    moved.join("A", "T", "t1")
+    moved.cluster.advance(100)
+    topic_id = moved.id_of("t1").hex()
+    leader = moved.cluster.state.coordinator_of("g")
+    index = moved.cluster.state.nodes[leader].groups.ownership.partition_of("g")
+    elect(moved.cluster, 1 - leader, "__consumer_offsets", index)
+    moved.reconnect()
+    moved.cluster.state.controller.delete_topic("t1")
+    moved.cluster.run()
+    moved.beat("A", 1, sorted(ALL))
+    name = "t1" if group.release == "3.9" else topic_id  # 4.0 and later do not store the names of topics
+    assert history(moved.cluster)[-1][4] == [f"the subscribed topics changed: {name}"]
 
 
 def test_rebalance_of_a_consumer_group_continues_on_another_coordinator(group: Group) -> None:
