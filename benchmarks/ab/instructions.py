@@ -47,7 +47,7 @@ def valgrind() -> str | None:
 
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
     """Return the instructions per request of each row of the workload."""
-    return request_counts(side, rows, requests, _callgrind(side, "workload.py", "--requests", str(requests), *rows))
+    return request_counts(side, rows, requests, callgrind(side, "workload.py", "--requests", str(requests), *rows))
 
 
 def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> dict[str, Count]:
@@ -73,7 +73,7 @@ def of_start(side: Side) -> dict[str, Count]:
 
     Postponed work is what the broker does only after it has printed the ready line.
     """
-    _, parts, why = _callgrind(side, "start.py", *START_OPTIONS)
+    _, parts, why = callgrind(side, "start.py", *START_OPTIONS)
     totals = [total for (_, part), total in sorted(parts.items()) if part in (1, 2)]
     if len(totals) != 2:
         failed = Count(None, why or "the broker printed no ready line")
@@ -91,8 +91,8 @@ def read_parts(folder: Path) -> dict[tuple[int, int], int]:
     return parts
 
 
-def _callgrind(side: Side, script: str, *arguments: str) -> Run:
-    """Run a script of this folder under callgrind, with the code of one side.
+def callgrind(side: Side, script: str, *arguments: str) -> Run:
+    """Run a script of this folder, or one with an absolute path, under callgrind, with the code of one side.
 
     Before that, the script runs once without callgrind. This writes the compiled files of all modules that it imports, including those of Python, so
     that compilation is not counted.

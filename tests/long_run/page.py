@@ -22,9 +22,11 @@ LEGEND = """What the lines say:
   *Record bytes / quota* is what the client transferred; it exceeds 1 because the samples of a quota allow a burst at the start. Brackets hold the
   lowest and highest of five runs.
 - *distribution*: the sdist and the wheel, installed into an empty folder.
+- *kills*: a broker with a data directory is killed while members of a classic group and of a KIP-848 group join, commit and leave.
 - *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
   Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between.
-- *simulation*: random clients, failures and quotas in virtual time, checked against the [invariants](rules/invariants.md) after each step.
+- *simulation*: random clients, members of groups, failures and quotas in virtual time, checked against the [invariants](rules/invariants.md) after
+  each step.
 """
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -21,12 +22,15 @@ from tests.differential.__main__ import run as run_conversations
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
 from tests.long_run.simulated import many_seeds
+from tests.support.broker import group_kills
+from tests.support.broker.kills import broker_processes
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
 PROVEN = ("broker", "kafkaproto")
 """The folders whose change makes a result outdated."""
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
+KILLS = 100
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
 
 
@@ -69,6 +73,7 @@ def all_parts() -> list[Part]:
         Part("clients-30-seconds", lambda: [Finding(*fields) for fields in beside_kafka()]),
         Part("clients-300-seconds", lambda: [Finding(*fields) for fields in for_long()]),
         Part("distribution", _distribution),
+        Part("kills-with-groups", _kills),
         Part("conversations-with-nodes", partial(_conversations, CONVERSATIONS, 0, WITH_NODES)),
         *(
             Part(f"conversations-{first:05}", partial(_conversations, first, CONVERSATIONS_OF_A_PART, 0))
@@ -113,6 +118,20 @@ def _distribution() -> list[Finding]:
         return [Finding(line.removeprefix("- "), True) for line in distribution_lines()]
     except NotAsPublished as error:
         return [Finding(str(error), False)]
+
+
+def _kills() -> list[Finding]:
+    """Kill a broker with a data directory while members of groups commit and rebalance."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, broker_processes() as processes:
+            seen = group_kills.run(processes, Path(folder), KILLS, seed=0)
+    except AssertionError as error:
+        return [Finding(f"a broker was killed while groups rebalanced: {error}", False)]
+    line = (
+        f"{seen.kills} kills with `kill -9` during {seen.commits:,} commits and {seen.rebalances:,} rebalances; each acknowledged offset was "
+        f"there afterwards, no generation or epoch went back, and {seen.continued} members continued"
+    )
+    return [Finding(line, seen.kills == KILLS)]
 
 
 # ---- results -----------------------------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class Member(Client):
         self._coordinator: int | None = None
         self._waiting: Line | None = None
         self._paused_until_ms = 0
+        self._was_paused = False
 
     # ---- one operation -------------------------------------------------------------------------------------------------------
 
@@ -54,15 +55,24 @@ class Member(Client):
         if self.is_gone or self.world.now_ms < self._paused_until_ms or self._is_waiting():
             return
         if not self.calm and chance.random() < 0.02:
-            self._paused_until_ms = self.world.now_ms + chance.choice(PAUSES_MS)
-            self.world.say("fault", f"{self.name} pauses until {self._paused_until_ms}")
+            self.pause()
             return
+        was_paused, self._was_paused = self._was_paused, False
+        kept = sorted(self.owned & self.positions.keys())
         if not self.is_member:
             self.join()
+        elif was_paused and kept:
+            self.commit(kept)  # the process does not know yet that it may have lost its partitions
         elif chance.random() < 0.35 and self.owned:
             self._commit_or_fetch()
         else:
             self.heartbeat()
+
+    def pause(self) -> None:
+        """Stop the process for a while; meanwhile the coordinator may remove the member."""
+        self._was_paused = True
+        self._paused_until_ms = self.world.now_ms + self.world.chance.choice(PAUSES_MS)
+        self.world.say("fault", f"{self.name} pauses until {self._paused_until_ms}")
 
     def _is_waiting(self) -> bool:
         """Return whether a response is due. It may never come: the broker died, or the member gives up the connection."""

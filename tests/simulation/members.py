@@ -70,8 +70,9 @@ class Members:
             member.crash()
         elif lot < 0.025 and not member.is_busy and not member.is_gone:
             member.leave()
-        elif lot < 0.035 and slot.instance_id is not None and len(slot.members) == 1:
-            self._start(slot)  # beside the old process
+        elif lot < 0.05 and slot.instance_id is not None and len(slot.members) == 1:
+            member.pause()
+            self._start(slot)  # in place of a process that is not dead
 
     def _start(self, slot: Slot) -> None:
         slot.started += 1

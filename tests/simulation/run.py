@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
 from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.records.batch import batches, complete_bytes
 from tests.simulation.admin import Admin
@@ -152,6 +153,7 @@ class Simulation:
             line.slow = False
             line.read_on()
         world.advance(10_000)
+        self._await_coordinator_writes()
         for topic in world.image.topics.values():
             for state in topic.partitions:
                 leader = world.leader(topic.name, state.index)
@@ -170,6 +172,14 @@ class Simulation:
                 if history.compacted and not history.internal:
                     history.keys.check_read(consumer.seen.get(history.name, {}))
         world.charges.check_whole()
+
+    def _await_coordinator_writes(self) -> None:
+        """Let the followers copy what a coordinator has just written because a session expired."""
+        for _ in range(10):
+            leader = self.world.leader(OFFSETS_TOPIC, 0)
+            if leader is None or leader.log.high_watermark == leader.log.log_end_offset:
+                return
+            self.world.advance(100)
 
     def _read_to_the_end(self, consumer: Consumer) -> None:
         deadline_ms = self.world.now_ms + PATIENCE_MS

@@ -1,4 +1,4 @@
-"""Simulation of clients, followers and faults with many seeds: logs and quotas keep their invariants (X-1 to X-6)."""
+"""Simulation of clients, group members, followers and faults with many seeds: logs, quotas and groups keep their invariants (X-1 to X-6)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_simulation_catches_each_injected_bug(name: str) -> None:
 
 def test_failing_simulation_seed_prints_its_requests_and_the_replay_command() -> None:
     with BUGS["duplicate sequence appended again"].injected(), pytest.raises(Broken) as caught:
-        simulate(0)
+        simulate(1)
     message = str(caught.value)
     assert "ProduceRequest(" in message and "ProduceResponse(" in message
-    assert "a duplicate of" in message and message.endswith("python -m tests.simulation 0")
+    assert "a duplicate of" in message and message.endswith("python -m tests.simulation 1")
