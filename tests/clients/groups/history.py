@@ -29,6 +29,8 @@ class History:
         """Members whose latest commit failed."""
         self.rebalances: dict[str, int] = {}
         """By member: the number of its events that changed its partitions."""
+        self.returned: list[tuple[str, Partition]] = []
+        """Members with partitions that were revoked from them and then assigned to them again: cooperative members keep such partitions."""
         self.faults: list[str] = []
         self._latest: deque[str] = deque(maxlen=KEPT_EVENTS)
 
@@ -72,9 +74,13 @@ class History:
             owner = self.owners.get(partition)
             if owner is not None:
                 self._fault(f"{topic}-{index} was assigned to {member} while {owner} owned it")
+            if self._last_owners.get(partition) == member:
+                self.returned.append((member, partition))
             last = self._last_owners.get(partition), self.next_offsets.get(partition)
             if partition in kept and last != (member, kept[partition]):
-                self._fault(f"{member} continues {topic}-{index} at {kept[partition]}, but the last owner and offset were {last}")
+                self._fault(
+                    f"{member} continues {topic}-{index} at {kept[partition]}, but the last owner and offset were {last}"
+                )
             self.owners[partition] = self._last_owners[partition] = member
             self.next_offsets[partition] = kept.get(partition, self.committed.get(partition, 0))
         if partitions:

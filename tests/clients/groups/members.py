@@ -19,7 +19,7 @@ from tests.clients.groups.programs.building import command
 
 WAIT_SECONDS = 45.0
 COMMIT_SECONDS = 3.0
-SESSION_MS = 6_000
+SESSION_MS = 4_000
 READ_BYTES = 1 << 16
 
 

@@ -78,7 +78,7 @@ public class Member implements ConsumerRebalanceListener {
         if (start.get("protocol").asText().equals("classic")) {
             settings.put("partition.assignment.strategy", ASSIGNORS.get(start.get("assignor").asText()));
             settings.put("session.timeout.ms", start.get("session_timeout_ms").asText());
-            settings.put("heartbeat.interval.ms", "500");
+            settings.put("heartbeat.interval.ms", "300");
         } else {
             settings.put("group.remote.assignor", start.get("assignor").asText());
         }

@@ -37,7 +37,7 @@ async def main() -> None:
         group_instance_id=start["instance_id"],
         partition_assignment_strategy=[ASSIGNORS[start["assignor"]]],
         session_timeout_ms=start["session_timeout_ms"],
-        heartbeat_interval_ms=500,
+        heartbeat_interval_ms=300,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         metadata_max_age_ms=2_000,

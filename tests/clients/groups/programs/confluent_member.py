@@ -9,10 +9,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from tests.clients.groups.programs.lines import MOST_RECORDS, Lines
 
 
-def main() -> None:
-    lines = Lines()
-    start = lines.start
-    settings: dict[str, Any] = {
+def settings(start: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a consumer for the fields of the command `start`."""
+    common: dict[str, Any] = {
         "bootstrap.servers": start["bootstrap"],
         "client.id": start["member"],
         "group.id": start["group"],
@@ -20,17 +19,36 @@ def main() -> None:
         "enable.auto.commit": False,
         "group.protocol": start["protocol"],
     }
-    if start["protocol"] == "classic":
-        settings |= {
-            "partition.assignment.strategy": start["assignor"],
-            "session.timeout.ms": start["session_timeout_ms"],
-            "heartbeat.interval.ms": 500,
-        }
-    else:
-        settings["group.remote.assignor"] = start["assignor"]
     if start["instance_id"] is not None:
-        settings["group.instance.id"] = start["instance_id"]
-    consumer = Consumer(settings)
+        common["group.instance.id"] = start["instance_id"]
+    if start["protocol"] == "consumer":
+        return {**common, "group.remote.assignor": start["assignor"]}
+    return {
+        **common,
+        "partition.assignment.strategy": start["assignor"],
+        "session.timeout.ms": start["session_timeout_ms"],
+        "heartbeat.interval.ms": 300,
+    }
+
+
+def commit(consumer: Consumer, lines: Lines) -> None:
+    positions = dict(lines.positions)
+    offsets = [TopicPartition(*partition, offset) for partition, offset in positions.items()]
+    try:
+        places = consumer.commit(offsets=offsets, asynchronous=False) if offsets else []
+    except KafkaException as error:
+        lines.emit("commit failed", error=str(error))
+        return
+    errors = [str(place.error) for place in places or () if place.error is not None]
+    if errors:
+        lines.emit("commit failed", error=errors[0])
+    else:
+        lines.committed(positions)
+
+
+def main() -> None:
+    lines = Lines()
+    consumer = Consumer(settings(lines.start))
 
     def subscribe(topics: list[str]) -> None:
         consumer.subscribe(
@@ -40,7 +58,7 @@ def main() -> None:
             on_lost=lambda _, partitions: lines.revoked(((p.topic, p.partition) for p in partitions), "lost"),
         )
 
-    subscribe(start["topics"])
+    subscribe(lines.start["topics"])
     while True:
         for _ in range(MOST_RECORDS):
             message = consumer.poll(0.05)
@@ -52,16 +70,7 @@ def main() -> None:
             case {"command": "subscribe", "topics": topics}:
                 subscribe(topics)
             case {"command": "commit"}:
-                positions = dict(lines.positions)
-                offsets = [TopicPartition(*partition, offset) for partition, offset in positions.items()]
-                try:
-                    if offsets:
-                        for place in consumer.commit(offsets=offsets, asynchronous=False) or ():
-                            if place.error is not None:
-                                raise KafkaException(place.error)
-                    lines.committed(positions)
-                except KafkaException as error:
-                    lines.emit("commit failed", error=str(error))
+                commit(consumer, lines)
             case {"command": "stop"}:
                 break
     consumer.close()

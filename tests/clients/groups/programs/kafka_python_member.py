@@ -13,7 +13,7 @@ from tests.clients.groups.programs.lines import MOST_RECORDS, Lines, Partition
 
 ASSIGNORS = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 
-POLL_MS = 1_000
+POLL_MS = 700
 """Longer than a rebalance of these tests. kafka-python 3.0.12 has a bug: if a poll times out while it joins again after its subscription
 has changed, it sometimes sends no more heartbeats, and does not notice that others get its partitions when its session has ended."""
 
@@ -50,7 +50,7 @@ def main() -> None:
         group_instance_id=start["instance_id"],
         partition_assignment_strategy=[ASSIGNORS[start["assignor"]]],
         session_timeout_ms=start["session_timeout_ms"],
-        heartbeat_interval_ms=500,
+        heartbeat_interval_ms=300,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
         metadata_max_age_ms=2_000,

@@ -67,7 +67,9 @@ class Lines:
         kept = {} if positions is None else {p: positions[p] for p in partitions if p in positions}
         self._owned.update(partitions)
         self.positions.update(kept)
-        self.emit("assigned", partitions=partitions, positions=[[*partition, offset] for partition, offset in kept.items()])
+        self.emit(
+            "assigned", partitions=partitions, positions=[[*partition, offset] for partition, offset in kept.items()]
+        )
 
     def revoked(self, partitions: Iterable[Partition], event: str = "revoked") -> None:
         partitions = list(partitions)

@@ -145,7 +145,7 @@ func options(start command, m *member) []kgo.Opt {
 		kgo.MetadataMaxAge(2 * time.Second),
 		kgo.MetadataMinAge(100 * time.Millisecond),
 		kgo.SessionTimeout(time.Duration(start.SessionTimeoutMs) * time.Millisecond),
-		kgo.HeartbeatInterval(500 * time.Millisecond),
+		kgo.HeartbeatInterval(300 * time.Millisecond),
 		kgo.OnPartitionsAssigned(m.assigned),
 		kgo.OnPartitionsRevoked(m.released("revoked")),
 		kgo.OnPartitionsLost(m.released("lost")),

@@ -65,7 +65,7 @@ async function main() {
   const consumer = kafka.consumer({
     groupId: start.group,
     sessionTimeout: start.session_timeout_ms,
-    heartbeatInterval: 500,
+    heartbeatInterval: 300,
     maxWaitTimeInMs: 100,
     metadataMaxAge: 2000,
     retry: { retries: 4, initialRetryTime: 100, maxRetryTime: 1000 },
