@@ -10,6 +10,7 @@ const { Kafka, logLevel } = require("kafkajs");
 let name;
 let positions = new Map();
 let owned = [];
+let stopping = false;
 
 // process.stdout would make the pipe non-blocking for all programs that share it.
 function emit(event, fields = {}) {
@@ -18,6 +19,8 @@ function emit(event, fields = {}) {
 
 function assigned(assignment) {
   revoked();
+  // A rebalance may end while the consumer stops: it then leaves the group without reading.
+  if (stopping) return;
   owned = Object.entries(assignment).flatMap(([topic, indexes]) => indexes.map((index) => [topic, index]));
   emit("assigned", { partitions: owned });
 }
@@ -53,6 +56,7 @@ function committed(topics) {
 }
 
 async function consume(consumer, topics) {
+  stopping = false;
   await consumer.subscribe({ topics, fromBeginning: true });
   await consumer.run({ autoCommit: false, eachBatch: async ({ batch }) => report(batch) });
 }
@@ -81,6 +85,7 @@ async function main() {
     const command = done ? { command: "stop" } : JSON.parse(value);
     if (command.command === "commit") await commit(consumer);
     else {
+      stopping = true;
       revoked();
       await consumer.stop();
       if (command.command === "stop") break;
