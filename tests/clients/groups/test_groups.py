@@ -1,0 +1,223 @@
+"""Client libraries as members of groups: nothing is lost and no partition is owned twice, whatever happens to members and coordinator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafkaproto.partitioner import java_hash
+from kafkaproto.testing import TestCluster, cluster
+from tests.clients.groups.members import SESSION_MS, Client, Members
+
+pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.clients, pytest.mark.timeout(300)]
+
+GROUP, TOPIC, OTHER_TOPIC, OFFSETS = "readers", "orders", "returns", "__consumer_offsets"
+PARTITIONS = {TOPIC: 6, OTHER_TOPIC: 2}
+SETTINGS = {
+    "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
+}
+
+
+@pytest.fixture
+def kafka() -> Iterator[TestCluster]:
+    topics = {name: {"partitions": count, "replication_factor": 3} for name, count in PARTITIONS.items()}
+    with cluster(3, topics=topics, release="4.2", config=SETTINGS) as running:
+        yield running
+
+
+class Scenario:
+    """A group, the records that it has to read, and the steps that tests are made of. Each step ends when all records are read."""
+
+    def __init__(self, kafka: TestCluster, members: Members, clients: list[Client]) -> None:
+        self.kafka = kafka
+        self.members = members
+        self.history = members.history
+        self.clients = clients
+        self.topics = {TOPIC}
+        self.produced = dict.fromkeys(PARTITIONS, 0)
+        self.instances = {client: f"static-{client.library}" for client in clients if client.library != "kafkajs"}
+
+    @property
+    def partitions(self) -> set[tuple[str, int]]:
+        """The partitions of the topics to which a member subscribes."""
+        return {(topic, index) for topic in self.topics for index in range(PARTITIONS[topic])}
+
+    def read_new_records(self) -> None:
+        """Produce three records to each partition and wait until they and all before them are read."""
+        for topic, index in sorted(self.partitions):
+            self.kafka.produce(topic, ["a", "b", "c"], partition=index)
+        for topic in self.topics:
+            self.produced[topic] += 3
+        self.members.wait(self._all_is_read, "all records are read")
+
+    def _all_is_read(self) -> bool:
+        owned = self.partitions == self.history.owners.keys()
+        return owned and all(self.history.next_offsets[p] == self.produced[p[0]] for p in self.partitions)
+
+    def share(self) -> None:
+        """Wait until every partition has an owner and every member partitions."""
+        self.members.wait(self._is_shared, f"{self.members.running} share all partitions")
+        self.read_new_records()
+
+    def _is_shared(self) -> bool:
+        return self.partitions == self.history.owners.keys() and all(map(self.history.owned, self.members.running))
+
+    def commit(self) -> None:
+        """Let the members commit all that has been produced. The broker then has these offsets."""
+        ends = {(topic, index): self.produced[topic] for topic, index in self.partitions}
+        self.members.commit(ends)
+        stored = self.kafka.committed(GROUP)
+        assert {partition: stored.get(partition) for partition in ends} == ends
+
+    def join(self) -> None:
+        """Start the members one after the other: the last one is static if its client can."""
+        for number, client in enumerate(self.clients):
+            is_static = number == len(self.clients) - 1
+            self.members.start(f"member-{number}", client, self.instances.get(client) if is_static else None)
+            self.share()
+        self.commit()
+
+    def change_subscription(self) -> None:
+        """Let the first member subscribe to another topic, too. All records of that topic are its own.
+
+        KafkaJS supports only equal subscriptions: its leader assigns the topics to which it subscribes itself to all members. There, all
+        members change their subscription.
+        """
+        changed = self.members.running[: None if self.clients[0].library == "kafkajs" else 1]
+        self.topics.add(OTHER_TOPIC)
+        for member in changed:
+            self.members.send(member, command="subscribe", topics=sorted(self.topics))
+        self.share()
+        assert {owner for (topic, _), owner in self.history.owners.items() if topic == OTHER_TOPIC} <= set(changed)
+        self.commit()
+
+    def restart_static_member(self) -> None:
+        """Stop the static member and start it again before its session ends: no other member notices.
+
+        With the classic protocol it is killed. With the new one a new process is refused until the old one has left, or its session ends.
+        franz-go 1.22.2 leaves a group of the new protocol without its instance id, which is an invalid request. The new process is then
+        refused until the session ends, and the others get its partitions.
+        """
+        last, others, client = self.members.running[-1], self.members.running[:-1], self.clients[-1]
+        if client not in self.instances:
+            return
+        mine, before = self.history.owned(last), self.history.rebalances.copy()
+        if client.protocol == "classic":
+            self.members.kill(last)
+        else:
+            self.members.stop(last)
+        self.members.start("restarted", client, self.instances[client])
+        if (client.library, client.protocol) == ("franz-go", "consumer"):
+            self.share()
+            errors = [e for seen in self.kafka.journal.requests("ConsumerGroupHeartbeat", last) for e in seen.errors]
+            assert "INVALID_REQUEST" in errors
+        else:
+            self.members.wait(lambda: self.history.owned("restarted") == mine, f"the restarted member gets {mine}")
+            self.read_new_records()
+            assert {m: self.history.rebalances[m] for m in others} == {m: before[m] for m in others}
+        self.commit()
+
+    def leave(self) -> None:
+        """Let the second member leave: the others get its partitions before its session would have ended."""
+        begun = time.monotonic()
+        self.members.stop(self.members.running[1])
+        self.share()
+        assert time.monotonic() - begun < SESSION_MS / 1000
+        self.commit()
+
+    def move_coordinator(self) -> None:
+        """Make another broker the leader of the group's partition of the offsets topic."""
+        index, before = self.coordinator()
+        state = self.kafka.partition(OFFSETS, index)
+        self.kafka.elect(OFFSETS, index, next(broker for broker in state.isr if broker != before))
+        self.read_new_records()
+        self.commit()
+
+    def stop_coordinator(self) -> None:
+        """Stop the broker that coordinates the group, and start it again later."""
+        _, broker_id = self.coordinator()
+        self.kafka.broker(broker_id).stop()
+        self.read_new_records()
+        self.commit()
+        self.kafka.broker(broker_id).start()
+        self.read_new_records()
+
+    def coordinator(self) -> tuple[int, int]:
+        """Return the group's partition of the offsets topic, and its leader."""
+        index = java_hash(GROUP) % self.kafka.topics(internal=True)[OFFSETS]
+        return index, self.kafka.partition(OFFSETS, index).leader
+
+    def crash(self) -> None:
+        """Kill a member that has read more than it has committed: others read it again when the session has ended."""
+        self.read_new_records()
+        self.members.kill(self.members.running[-1])
+        self.share()
+        self.commit()
+
+    def end_and_resume(self) -> None:
+        """Stop all members. A new one reads only records that are produced later."""
+        for member in self.members.running:
+            self.members.stop(member)
+        assert self.history.owners == {}
+        self.topics = {TOPIC}
+        self.members.start("resumed", self.clients[0])
+        self.share()
+        self.members.settle(0.5)
+        self.members.stop("resumed")
+
+    def run(self) -> None:
+        self.join()
+        self.change_subscription()
+        self.restart_static_member()
+        self.leave()
+        self.move_coordinator()
+        self.stop_coordinator()
+        self.crash()
+        self.end_and_resume()
+        is_cooperative = self.clients[0].assignor == "cooperative-sticky" or self.clients[0].protocol == "consumer"
+        assert bool(self.history.returned) != is_cooperative
+
+
+def run(kafka: TestCluster, clients: list[Client]) -> None:
+    with Members(kafka, GROUP, TOPIC) as members:
+        Scenario(kafka, members, clients).run()
+
+
+@pytest.mark.parametrize(
+    ("libraries", "protocol", "assignor"),
+    [
+        ("java confluent-kafka kafka-python aiokafka franz-go", "classic", "range"),
+        ("java confluent-kafka kafka-python franz-go", "classic", "cooperative-sticky"),
+        ("java confluent-kafka franz-go", "consumer", "uniform"),
+    ],
+)
+def test_clients_in_one_group(kafka: TestCluster, libraries: str, protocol: str, assignor: str) -> None:
+    run(kafka, [Client(library, protocol, assignor) for library in libraries.split()])
+
+
+@pytest.mark.parametrize(
+    ("library", "protocol", "assignor"),
+    [
+        ("java", "classic", "range"),
+        ("java", "classic", "cooperative-sticky"),
+        ("java", "consumer", "uniform"),
+        ("confluent-kafka", "classic", "range"),
+        ("confluent-kafka", "classic", "cooperative-sticky"),
+        ("confluent-kafka", "consumer", "range"),
+        ("kafka-python", "classic", "range"),
+        ("kafka-python", "classic", "cooperative-sticky"),
+        ("aiokafka", "classic", "range"),
+        ("franz-go", "classic", "range"),
+        ("franz-go", "classic", "cooperative-sticky"),
+        ("franz-go", "consumer", "range"),
+        ("kafkajs", "classic", "RoundRobinAssigner"),
+    ],
+)
+def test_three_members_of_one_client(kafka: TestCluster, library: str, protocol: str, assignor: str) -> None:
+    run(kafka, [Client(library, protocol, assignor)] * 3)
