@@ -104,7 +104,7 @@ class Loaded(NamedTuple):
 class GroupStorage:
     """Writes groups and offsets to `log`. partition_of: returns the partition of a group.
 
-    is_new_coordinator: whether the broker has Kafka's coordinator in Java, which also stores classic groups without a generation (GC-1).
+    is_new_coordinator: whether the broker has Kafka's coordinator in Java, which also stores classic groups without a generation.
 
     Without a log, as in tests of the coordinator alone, every write succeeds at once.
     """

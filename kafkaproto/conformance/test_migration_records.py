@@ -78,7 +78,7 @@ def next_kinds(log: GroupLog, count: int) -> list[int]:
     return kinds
 
 
-@pytest.mark.rule("GO-5", "GC-1", "GN-63")
+@pytest.mark.rule("GO-5", "GN-63")
 def test_new_coordinator_stores_classic_groups_before_their_first_generation(subject: Subject) -> None:
     """The record is written after the response to the join. The coordinator in Java also deletes groups that have only offsets."""
     group = ConsumerGroup(subject)
