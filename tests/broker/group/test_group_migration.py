@@ -166,3 +166,19 @@ def test_commit_that_is_written_while_the_group_is_upgraded_is_kept() -> None:
     assert upgrader.latest.member_epoch == 2
     assert writer.latest.topics[0].partitions[0].error_code == 0
     assert (kind(group)[0], committed(group)) == ("consumer", 7)
+
+
+def test_history_names_the_change_of_the_protocol_as_a_cause() -> None:
+    group = with_policy("4.2", None)
+    member_id = classic_member(group)
+    group.join("A")
+    group.beat("A", -1)
+    events = [
+        (e.facts["type"], e.facts["state"], e.facts["causes"]) for e in group.cluster.state.journal.events("group")
+    ]
+    assert events[-3:] == [
+        ("classic", "Stable", []),
+        ("consumer", "Reconciling", ["member A joined", "the group changed from the classic to the new protocol"]),
+        ("classic", "PreparingRebalance", ["member A left", "the group changed from the new to the classic protocol"]),
+    ]
+    assert heartbeat(group, member_id, 2) == REBALANCE
