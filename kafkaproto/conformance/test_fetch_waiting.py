@@ -13,7 +13,7 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 
 @pytest.mark.rule("F-28")
 def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subject: Subject) -> None:
-    """Scenario 8: an unknown topic alone, or a readable error, completes at once; an unknown topic beside an idle partition waits."""
+    """An unknown topic alone, or a readable error, completes at once; an unknown topic beside an idle partition waits."""
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))
     unknown, idle, beyond = ("no-such-topic", 0, 0), (topic.name, 1, 0), (topic.name, 0, 9)
@@ -36,7 +36,7 @@ def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subje
 
 @pytest.mark.rule("F-29")
 def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
-    """Scenario 7. An append that does not reach min_bytes completes no fetch."""
+    """An append that does not reach min_bytes completes no fetch."""
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)

@@ -1,4 +1,4 @@
-"""Tests of frames, headers and invalid requests: the broker closes the connection silently, and others continue (scenario 25)."""
+"""Tests of frames, headers and invalid requests: the broker closes the connection silently, and others continue."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ VERSION = 9
 def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
-    """Scenario 13. The numbers are exact on any clock, because nothing was recorded before."""
+    """The numbers are exact on any clock, because nothing was recorded before."""
     payer = Payer(subject, new_topic(subject), bound)
     with limited(subject, (payer.entity, {PRODUCE: float(bound)})):
         request = produce_of_bytes(payer.connection, payer.topic.name, request_bytes)
@@ -112,7 +112,7 @@ TIMELINE = sorted(
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
 def test_throttle_times_follow_from_quota_windows_and_recorded_bytes(subject: Subject) -> None:
-    """Scenarios 14 and 15, interleaved because they take eleven seconds."""
+    """Two cases in one test, because each takes eleven seconds."""
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
     with limited(subject, *((p.entity, {PRODUCE: p.bound}) for p in payers.values())):
@@ -188,7 +188,7 @@ def test_produce_rejected_before_its_partitions_is_not_charged_for_bytes(subject
 def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_throttle(
     subject: Subject, version: int
 ) -> None:
-    """Scenario 16. Versions whose responses have no throttle time are muted as well."""
+    """Versions whose responses have no throttle time are muted as well."""
     payer = Payer(subject, new_topic(subject), 10_000.0)
     with limited(subject, (payer.entity, {PRODUCE: 10_000.0})):
         records = batch(b"x" * 104_000)
@@ -241,7 +241,7 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
 def test_fetch_above_the_quota_returns_empty_and_delivers_after_its_throttle(subject: Subject) -> None:
-    """Scenario 17: the response is 50 bytes larger than ten seconds of a quota of 1000 B/s, so it is throttled for 50 ms."""
+    """The response is 50 bytes larger than ten seconds of a quota of 1000 B/s, so it is throttled for 50 ms."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 1000.0)
     overhead = len(sized(subject, topic))
@@ -265,7 +265,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 @pytest.mark.rule("Q-14")
 def test_fetch_of_a_batch_above_twelve_seconds_of_quota_never_returns_data(subject: Subject) -> None:
-    """Scenario 17: the quota is 250 B/s and the response has 4096 bytes."""
+    """The quota is 250 B/s and the response has 4096 bytes."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)
     overhead = len(sized(subject, topic))
@@ -303,7 +303,7 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
 
 @pytest.mark.rule("T-2", "Q-6", "Q-15")
 def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> None:
-    """Scenario 20, with a request quota of a ten-thousandth of one thread's time."""
+    """With a request quota of a ten-thousandth of one thread's time."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):
         actual_ms = [throttled_for_time(subject, payer.client_id) for _ in range(3)]
@@ -312,7 +312,7 @@ def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> Non
 
 @pytest.mark.rule("T-3")
 def test_produce_returns_the_larger_of_byte_and_request_time_throttle(subject: Subject) -> None:
-    """Scenario 20: of the byte quota and the request quota, the longer throttle time applies."""
+    """Of the byte quota and the request quota, the longer throttle time applies."""
     payer = Payer(subject, new_topic(subject), 1.0)
     with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):
         assert payer.produce(500) > 400_000

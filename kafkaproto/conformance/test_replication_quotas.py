@@ -1,4 +1,4 @@
-"""Tests of replication quotas (KIP-73, scenario 21): fetches in the name of an out-of-sync follower, and the duration of a real move."""
+"""Tests of replication quotas (KIP-73): fetches in the name of an out-of-sync follower, and the duration of a real move."""
 
 from __future__ import annotations
 

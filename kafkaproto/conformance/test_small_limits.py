@@ -119,7 +119,7 @@ def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subje
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("T-11", "T-7")
 def test_idle_muted_connection_is_closed_and_its_pending_request_dropped(subject: Subject) -> None:
-    """Scenario 18: muted for five seconds, idle for two; the request sent meanwhile is never handled."""
+    """Muted for five seconds, idle for two; the request sent meanwhile is never handled."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")
     with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):

@@ -108,7 +108,6 @@ def _full_of_small_messages() -> tuple[VirtualCluster, list[tuple[str, int]]]:
 @pytest.mark.rule("F-6", "F-8", "F-9", "F-11")
 @pytest.mark.parametrize("version", [12, LATEST])
 def test_fetch_serves_partitions_in_request_order_until_its_limit_is_used_up(version: int) -> None:
-    """Scenarios 1 and 2 of the reference."""
     cluster, order = _full_of_small_messages()
     client = cluster.connect()
     limits: dict[str, Any] = {"max_bytes": 800, "partition_max": 190, "max_wait_ms": INT_MAX, "min_bytes": 0}

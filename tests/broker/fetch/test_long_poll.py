@@ -148,7 +148,6 @@ def test_client_that_disconnects_drops_only_its_own_parked_fetch(cluster: Virtua
 
 @pytest.mark.rule("F-30")
 def test_fetch_waits_until_timeout_when_partition_limits_cannot_reach_min_bytes(cluster: VirtualCluster) -> None:
-    """Scenario 6 of the reference."""
     begun = cluster.now_ms
     limits: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
     client = send(cluster, ("t", 0, 0), max_wait_ms=700, **limits)
@@ -171,7 +170,7 @@ def test_parked_fetch_counts_bytes_up_to_partition_limits_not_request_limit(clus
 
 @pytest.mark.rule("F-30")
 def test_lagging_follower_delays_parked_consumer_fetches_but_not_follower_fetches() -> None:
-    """Scenario 7: an append that does not move the high watermark."""
+    """An append that does not move the high watermark."""
     cluster = three()
     hold(cluster, 1, 2)
     follower = send(cluster, ("t", 0, 0), replica_id=1, max_wait_ms=20_000)

@@ -61,7 +61,6 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
 def test_out_of_range_fetch_returns_real_offsets_in_kip_and_none_in_kafka_mode(offset: int) -> None:
-    """Scenario 9 of the reference."""
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")

@@ -97,7 +97,6 @@ def test_produce_errors_after_the_log_is_found_return_its_log_start_offset() -> 
 def test_produce_rejects_a_partition_without_exactly_one_complete_batch(
     cluster: VirtualCluster, client: MemoryClient, data: bytes | None, error: int
 ) -> None:
-    """Scenario 24 of the reference."""
     for version in range(FIRST_WITH_ONE_BATCH, LATEST + 1):
         assert result_of(ask(client, data, version)) == (error, -1, -1, -1)
     assert end(cluster) == 0

@@ -144,7 +144,7 @@ def test_high_watermark_does_not_advance_below_min_insync_replicas() -> None:
 
 @pytest.mark.rule("F-30")
 def test_append_that_does_not_move_the_high_watermark_completes_no_consumer_fetch() -> None:
-    """Scenario 7: the fetch of the lagging follower completes the consumer's fetch."""
+    """The fetch of the lagging follower completes the consumer's fetch."""
     cluster = three()
     hold(cluster, 2)
     reader = cluster.connect()
@@ -223,7 +223,6 @@ def preferred(answer: Any) -> int:
 
 @pytest.mark.rule("N-4", "N-5")
 def test_consumer_in_the_rack_of_a_follower_is_directed_there_at_once() -> None:
-    """Scenario 22 of the reference."""
     cluster = racks()
     cluster.connect().ask(produce("t", batch_of_bytes(300)), 9)
     client = cluster.connect()

@@ -1,4 +1,4 @@
-"""Replication quotas (KIP-73) in virtual time: which replicas are throttled, for how long, and which bytes count (scenario 21)."""
+"""Replication quotas (KIP-73) in virtual time: which replicas are throttled, for how long, and which bytes count."""
 
 from __future__ import annotations
 
@@ -170,13 +170,13 @@ def test_replication_burst_exceeds_the_quota_until_enough_time_has_passed() -> N
     assert not replication_quota.exceeded(4500)
 
 
-# ---- the leader's side, played over the wire (N-12, scenario 21) ---------------------------------------------------------------------
+# ---- the leader's side, played over the wire (N-12) -----------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("R-4", "R-5", "D11")
 @pytest.mark.parametrize("semantics", ["kip", "kafka"])
 def test_throttled_out_of_sync_follower_gets_no_records_until_the_rate_drops(semantics: Any) -> None:
-    """Scenario 21: with list "0:0" and 100 kB/s, 1 MB is followed by about 10 s without records, with error 0 and the real high watermark."""
+    """With list "0:0" and 100 kB/s, 1 MB is followed by about 10 s without records, with error 0 and the real high watermark."""
     cluster = out_of_sync(*[500 * KB] * 4, semantics=semantics)
     set_list(cluster, LEADER, "0:0")
     set_rate(cluster, LEADER, 100 * KB, broker_id=0)

@@ -1,4 +1,4 @@
-"""Frames, headers, versions, order and invalid bytes (W-1 to W-11, scenario 25), without sockets and in virtual time."""
+"""Frames, headers, versions, order and invalid bytes (W-1 to W-11), without sockets and in virtual time."""
 
 from __future__ import annotations
 

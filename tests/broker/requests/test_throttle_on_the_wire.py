@@ -41,7 +41,7 @@ def test_throttled_response_is_sent_at_once_and_then_its_connection_is_muted(
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
     answer = client.ask(produce_of_bytes(client, "t", 105_000), 9)
-    assert answer.throttle_time_ms == 500  # scenario 13
+    assert answer.throttle_time_ms == 500
     assert produced(answer).error_code == 0
     assert client.answers[-1].at_ms == cluster.now_ms
     assert client.connection.state is MuteState.MUTED_AND_THROTTLED
@@ -81,9 +81,7 @@ def test_throttled_client_that_reconnects_is_served_and_throttled_longer(cluster
     client.connection.close()
     cluster.advance(5000)
     again = cluster.connect()
-    assert (
-        again.ask(produce_of_bytes(again, "t", 1000), 9).throttle_time_ms == 6000
-    )  # scenario 14: no credit for waiting
+    assert again.ask(produce_of_bytes(again, "t", 1000), 9).throttle_time_ms == 6000  # no credit for waiting
 
 
 @pytest.mark.rule("T-1")
@@ -137,7 +135,7 @@ def test_failed_acks_0_produce_is_charged_before_its_connection_closes(cluster: 
 
 @pytest.mark.rule("T-4", "Q-13")
 def test_throttled_fetch_is_empty_and_its_bytes_are_credited_back(cluster: VirtualCluster) -> None:
-    """Scenario 17: 10050 bytes at 1000 B/s give an empty response with 50 ms of throttle, then the repeated fetch returns the data."""
+    """10050 bytes at 1000 B/s give an empty response with 50 ms of throttle, then the repeated fetch returns the data."""
     _produce_for_an_answer_of(cluster, 10_050)
     limit(cluster, client_id="reader", consumer_byte_rate=1000.0)
     reader = cluster.connect(client_id="reader")
@@ -263,7 +261,7 @@ def test_throttled_full_fetch_creates_no_session(cluster: VirtualCluster) -> Non
 
 @pytest.mark.rule("Q-14")
 def test_fetch_of_a_batch_far_above_the_quota_is_throttled_forever(cluster: VirtualCluster) -> None:
-    """Scenario 17: 4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
+    """4096 bytes at 250 B/s are throttled for 6384 ms at first, and never returned."""
     _produce_for_an_answer_of(cluster, 4096)
     limit(cluster, client_id="reader", consumer_byte_rate=250.0)
     request = fetch(("t", 0, 0))
@@ -308,7 +306,6 @@ def test_fetch_throttle_is_computed_when_the_long_poll_ends(cluster: VirtualClus
 
 @pytest.mark.rule("T-11")
 def test_idle_connection_is_closed_although_muted_and_its_pending_request_dropped() -> None:
-    """Scenario 18 of the reference."""
     cluster = VirtualCluster(config={"connections.max.idle.ms": "500"})
     cluster.topic("t")
     limit(cluster, producer_byte_rate=1000.0)
@@ -404,7 +401,6 @@ def test_every_response_with_a_throttle_field_reports_the_request_time_throttle(
 
 @pytest.mark.rule("T-3")
 def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: VirtualCluster) -> None:
-    """Scenario 20 of the reference."""
     limit(cluster, producer_byte_rate=1.0, request_percentage=0.01)
     cluster.state.request_cost_ms["Produce"] = 100.0
     client = cluster.connect()
