@@ -9,7 +9,7 @@ import pytest
 
 from kafkaproto.partitioner import java_hash
 from kafkaproto.testing import TestCluster, cluster
-from tests.clients.groups.members import SESSION_MS, Client, Members
+from tests.support.groups.members import SESSION_MS, Client, Members
 
 pytestmark = [pytest.mark.slow, pytest.mark.java, pytest.mark.clients, pytest.mark.timeout(300)]
 

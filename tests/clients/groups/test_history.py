@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.groups.history import History
+from tests.support.groups.history import History
 
 P, Q = ["t", 0], ["t", 1]
 ASSIGNED_A: dict[str, Any] = {"member": "a", "event": "assigned", "partitions": [P, Q]}

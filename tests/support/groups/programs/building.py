@@ -59,7 +59,7 @@ def _node() -> list[str]:
 
 
 def _python(module: str) -> Callable[[], list[str]]:
-    return lambda: [sys.executable, "-m", f"tests.clients.groups.programs.{module}"]
+    return lambda: [sys.executable, "-m", f"tests.support.groups.programs.{module}"]
 
 
 def _built(name: str, sources: Sequence[Path], build: Callable[[Path], None]) -> Path:

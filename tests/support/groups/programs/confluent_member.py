@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from tests.clients.groups.programs.lines import MOST_RECORDS, Lines
+from tests.support.groups.programs.lines import MOST_RECORDS, Lines
 
 
 def settings(start: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,9 @@ def main() -> None:
             if message is None:
                 break
             if message.error() is None:
-                lines.records([(message.topic(), message.partition(), message.offset())])
+                topic, partition, offset = message.topic(), message.partition(), message.offset()
+                assert topic is not None and partition is not None and offset is not None
+                lines.records([(topic, partition, offset)])
         match lines.next_command():
             case {"command": "subscribe", "topics": topics}:
                 subscribe(topics)

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 
-from tests.clients.groups.programs.lines import MOST_RECORDS, Lines
+from tests.support.groups.programs.lines import MOST_RECORDS, Lines
 
 ASSIGNORS = {"range": RangePartitionAssignor}
 

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 from kafkaproto.testing import TestCluster
-from tests.clients.groups.history import History, Partition
-from tests.clients.groups.programs.building import command
+from tests.support.groups.history import History, Partition
+from tests.support.groups.programs.building import command
 
 WAIT_SECONDS = 45.0
 COMMIT_SECONDS = 3.0

@@ -9,7 +9,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError
 
-from tests.clients.groups.programs.lines import MOST_RECORDS, Lines, Partition
+from tests.support.groups.programs.lines import MOST_RECORDS, Lines, Partition
 
 ASSIGNORS = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
 
@@ -18,7 +18,7 @@ POLL_MS = 700
 has changed, it sometimes sends no more heartbeats, and does not notice that others get its partitions when its session has ended."""
 
 
-class Listener(ConsumerRebalanceListener):
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Reports the rebalance callbacks.
 
     kafka-python keeps the position of a partition that is revoked and assigned again in the same rebalance.
