@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig, ClusterConfig
 from kafkaproto.broker.config.release import is_release_4, is_release_4_2, stores_topic_ids_of_offsets
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -153,6 +153,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
         return value
 
+    check_bounds(get)
     policy = get["group.consumer.migration.policy"].lower()
     return ConsumerGroupSettings(
         is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
@@ -166,6 +167,23 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
         session_timeout_ms=of_group("consumer.session.timeout.ms"),
         heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
     )
+
+
+def check_bounds(get: BrokerConfig) -> None:
+    """Check that the timeouts of consumer groups are within their own bounds, as Kafka does at start (GN-67). Raises ConfigError."""
+    for name in ("heartbeat.interval.ms", "session.timeout.ms"):
+        value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
+        if not least <= value <= most:
+            raise ConfigError(
+                f"group.consumer.{name} must be from group.consumer.min.{name} ({least}) to group.consumer.max.{name} ({most}) (got {value})"
+            )
+    interval_ms, timeout_ms = (
+        get[f"group.consumer.{name}"] for name in ("heartbeat.interval.ms", "session.timeout.ms")
+    )
+    if interval_ms >= timeout_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms ({timeout_ms}) (got {interval_ms})"
+        )
 
 
 def items(text: str) -> list[str]:

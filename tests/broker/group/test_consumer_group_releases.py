@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.group.assignors import ASSIGNORS
 from kafkaproto.broker.group.settings import ASSIGNOR_NAMES
 from kafkaproto.broker.testing.memory import VirtualCluster
@@ -117,6 +119,40 @@ def test_fetch_of_stable_offsets_waits_for_a_commit_that_is_written_from_4_0_on(
 def test_fetch_of_stable_offsets_of_no_group_is_answered_at_once() -> None:
     client = VirtualCluster(release_name="4.2").connect()
     assert client.ask(OffsetFetchRequest(groups=[], require_stable=True), 8).groups == []
+
+
+@pytest.mark.rule("GN-67")
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("session.timeout.ms", "1000", "must be from group.consumer.min.session.timeout.ms (45000) to .* (got 1000)"),
+        (
+            "heartbeat.interval.ms",
+            "20000",
+            "must be from .* to group.consumer.max.heartbeat.interval.ms (15000) (got 20000)",
+        ),
+        (
+            "min.heartbeat.interval.ms",
+            "6000",
+            "must be from group.consumer.min.heartbeat.interval.ms (6000) to .* (got 5000)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("release_name", ["3.9", "4.2"])
+def test_timeouts_outside_their_own_bounds_are_refused_at_start(
+    release_name: str, name: str, value: str, message: str
+) -> None:
+    pattern = re.escape(message).replace(r"\.\*", ".*")
+    with pytest.raises(ConfigError, match=f"^group.consumer.*{pattern}"):
+        VirtualCluster(1, {f"group.consumer.{name}": value}, release_name=release_name)
+
+
+@pytest.mark.rule("GN-67")
+def test_heartbeat_interval_must_be_below_the_session_timeout() -> None:
+    settings = {"min.session.timeout.ms": "5000", "session.timeout.ms": "5000"}
+    message = "group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms (5000) (got 5000)"
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        VirtualCluster(1, {f"group.consumer.{name}": value for name, value in settings.items()}, release_name="4.2")
 
 
 def test_setting_accepts_the_names_of_all_assignors() -> None:

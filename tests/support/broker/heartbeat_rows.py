@@ -88,7 +88,7 @@ def add_idle_members(peer: Peer, count: int, epoch: int) -> None:
     index = node.groups.ownership.partition_of("g")
     log = CoordinatorLog(OFFSETS_TOPIC, node.replicas, peer.cluster.state.timers, timeout_ms=5_000)
     error = log.append_only(index, entries, now_ms)
-    node.groups.groups.reload_consumer("g", now_ms)
+    node.groups.groups.reload("g", now_ms)
     group = node.groups.groups.get_consumer("g")
     if error or len(group.members) != count + 1 or group.unreconciled:
         raise workload.WorkloadError(f"the group was not loaded: error {error}, {len(group.members)} members")
