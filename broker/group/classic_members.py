@@ -81,7 +81,7 @@ class ClassicMembers:
         """Add or update the member, and move it towards its target; its timers start."""
         is_downgrade = False
         is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
-        if is_restart and self._transitions.settings.is_release_4:  # 3.9 keeps such a group
+        if is_restart and self._transitions.settings.is_release_4:  # 3.9 does not downgrade a group for that
             replaced = group.members.get(group.static_ids.get(request.group_instance_id or "", ""))
             if replaced is not None and replaced.classic is None:
                 is_downgrade = self._transitions.may_downgrade(group, [replaced.member_id], joining=1)
@@ -96,7 +96,7 @@ class ClassicMembers:
             self._transitions.advance_epoch(group, entries, bumps=changes.is_resubscribed)
             if not changes.is_resubscribed:
                 self._transitions.reconcile(group, member, owned, entries, now_ms, is_resubscribed=False)
-            group.epoch = generation_id  # the rebalance of the classic group starts the next one
+            group.epoch = generation_id  # the generation of the classic group; its rebalance starts the next one
             self._transitions.downgrade(group, entries, now_ms, rebalances=changes.is_resubscribed)
             return member
         self._transitions.advance(group, member, changes, owned, entries, now_ms, bumps=changes.is_resubscribed)

@@ -28,6 +28,8 @@ from kafkaproto.broker.group.consumer_requests import (
     HeartbeatReply,
     check,
 )
+from kafkaproto.broker.group.deferred_replies import DeferredReplies
+from kafkaproto.broker.group.group import GroupState
 from kafkaproto.broker.group.reconciliation import MemberState
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.regex_subscriptions import RegexSubscriptions
@@ -41,10 +43,13 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class ConsumerCoordinator:
-    """Handles the requests of consumer groups. random: generates member ids."""
+    """Handles the requests of consumer groups. random: generates member ids. replies: takes responses to requests of classic groups."""
 
-    def __init__(self, groups: Registry, transitions: Transitions, timers: Timers, random: Random) -> None:
+    def __init__(
+        self, groups: Registry, transitions: Transitions, timers: Timers, random: Random, replies: DeferredReplies
+    ) -> None:
         self._groups = groups
+        self._replies = replies
         self._transitions = transitions
         self._settings = transitions.settings
         self._members = Membership(random, self._settings)
@@ -73,14 +78,17 @@ class ConsumerCoordinator:
             elif entries or (is_there and not existed):
                 self._groups.reload(group_id, now_ms)
             reply(ConsumerHeartbeatResult(error.error_code, error.message), now_ms)
+            self._replies.flush(now_ms)
             return
         if classic is not None:
             cancel_all(classic)
+            classic.move_to(GroupState.DEAD, now_ms)  # a write that is under way changes it no more
 
         def stored(error_code: int, at_ms: int) -> None:
             reply(ConsumerHeartbeatResult(error_code) if error_code else result, at_ms)
 
         self._transitions.store(group_id, entries, now_ms, stored)
+        self._replies.flush(now_ms)
 
     def describe(self, group_id: str) -> ConsumerGroupDescription:
         """Return the description of a group for ConsumerGroupDescribe. Raises KafkaError 69 if it is not a consumer group (GN-66)."""
@@ -128,11 +136,17 @@ class ConsumerCoordinator:
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 f"The consumer group has reached its maximum capacity of {self._settings.max_size} members.",
             )
+        is_known = request.member_id in group.members
         member = self._members.find_or_add(group, request, entries)
+        try:
+            if request.topic_regex and request.topic_regex not in group.regex_subscribers:
+                compile_topic_pattern(request.topic_regex)
+        except KafkaError:
+            if not is_known and not entries:
+                group.remove(member.member_id)
+            raise
         before = member.current
         changes = self._members.update(group, member, request, entries)
-        if changes.regex_before is not None and member.topic_regex:
-            compile_topic_pattern(member.topic_regex)
         is_resolved = self._regexes.update(group, member, changes, entries, now_ms)
         self._transitions.advance(
             group, member, changes, request.owned, entries, now_ms, bumps=changes.has_other_names or is_resolved
@@ -179,7 +193,10 @@ class ConsumerCoordinator:
         return ConsumerHeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int) -> list[tuple[LeavingMember, int]]:
-        """Remove the members of a LeaveGroup request. Returns an error for each. Before 4.0 only classic members can leave so (GN-62)."""
+        """Remove the members of a LeaveGroup request, and return an error for each (GN-62).
+
+        Before 4.0 it removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID.
+        """
         group = self._groups.get_consumer(group_id)
         if group is None:
             return [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving]

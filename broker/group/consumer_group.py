@@ -97,7 +97,7 @@ class ConsumerGroup:
     regexes_resolved_ms: int | None = None
     """When the regular expressions were last resolved."""
     regexes_saw: frozenset[str] | None = None
-    """The topics that existed then."""
+    """The names of the topics that existed then; None after a load, so that they are resolved again."""
     regex_timer: Timer | None = None
     """Set while a resolution is under way."""
     partition_counts: dict[str, tuple[bytes, int]] = field(default_factory=dict)

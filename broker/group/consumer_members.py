@@ -156,7 +156,9 @@ class Membership:
         if request.assignor is not None:
             member.assignor = request.assignor
         member.client_id, member.client_host = request.client_id, request.client_host
-        member.classic = None
+        cancel(member.join_timer)
+        cancel(member.sync_timer)
+        member.classic = member.join_timer = member.sync_timer = None
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
         return _subscribe(group, member, names, regex, before, entries)
@@ -175,6 +177,8 @@ class Membership:
         if request.rebalance_timeout_ms != UNCHANGED_MS:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.client_id, member.client_host = request.client_id, request.client_host
+        cancel(member.rebalance_timer)
+        member.rebalance_timer = None
         member.classic = ClassicProtocol(request.session_timeout_ms, request.protocols)
         return _subscribe(group, member, subscription.topics, "", before, entries)
 

@@ -194,9 +194,8 @@ def _classic_metadata(classic: ClassicProtocol | None) -> ClassicMemberMetadata 
 def _classic_protocol(stored: ClassicMemberMetadata | None) -> ClassicProtocol | None:
     if stored is None:
         return None
-    return ClassicProtocol(
-        stored.session_timeout_ms, tuple((p.name, bytes(p.metadata)) for p in stored.supported_protocols)
-    )
+    protocols = tuple((p.name, bytes(p.metadata)) for p in stored.supported_protocols)
+    return ClassicProtocol(stored.session_timeout_ms, protocols or (("", b""),))
 
 
 def _current(value: current_value.ConsumerGroupCurrentMemberAssignmentValue) -> Current:

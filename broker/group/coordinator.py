@@ -89,7 +89,7 @@ class GroupCoordinator:
         """Whether the new protocol is served (GC-2)."""
         self.is_release_4 = consumers.is_release_4
         self._transitions = Transitions(self.groups, storage, consumers, timers, topics)
-        self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random)
+        self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume
         self.groups.deletes_at_checks_only = self.is_release_4
         self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=self.is_release_4)
@@ -125,9 +125,13 @@ class GroupCoordinator:
         if not shortest_ms <= request.session_timeout_ms <= longest_ms:
             return JoinResult(member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
         consumers = self.groups.get_consumer(request.group_id)
-        if consumers is not None and not self.groups.make_classic(request.group_id, now_ms):
+        if consumers is not None and consumers.members:
             self.consumers.classic.join(consumers, request, now_ms, reply)
             return None
+        if consumers is not None and member_id == UNKNOWN_MEMBER_ID:
+            if not request.protocol_type or not request.protocols:
+                return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            self.groups.make_classic(request.group_id, now_ms)
         group = self.groups.get(request.group_id)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
@@ -207,8 +211,7 @@ class GroupCoordinator:
         consumers = self.groups.get_consumer(request.group_id)
         if consumers is not None:
             return self.consumers.classic.sync(consumers, request, now_ms)
-        group = self.groups.get(request.group_id)
-        if group is None:
+        if (group := self.groups.get(request.group_id)) is None:
             return SyncResult(ErrorCode.UNKNOWN_MEMBER_ID)
         error = group.not_a_member(request.member_id, request.group_instance_id)
         error = error or group.other_generation(request.generation_id)
@@ -253,8 +256,7 @@ class GroupCoordinator:
         """Handle LeaveGroup for one or many members. An administrator may remove static members by instance id."""
         if not group_id:
             return LeaveResult(ErrorCode.INVALID_GROUP_ID)
-        group = self.groups.get(group_id)
-        if group is None:
+        if (group := self.groups.get(group_id)) is None:
             return LeaveResult(0, self.consumers.remove(group_id, leaving, now_ms))
         results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
         self._replies.flush(now_ms)

@@ -14,7 +14,7 @@ from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, Member
-from kafkaproto.broker.group.reconciliation import Current
+from kafkaproto.broker.group.reconciliation import Current, difference
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
@@ -33,6 +33,9 @@ class Topic(Protocol):
 
     @property
     def topic_id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> Sequence[object]: ...
 
 
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
@@ -61,6 +64,8 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Cannot upgrade {article}classic group {group_id} to consumer group because the embedded consumer protocol is malformed.",
             ) from None
+        for taken in group.targets.values():  # an assignor may have given a partition to two members
+            assigned = difference(assigned, taken)
         epoch = classic.generation_id
         group.put(
             ConsumerMember(
@@ -151,18 +156,24 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
     names: topic id to name; other topics are left out.
     """
     newest = max(ConsumerProtocolAssignment.layouts)
-    version = min(_VERSION.unpack_from(subscription)[0], newest) if len(subscription) >= _VERSION.size else 0
+    version = _VERSION.unpack_from(subscription)[0] if len(subscription) >= _VERSION.size else 0
     listed = [
         TopicPartition(names[topic_id], sorted(indexes))
         for topic_id, indexes in sorted(assignment.items())
         if topic_id in names
     ]
-    return write_value(ConsumerProtocolAssignment(listed), version)
+    return write_value(ConsumerProtocolAssignment(listed), max(0, min(version, newest)))
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
-    """Return partitions, given as (topic name, partitions), by topic id. Topics that do not exist are left out."""
-    return {topics[name].topic_id: frozenset(indexes) for name, indexes in listed if name in topics and indexes}
+    """Return partitions, given as (topic name, partitions), by topic id. Those that do not exist are left out."""
+    found: dict[bytes, frozenset[int]] = {}
+    for name, indexes in listed:
+        if name in topics:
+            existing = range(len(topics[name].partitions))
+            topic_id = topics[name].topic_id
+            found[topic_id] = found.get(topic_id, frozenset()).union(i for i in indexes if i in existing)
+    return {topic_id: indexes for topic_id, indexes in found.items() if indexes}
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:

@@ -281,11 +281,12 @@ class Rebalance:
         self._replies.flush(now_ms)
 
     def interrupt(self, group: Group, now_ms: int) -> None:
-        """Respond to all parked requests of a group with REBALANCE_IN_PROGRESS, because it changes its protocol (GN-55)."""
+        """Put responses REBALANCE_IN_PROGRESS to all parked requests of a group into `replies`, because it changes its protocol (GN-55)."""
         for member in group.members.values():
+            if member.is_waiting:
+                self.sessions.heard_from(group, member, now_ms)
             self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
             self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
-        self._replies.flush(now_ms)
 
     def end(self, group: Group, now_ms: int) -> None:
         """End a group that is being deleted: cancel its timers, and respond to its parked requests with NOT_COORDINATOR."""

@@ -6,6 +6,10 @@ A resolution happens after the heartbeat that causes it was answered. Correspond
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
+
+from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember, ResolvedRegex
 from kafkaproto.broker.group.consumer_members import Changes
@@ -14,6 +18,8 @@ from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.timers import Timers
+
+logger = logging.getLogger("kafkaproto.groups")
 
 LEAST_INTERVAL_MS = 10_000
 """The least time in ms between two resolutions in one group (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
@@ -30,9 +36,9 @@ class RegexSubscriptions:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
     ) -> bool:
-        """Act on a change of a member's regular expression, and start a resolution if one is due.
+        """Drop a regular expression that nobody uses any more, and schedule a resolution if one is due.
 
-        Returns whether the member's new subscription is known already, so that a new epoch starts at once.
+        Returns whether the member's new regular expression is resolved already (or was removed), so that a new epoch starts at once.
         """
         is_resolved = False
         if changes.regex_before is not None:
@@ -65,8 +71,7 @@ class RegexSubscriptions:
         entries: list[Entry] = []
         bumps = False
         for regex in group.regex_subscribers:
-            pattern = compile_topic_pattern(regex)
-            resolved = ResolvedRegex(frozenset(name for name in topics if pattern.matches(name)), now_ms)
+            resolved = ResolvedRegex(_matching(regex, topics, group.group_id), now_ms)
             before = group.regexes.get(regex)
             bumps = bumps or resolved.topics != (frozenset() if before is None else before.topics)
             group.regexes[regex] = resolved
@@ -74,3 +79,13 @@ class RegexSubscriptions:
         group.regexes_resolved_ms, group.regexes_saw = now_ms, topics
         self._transitions.advance_epoch(group, entries, bumps=bumps)
         self._transitions.store(group.group_id, entries, now_ms)
+
+
+def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str]:
+    """Return the topics that a regular expression matches; none if it is invalid, as one that another broker stored may be."""
+    try:
+        pattern = compile_topic_pattern(regex)
+    except KafkaError as error:
+        logger.warning("group %s: no topic is assigned for a stored regular expression: %s", group_id, error.message)
+        return frozenset()
+    return frozenset(name for name in topics if pattern.matches(name))

@@ -102,7 +102,7 @@ class Registry:
         return group
 
     def put_back(self, classic: Group) -> None:
-        """Undo `upgrade`, because the request that caused it is refused."""
+        """Restore the classic group that `upgrade` replaced, because the heartbeat was refused. Answered requests stay answered, as in Kafka."""
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic
@@ -119,7 +119,7 @@ class Registry:
     ) -> None:
         """Convert a consumer group to a classic one without the members `leaving`; the others must join again (GN-61).
 
-        rebalances: False if nobody leaves, and a static member only changes its protocol.
+        rebalances: whether the members must join again. False if a static member joined with the classic protocol and the same topics.
         """
         entries += consumer_records.group_tombstones(group)
         classic = to_classic_group(group, leaving, topics, now_ms)
@@ -134,11 +134,9 @@ class Registry:
         if rebalances:
             self._rebalance.prepare(classic, now_ms)
 
-    def make_classic(self, group_id: str, now_ms: int) -> bool:
-        """Replace an empty consumer group by a classic one, which keeps its offsets (GN-63). Returns False if the group has members."""
+    def make_classic(self, group_id: str, now_ms: int) -> None:
+        """Replace an empty consumer group by a classic one, which keeps its offsets (GN-63)."""
         consumer = self._consumers[group_id]
-        if consumer.members:
-            return False
         self._storage.delete(consumer, (), now_ms, group_too=True)
         del self._consumers[group_id]
         classic = self._groups[group_id] = Group(
@@ -149,7 +147,6 @@ class Registry:
             stable_waiters=consumer.stable_waiters,
         )
         self._storage.store_created(classic, now_ms)
-        return True
 
     @property
     def classic_max_size(self) -> int:
@@ -207,7 +204,7 @@ class Registry:
         retention_ms = self._rebalance.settings.offsets_retention_ms
         none: frozenset[str] = frozenset()
         if isinstance(group, ConsumerGroup):
-            gone = expired(group.offsets, None, frozenset(group.subscribers), retention_ms, now_ms)
+            gone = expired(group.offsets, None, frozenset(group.subscribed_topics()), retention_ms, now_ms)
         elif group.protocol_type is None:
             gone = expired(group.offsets, None, none, retention_ms, now_ms)
         elif group.is_in(GroupState.EMPTY):
@@ -292,7 +289,9 @@ class Registry:
 
 def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
     """Cancel the timers of a group that leaves the memory of this broker; requests that wait for it get NOT_COORDINATOR."""
-    for waiter in group.stable_waiters:
+    waiters = group.stable_waiters[:]
+    group.stable_waiters.clear()
+    for waiter in waiters:
         waiter(ErrorCode.NOT_COORDINATOR, now_ms)
     if isinstance(group, ConsumerGroup):
         for member in group.members.values():

@@ -58,7 +58,9 @@ class StaticMembers:
         self._rebalance.changes.report(group, now_ms)
 
         def stored(error_code: int, at_ms: int) -> None:
-            if error_code:
+            if group.is_in(GroupState.DEAD):  # it was converted to the new protocol meanwhile
+                result = JoinResult(UNKNOWN_MEMBER_ID, error_code or ErrorCode.REBALANCE_IN_PROGRESS)
+            elif error_code:
                 result = self._undo(group, member, before, error_code, at_ms)
                 self._rebalance.changes.report(group, at_ms)
             else:

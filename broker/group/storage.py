@@ -222,6 +222,7 @@ def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
             loaded.groups.pop(parsed.group_id, None)
         else:
             loaded.groups[parsed.group_id] = parsed.group
+            loaded.consumers.pop(parsed.group_id, None)  # a classic group replaces one of the new protocol
     elif isinstance(parsed, ConsumerRecord):
         group = loaded.consumers.setdefault(parsed.group_id, ConsumerGroup(parsed.group_id))
         if not consumer_records.apply(group, parsed.key, parsed.value):

@@ -66,7 +66,7 @@ class Transitions:
                 for name in group.subscribed_topics()
                 if name in topics
             }
-            # Releases from 4.0 do not store the counts: those of the target assignment are compared with.
+            # Kafka 4 does not store the counts, so after a load they are compared with those of the target assignment.
             is_known = was_loaded and dict(counts.values()) == group.assigned_counts()
             if counts != group.partition_counts:
                 group.partition_counts = counts
@@ -90,7 +90,8 @@ class Transitions:
     ) -> None:
         """Start a new epoch and compute its target if that is due, and move a member towards its target.
 
-        owned: the partitions that the member has; None if it does not say. bumps: whether a new epoch starts in any case.
+        owned: the partitions that the request reports as owned, None if it reports none. bumps: whether a new epoch starts even if the
+        subscribed topics did not change.
         """
         self.advance_epoch(group, entries, bumps=bumps)
         if group.epoch > group.assignment_epoch:
