@@ -28,7 +28,8 @@ pytestmark = [
     # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
-SEEDS = range(3)
+SEEDS = 0, 1, 12
+"""In the last one, reported high watermarks fall several times."""
 
 
 def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:
