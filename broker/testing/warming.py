@@ -54,8 +54,16 @@ def _load_headers() -> None:
 
 
 def _load_groups() -> None:
+    """Load the group coordinator, and the layouts of the records that it writes for classic groups and their offsets."""
     import kafkaproto.broker.group.coordinator
     import kafkaproto.broker.replication.coordinator_log  # noqa: F401
+    from kafkaproto.data.group_metadata_key import GroupMetadataKey
+    from kafkaproto.data.group_metadata_value import GroupMetadataValue
+    from kafkaproto.data.offset_commit_key import OffsetCommitKey
+    from kafkaproto.data.offset_commit_value import OffsetCommitValue
+
+    for kind, version in ((OffsetCommitKey, 1), (OffsetCommitValue, 3), (GroupMetadataKey, 2), (GroupMetadataValue, 3)):
+        _ = kind.layout(version).encode_flat
 
 
 def _load_layout(name: str, version: int) -> None:

@@ -83,7 +83,7 @@ with cluster(topics={"orders": 1}) as c:
 def test_first_client_of_a_process_does_not_wait_for_broker_modules_to_load() -> None:
     """Without preloading it took 17 times as long as the second client. The rest is the first use of aiokafka itself."""
     pairs = []
-    for _ in range(ROUNDS):
+    for _ in range(2 * ROUNDS):
         done = subprocess.run([sys.executable, "-c", FIRST_CLIENT], capture_output=True, text=True, check=True)
         first, second, *late = done.stdout.split()
         assert late == []
