@@ -20,6 +20,7 @@ from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
+from kafkaproto.broker.group.migration import Topic
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.overview import described, described_consumer, listed
 from kafkaproto.broker.group.ownership import Ownership
@@ -43,7 +44,7 @@ from kafkaproto.broker.group.settings import ConsumerGroupSettings, GroupSetting
 from kafkaproto.broker.group.static_members import StaticMembers
 from kafkaproto.broker.group.storage import GroupStorage, OffsetsLog
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
-from kafkaproto.broker.group.transitions import Topic, Transitions
+from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
@@ -257,7 +258,7 @@ class GroupCoordinator:
         if not group_id:
             return LeaveResult(ErrorCode.INVALID_GROUP_ID)
         if (group := self.groups.get(group_id)) is None:
-            return LeaveResult(0, self.consumers.remove(group_id, leaving, now_ms))
+            return self.consumers.remove(group_id, leaving, now_ms)
         results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
         self._replies.flush(now_ms)
         return LeaveResult(0, results)

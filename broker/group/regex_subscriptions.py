@@ -42,9 +42,7 @@ class RegexSubscriptions:
         """
         is_resolved = False
         if changes.regex_before is not None:
-            if changes.regex_before in group.regexes and not group.regex_subscribers[changes.regex_before]:
-                del group.regexes[changes.regex_before]
-                entries.append(stored_as.regex_entry(group.group_id, changes.regex_before, None))
+            self._transitions.drop_unused_regexes(group, entries)
             is_resolved = not member.topic_regex or member.topic_regex in group.regexes
         if group.regex_timer is None and self._is_due(group, now_ms):
             group.regex_timer = self._timers.at(now_ms, lambda at_ms: self._resolve(group, at_ms))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
@@ -17,6 +16,7 @@ from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
 from kafkaproto.broker.group.changes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
+from kafkaproto.broker.group.migration import Topic
 from kafkaproto.broker.group.reconciliation import FencedMember, Goal, MemberState, reconcile
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.registry import Registry
@@ -25,16 +25,6 @@ from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
-
-
-class Topic(Protocol):
-    """The part of a topic that this module reads."""
-
-    @property
-    def topic_id(self) -> bytes: ...
-
-    @property
-    def partitions(self) -> Sequence[object]: ...
 
 
 class Transitions:
@@ -184,9 +174,7 @@ class Transitions:
             cancel_timers(member)
             group.remove(member.member_id)
             entries += stored_as.member_tombstones(group.group_id, member.member_id)
-        for regex in [regex for regex in group.regexes if not group.regex_subscribers[regex]]:
-            del group.regexes[regex]
-            entries.append(stored_as.regex_entry(group.group_id, regex, None))
+        self.drop_unused_regexes(group, entries)
         counts = {name: known for name, known in group.partition_counts.items() if group.reads(name)}
         if counts != group.partition_counts:
             group.partition_counts = counts
@@ -194,6 +182,12 @@ class Transitions:
                 entries.append(stored_as.topics_entry(group.group_id, counts))
         group.epoch += 1
         entries.append(stored_as.group_entry(group.group_id, group.epoch))
+
+    def drop_unused_regexes(self, group: ConsumerGroup, entries: list[Entry]) -> None:
+        """Delete the resolved regular expressions to which no member subscribes any more, with their records."""
+        for regex in [regex for regex in group.regexes if regex not in group.regex_subscribers]:
+            del group.regexes[regex]
+            entries.append(stored_as.regex_entry(group.group_id, regex, None))
 
     def may_downgrade(self, group: ConsumerGroup, leaving: Collection[str], joining: int = 0) -> bool:
         """Return whether a group becomes a classic one, because only members of the classic protocol are left (GN-54, GN-61).

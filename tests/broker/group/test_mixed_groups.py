@@ -18,6 +18,7 @@ from kafkaproto.data.consumer_protocol_subscription import TopicPartition as Own
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkaproto.messages.heartbeat import HeartbeatRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
@@ -31,7 +32,8 @@ from tests.support.broker.consumer_group import ALL, Group
 from tests.support.scene import elect, hold, release
 
 OFFSETS = "__consumer_offsets"
-REBALANCE, INCONSISTENT, UNKNOWN_MEMBER, TIMED_OUT, INVALID_REGEX = 27, 23, 25, 15, 128
+REBALANCE, INCONSISTENT, UNKNOWN_MEMBER, NOT_AVAILABLE, INVALID_REGEX = 27, 23, 25, 15, 128
+NOT_LEADER, NOT_COORDINATOR = 6, 16
 SUBSCRIPTION = write_value(ConsumerProtocolSubscription(["T"]), 1)
 RANGE = (("range", SUBSCRIPTION),)
 
@@ -158,6 +160,27 @@ def test_member_that_changes_to_the_classic_protocol_has_no_time_to_revoke(group
     assert "A" in members(group)
 
 
+# ---- leaving -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("GN-62")
+def test_leave_group_that_cannot_be_written_is_an_error_and_removes_nobody(
+    group: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group.join("A")
+    joined = join(group)
+    log = group.cluster.state.nodes[0].groups.groups._storage._log
+
+    def refuse(index: int, entries: Any, now_ms: int, done: Any) -> None:
+        done(NOT_LEADER, now_ms)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(log, "append", refuse)
+        left = group.client.ask(LeaveGroupRequest("g", members=[MemberIdentity(joined.member_id)]), 3)
+    assert (left.error_code, left.members) == (NOT_COORDINATOR, [])
+    assert set(members(group)) == {"A", joined.member_id}
+
+
 # ---- upgrade and downgrade ---------------------------------------------------------------------------------------------------
 
 
@@ -198,7 +221,7 @@ def test_write_of_a_classic_group_that_fails_after_the_upgrade_changes_nothing()
     leader.send(SyncGroupRequest("g", 1, joined.member_id, assignments=everything), 2)
     upgrader.send(heartbeat("A"), 1)
     group.cluster.advance(5_000)  # the time in which a write must be replicated
-    assert [client.latest.error_code for client in (leader, upgrader)] == [REBALANCE, TIMED_OUT]
+    assert [client.latest.error_code for client in (leader, upgrader)] == [REBALANCE, NOT_AVAILABLE]
     release(group.cluster, *followers, topic=OFFSETS, index=index_of_the_group(group))
     assert group.join("B").error_code == 0
     before = len(stored(group))
