@@ -14,7 +14,8 @@ from random import Random
 from uuid import UUID
 
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.changes import CauseKind, GroupChanges
+from kafkaproto.broker.group.causes import CauseKind
+from kafkaproto.broker.group.changes import GroupChanges
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup

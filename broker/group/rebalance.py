@@ -7,7 +7,8 @@ of a group and responds to its parked requests. `coordinator` decides whether a 
 
 from __future__ import annotations
 
-from kafkaproto.broker.group.changes import CauseKind, GroupChanges
+from kafkaproto.broker.group.causes import CauseKind
+from kafkaproto.broker.group.changes import GroupChanges
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.results import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
-from kafkaproto.broker.group.changes import CauseKind
+from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.group import Group, GroupState

@@ -13,7 +13,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
 from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
-from kafkaproto.broker.group.changes import CauseKind
+from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
 from kafkaproto.broker.group.migration import Topic

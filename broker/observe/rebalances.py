@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kafkaproto.broker.group.changes import CLASSIC, Cause, CauseKind, GroupChange
+from kafkaproto.broker.group.causes import CLASSIC, Cause, CauseKind, GroupChange
 from kafkaproto.broker.runtime.events import Observer
 
 MOST_GROUPS = 1000

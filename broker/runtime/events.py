@@ -153,7 +153,7 @@ class Observer:
     def group_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
         """Handle the event that a group of either protocol has another state, generation, epoch or member, or was loaded or deleted.
 
-        broker_id: the coordinator of the group. change: the group before and after, and what caused the change (`group.changes.GroupChange`).
+        broker_id: the coordinator of the group. change: the group before and after, and what caused the change (`group.causes.GroupChange`).
         """
 
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:

@@ -1,6 +1,6 @@
 """Clusters for tests: `cluster()` runs one in a thread, `async_cluster()` in the running loop. Users import `kafkaproto.testing`."""
 
-from kafkaproto.broker.group.changes import Cause, CauseKind
+from kafkaproto.broker.group.causes import Cause, CauseKind
 from kafkaproto.broker.observe.rebalances import RebalanceSeen
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
 from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.assignment import Assignment
-from kafkaproto.broker.group.changes import CLASSIC, CONSUMER
+from kafkaproto.broker.group.causes import CLASSIC, CONSUMER
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.results import UNKNOWN_GROUP

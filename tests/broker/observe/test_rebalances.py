@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.group.changes import Cause, CauseKind, GroupChange, GroupChanges
+from kafkaproto.broker.group.causes import Cause, CauseKind, GroupChange
+from kafkaproto.broker.group.changes import GroupChanges
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.observe.rebalances import MOST_GROUPS, MOST_OF_GROUP, RebalanceHistory, RebalanceSeen
 from kafkaproto.broker.runtime.events import Events, Observer

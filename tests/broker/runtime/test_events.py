@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.broker.group.changes import Cause, CauseKind, GroupChange
+from kafkaproto.broker.group.causes import Cause, CauseKind, GroupChange
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
