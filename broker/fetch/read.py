@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkaproto.broker.log.errors import OffsetOutOfRange
+from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
@@ -83,6 +84,7 @@ class PartitionRead:
     preferred_read_replica: int = UNKNOWN
     diverging_end: tuple[int, int] | None = None
     lists_aborted: bool = False
+    aborted: Sequence[AbortedTransaction] = ()
 
     @property
     def has_records(self) -> bool:
@@ -205,7 +207,10 @@ class Reader:
         result.records = part.records
         result.size_bytes = part.size_bytes
         cut_short = 0 < limit < part.first_batch_bytes and not part.size_bytes
-        result.lists_aborted = params.read_committed and not params.from_follower and not cut_short
+        if params.read_committed and not params.from_follower and not cut_short:
+            result.lists_aborted = True
+            if part.first_batch_bytes:
+                result.aborted = log.aborted_transactions(fetch.offset, part.size_bytes)
         return result
 
     def _out_of_bounds(
@@ -261,8 +266,8 @@ class Reader:
 
     @staticmethod
     def last_stable_offset(partition: Partition) -> int:
-        """Return the last stable offset (F-19). Without transactions it is the high watermark."""
-        return partition.log.high_watermark
+        """Return the last stable offset of a partition (F-19)."""
+        return partition.log.last_stable_offset
 
     def bound(self, params: FetchParams, partition: Partition) -> int:
         """Return the first offset that is not visible to this fetch (F-15)."""

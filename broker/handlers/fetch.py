@@ -32,6 +32,7 @@ from kafkaproto.broker.requests.outcomes import Charge, FetchReply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
@@ -299,7 +300,7 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
         NO_DIVERGENCE,
         NO_LEADER,
         NO_SNAPSHOT,
-        [] if result.lists_aborted else None,  # F-20
+        [AbortedTransaction(*entry[:2]) for entry in result.aborted] if result.lists_aborted else None,  # F-20
         result.preferred_read_replica,
         result.records,
     )

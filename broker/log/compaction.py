@@ -123,7 +123,7 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
         return False
-    last_offsets = {producer: entry.batches[-1].last_offset for producer, entry in log.producers.producers.items()}
+    last_offsets = {i: entry.batches[-1].last_offset for i, entry in log.producers.producers.items() if entry.batches}
     parts = tuple(part for segment in segments for part in segment.parts)
     key = (log.store, parts, log.first_dirty_offset, limits, frozenset(last_offsets.items()))
     if key not in shared:

@@ -59,6 +59,11 @@ class SparseIndex:
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start
 
+    def next_position(self, position: int) -> int | None:
+        """Return the position of the first entry that is not before `position`, None if there is none."""
+        entry = bisect_left(self._positions, position)
+        return self._positions[entry] if entry < len(self._positions) else None
+
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of positions, from `start` up to `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
 

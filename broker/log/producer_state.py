@@ -1,8 +1,9 @@
-"""State of idempotent producers of a partition: `ProducerStateManager` in Kafka (KIP-98, KIP-360; P-17 to P-21).
+"""State of the producers of a partition: `ProducerStateManager` in Kafka (KIP-98, KIP-360, KIP-890; P-17 to P-21, TX-48 to TX-54).
 
-The state of a producer id is its epoch and its last five batches. A batch with the sequence numbers of one of these is a duplicate. A batch
-is accepted if it has the next sequence number, or a newer epoch and sequence number 0, or if its producer id has no state. Any other
-batch is rejected. This module does not depend on the log, transaction coordinators or a clock (the time of expiry is an argument).
+The state of a producer id is its epoch, its last five batches, and the start of its open transaction. A batch with the sequence numbers of
+one of these is a duplicate. A batch is accepted if it has the next sequence number, or a newer epoch and sequence number 0, or if its
+producer id has no state. Any other batch is rejected. A marker ends the transaction of its producer. This module does not depend on the
+log, transaction coordinators or a clock (the time of expiry is an argument).
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkaproto.broker.log.errors import InvalidBatch
+from kafkaproto.broker.log.transaction_index import TransactionIndex
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.control import EndOfTransaction
 
 REMEMBERED_BATCHES = 5
+NONE = -1
 _SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -29,59 +33,150 @@ class RememberedBatch(NamedTuple):
 
 
 class ProducerEntry:
-    """The state of one producer: its epoch and at most five batches of that epoch, newest last."""
+    """The state of one producer: its epoch and at most five batches of that epoch, newest last.
 
-    __slots__ = ("batches", "epoch")
+    coordinator_epoch: that of the last marker, -1 before the first one. marker_offset: the offset of the last marker, -1 for none.
+    last_timestamp: in ms, of the last batch or marker. first_open_offset: where the open transaction starts, -1 if none is open.
+    """
+
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "first_open_offset", "last_timestamp", "marker_offset")
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.batches: list[RememberedBatch] = []
+        self.coordinator_epoch = NONE
+        self.marker_offset = NONE
+        self.last_timestamp = NONE
+        self.first_open_offset = NONE
+
+    @property
+    def last_sequence(self) -> int:
+        """Return the last sequence number of this epoch, -1 if it has none yet."""
+        return self.batches[-1].last_sequence if self.batches else NONE
+
+    @property
+    def first_offset(self) -> int:
+        """Return the smallest offset on which this state depends."""
+        offsets = (self.batches[0].first_offset if self.batches else NONE, self.marker_offset, self.first_open_offset)
+        return min(offset for offset in offsets if offset != NONE)
+
+    @property
+    def last_offset(self) -> int:
+        """Return the last offset of the last batch or marker."""
+        return max(self.batches[-1].last_offset if self.batches else NONE, self.marker_offset)
+
+    def copy(self) -> ProducerEntry:
+        copied = ProducerEntry(self.epoch)
+        copied.batches = list(self.batches)
+        copied.coordinator_epoch, copied.marker_offset = self.coordinator_epoch, self.marker_offset
+        copied.last_timestamp, copied.first_open_offset = self.last_timestamp, self.first_open_offset
+        return copied
+
+
+class Verification:
+    """A transaction of a producer that is being verified, or whose verification failed: `VerificationStateEntry` (KIP-890).
+
+    lowest_sequence: the smallest sequence number that was tried in `epoch`; a larger one may not be appended first. adds_partitions: whether
+    the producer uses transaction version 2.
+    """
+
+    __slots__ = ("adds_partitions", "epoch", "lowest_sequence", "since_ms")
+
+    def __init__(self, epoch: int, sequence: int, since_ms: int, *, adds_partitions: bool) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = sequence
+        self.since_ms = since_ms
+        self.adds_partitions = adds_partitions
+
+    def tried(self, epoch: int, sequence: int) -> None:
+        """Record that the producer sent one more batch that has to be verified."""
+        if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
+            self.epoch, self.lowest_sequence = epoch, sequence
 
 
 class ProducerStates:
-    """The producers that wrote to one replica's log and have not expired, by producer id."""
+    """The producers that wrote to one replica's log and have not expired, by producer id, and their transactions."""
 
-    __slots__ = ("producers",)
+    __slots__ = ("producers", "transactions", "verifications")
 
     def __init__(self) -> None:
         self.producers: dict[int, ProducerEntry] = {}
+        self.transactions = TransactionIndex()
+        self.verifications: dict[int, Verification] = {}
+        """Transactions whose first batch is not appended yet, by producer id."""
 
     def check(self, header: BatchHeader) -> RememberedBatch | None:
         """Check whether a client's batch with a producer id may be appended. Changes nothing.
 
         Returns None if the batch is to be appended. If it is a duplicate, returns the original batch, whose offsets go into the response
-        (P-18). Raises InvalidBatch with error 47 for an older epoch (P-19), 45 for a sequence that does not follow (P-20).
+        (P-18). Raises InvalidBatch with error 47 for an older epoch (P-19), 45 for a sequence that does not follow (P-20, TX-33), 48 for a
+        batch outside the producer's open transaction (TX-34).
         """
-        entry = self.producers.get(header.producer_id)
+        producer_id, first, epoch = header.producer_id, header.base_sequence, header.producer_epoch
+        entry = self.producers.get(producer_id)
+        if entry is not None:
+            if epoch == entry.epoch:
+                last = last_sequence(header)
+                for batch in entry.batches:
+                    if batch.first_sequence == first and batch.last_sequence == last:
+                        return batch
+            elif epoch < entry.epoch:
+                raise _stale_epoch(header, entry)
+        if self.verifications and producer_id in self.verifications:
+            _check_first_batch(header, self.verifications[producer_id], has_state=entry is not None)
         if entry is None:
             return None  # accept any sequence: the producer's earlier batches may have been deleted
-        first, epoch = header.base_sequence, header.producer_epoch
-        if epoch == entry.epoch:
-            last = last_sequence(header)
-            for batch in entry.batches:
-                if batch.first_sequence == first and batch.last_sequence == last:
-                    return batch
-            expected = (entry.batches[-1].last_sequence + 1) & _SEQUENCE_MASK
-        elif epoch < entry.epoch:
-            raise InvalidBatch(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Epoch {epoch} of producer {header.producer_id} is older than its last seen epoch {entry.epoch}.",
-            )
-        else:
-            expected = 0
+        expected = (entry.last_sequence + 1) & _SEQUENCE_MASK if epoch == entry.epoch else 0
         if first != expected:
             raise InvalidBatch(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Sequence number {first} of producer {header.producer_id} at epoch {epoch} does not follow; "
-                f"expected {expected}.",
+                f"Sequence number {first} of producer {producer_id} at epoch {epoch} does not follow; expected {expected}.",
+            )
+        if entry.first_open_offset != NONE and not header.is_transactional:
+            raise InvalidBatch(
+                ErrorCode.INVALID_TXN_STATE,
+                f"Producer {producer_id} has an open transaction, but its batch is not transactional.",
             )
         return None
 
+    def check_marker(self, header: BatchHeader, marker: EndOfTransaction) -> None:
+        """Check whether a transaction marker may be appended (TX-48). Raises InvalidBatch with error 47 or 52."""
+        entry = self.producers.get(header.producer_id)
+        if entry is None:
+            return
+        if header.producer_epoch < entry.epoch:
+            raise _stale_epoch(header, entry)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise InvalidBatch(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"Coordinator epoch {marker.coordinator_epoch} is older than the last seen epoch {entry.coordinator_epoch}.",
+            )
+
+    def needs_verification(self, header: BatchHeader) -> bool:
+        """Return whether the coordinator must verify a transactional batch, because its producer has no open transaction here (TX-27).
+
+        Raises InvalidBatch with error 47 for an older epoch.
+        """
+        entry = self.producers.get(header.producer_id)
+        if entry is None:
+            return True
+        if header.producer_epoch < entry.epoch:
+            raise _stale_epoch(header, entry)
+        return entry.first_open_offset == NONE or entry.epoch != header.producer_epoch
+
+    def begin_verification(self, header: BatchHeader, now_ms: int, *, adds_partitions: bool) -> Verification:
+        """Record that the transaction of a batch is verified now. The result stays the same object until a batch or a marker is appended."""
+        verification = self.verifications.get(header.producer_id)
+        if verification is None:
+            verification = self.verifications[header.producer_id] = Verification(
+                header.producer_epoch, header.base_sequence, now_ms, adds_partitions=adds_partitions
+            )
+        verification.tried(header.producer_epoch, header.base_sequence)
+        return verification
+
     def update(self, header: BatchHeader, base_offset: int) -> None:
         """Record that a batch with a producer id was appended at `base_offset`."""
-        entry = self.producers.get(header.producer_id)
-        if entry is None or entry.epoch != header.producer_epoch:
-            entry = self.producers[header.producer_id] = ProducerEntry(header.producer_epoch)
+        entry = self._at_epoch(header)
         batches = entry.batches
         batches.append(
             RememberedBatch(
@@ -94,46 +189,107 @@ class ProducerStates:
         )
         if len(batches) > REMEMBERED_BATCHES:
             del batches[0]
+        entry.last_timestamp = header.max_timestamp
+        if header.is_transactional:
+            self.verifications.pop(header.producer_id, None)
+            if entry.first_open_offset == NONE:
+                entry.first_open_offset = base_offset
+                self.transactions.begin(header.producer_id, base_offset)
+
+    def end_transaction(self, header: BatchHeader, marker: EndOfTransaction, offset: int) -> None:
+        """Record that a transaction marker was appended at `offset` (TX-52, TX-54)."""
+        self.verifications.pop(header.producer_id, None)
+        entry = self._at_epoch(header)
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.marker_offset = offset
+        entry.last_timestamp = header.max_timestamp
+        if entry.first_open_offset != NONE:
+            self.transactions.end(header.producer_id, entry.first_open_offset, offset, aborted=not marker.committed)
+            entry.first_open_offset = NONE
+
+    def _at_epoch(self, header: BatchHeader) -> ProducerEntry:
+        """Return the entry of a batch's producer, without batches of another epoch."""
+        entry = self.producers.get(header.producer_id)
+        if entry is None:
+            entry = self.producers[header.producer_id] = ProducerEntry(header.producer_epoch)
+        elif entry.epoch != header.producer_epoch:
+            entry.epoch = header.producer_epoch
+            entry.batches = []
+        return entry
 
     def forget_from(self, offset: int) -> set[int]:
-        """Remove every producer with a batch at `offset` or later. Returns the removed ids; their state must be rebuilt from the log."""
-        gone = {producer_id for producer_id, entry in self.producers.items() if entry.batches[-1].last_offset >= offset}
+        """Remove every producer with a batch or marker at `offset` or later. Returns the removed ids; their state must be rebuilt from the log."""
+        gone = {producer_id for producer_id, entry in self.producers.items() if entry.last_offset >= offset}
         for producer_id in gone:
             del self.producers[producer_id]
+        self.verifications.clear()
+        self.transactions.truncate(offset, gone)
         return gone
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms).
+        """Remove producers that have been idle for `expiration_ms` (producer.id.expiration.ms), unless they have an open transaction (TX-63).
 
-        As in Kafka, idle time counts from the max_timestamp of the producer's last batch, which a client may set.
+        As in Kafka, idle time counts from the timestamp of the producer's last batch or marker, which a client may set.
         """
         idle = [
             producer_id
             for producer_id, entry in self.producers.items()
-            if now_ms - entry.batches[-1].max_timestamp >= expiration_ms
+            if entry.first_open_offset == NONE and now_ms - entry.last_timestamp >= expiration_ms
         ]
         for producer_id in idle:
             del self.producers[producer_id]
+        for producer_id, verification in list(self.verifications.items()):
+            if now_ms - verification.since_ms >= expiration_ms:
+                del self.verifications[producer_id]
 
     def longest_idle_since_ms(self) -> int | None:
-        """Return the smallest max_timestamp (ms) of the producers' last batches, None if there are no producers."""
-        return min((entry.batches[-1].max_timestamp for entry in self.producers.values()), default=None)
+        """Return the smallest time (ms) from which the idle time of a producer or a verification counts, None if there is none."""
+        idle = [entry.last_timestamp for entry in self.producers.values() if entry.first_open_offset == NONE]
+        return min([*idle, *(verification.since_ms for verification in self.verifications.values())], default=None)
 
     def before(self, offset: int) -> dict[int, ProducerEntry]:
-        """Return the state of producers that have a remembered batch below `offset`.
+        """Return the state of producers that depends on offsets below `offset`.
 
         A log that starts at `offset` no longer has those batches.
         """
-        return {i: entry for i, entry in self.producers.items() if entry.batches[0].first_offset < offset}
+        return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}
 
     def restore(self, producers: Mapping[int, ProducerEntry]) -> None:
         """Add copies of the states in `producers`, which maps producer ids to states. They replace states with the same ids."""
         for producer_id, original in producers.items():
-            entry = self.producers[producer_id] = ProducerEntry(original.epoch)
-            entry.batches = list(original.batches)
+            self.producers[producer_id] = original.copy()
+        self.transactions.restore_open(
+            (producer_id, entry.first_open_offset)
+            for producer_id, entry in self.producers.items()
+            if entry.first_open_offset != NONE
+        )
 
     def clear(self) -> None:
         self.producers.clear()
+        self.verifications.clear()
+        self.transactions.clear()
+
+
+def _check_first_batch(header: BatchHeader, verification: Verification, *, has_state: bool) -> None:
+    """Check the sequence number of the first batch of a transaction that had to be verified (TX-33). Raises InvalidBatch with error 45."""
+    first = header.base_sequence
+    if verification.adds_partitions and not has_state and first != 0:
+        lowest = 0
+    elif first > verification.lowest_sequence:
+        lowest = verification.lowest_sequence
+    else:
+        return
+    raise InvalidBatch(
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        f"Sequence number {first} of producer {header.producer_id} cannot begin a transaction; expected at most {lowest}.",
+    )
+
+
+def _stale_epoch(header: BatchHeader, entry: ProducerEntry) -> InvalidBatch:
+    return InvalidBatch(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"Epoch {header.producer_epoch} of producer {header.producer_id} is older than its last seen epoch {entry.epoch}.",
+    )
 
 
 def last_sequence(header: BatchHeader) -> int:

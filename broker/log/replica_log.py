@@ -18,9 +18,11 @@ from kafkaproto.broker.log.runs import OffsetRange, Runs
 from kafkaproto.broker.log.scan import headers
 from kafkaproto.broker.log.store import NO_FLUSH, Region, Store
 from kafkaproto.broker.log.time_lookup import FoundRecord
+from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.events import Events
-from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch
+from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch, records
+from kafkaproto.records.control import EndOfTransaction, read_end_txn_marker
 
 NO_TIMESTAMP = -1
 
@@ -74,6 +76,7 @@ class LogState(NamedTuple):
     runs: list[OffsetRange]
     epochs: list[EpochStart]
     producers: dict[int, ProducerEntry]
+    aborted: tuple[AbortedTransaction, ...] = ()
 
 
 class Keeper(Protocol):
@@ -172,11 +175,13 @@ class ReplicaLog:
             self.runs.as_ranges(),
             self.epochs.entries(),
             self.producers.producers,
+            self.producers.transactions.aborted,
         )
 
     def commit(self, offset: int) -> None:
         """Set the high watermark to `offset`."""
         self.high_watermark = offset
+        self.producers.transactions.replicated(offset)
         if self._events.offsets_moved is not None:
             broker_id, topic, index, turn = self._origin
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
@@ -192,8 +197,14 @@ class ReplicaLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Return the offset below which no transaction is open (F-19). Without transactions it is the high watermark."""
-        return self.high_watermark
+        """Return the offset below which every transaction has ended and its marker is replicated (F-19, TX-53).
+
+        It is the high watermark if no such transaction begins below it.
+        """
+        unstable = self.producers.transactions.first_unstable_offset
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
 
     def restore(self, state: LogState) -> None:
         """Restore the state that an earlier process persisted. The whole log counts as committed."""
@@ -204,6 +215,7 @@ class ReplicaLog:
         for epoch, start_offset in state.epochs:
             self.epochs.assign(epoch, start_offset)
         self.producers.restore(state.producers)
+        self.producers.transactions.restore_aborted(state.aborted)
 
     # Appending
 
@@ -211,10 +223,15 @@ class ReplicaLog:
         """Append a validated batch as leader, after writing its base offset and leader epoch into `batch` (P-12).
 
         Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent.
-        Raises InvalidBatch with error 47 or 45 (P-19, P-20), StorageError if the store cannot write; then nothing has changed.
+        Raises InvalidBatch with error 45, 47, 48 or 52 (P-19, P-20, TX-33, TX-34, TX-48), StorageError if the store cannot write; then
+        nothing has changed.
         """
         if header.producer_id >= 0:
-            original = self.producers.check(header)
+            original = None
+            if header.is_control:
+                self.producers.check_marker(header, _marker(batch))
+            else:
+                original = self.producers.check(header)
             if original is not None:
                 return Appended(original.first_offset, original.last_offset, original.max_timestamp, True)
         if self.keeper is not None:
@@ -275,7 +292,16 @@ class ReplicaLog:
         if epoch != self.epochs.latest and epoch >= 0:
             self.epochs.assign(epoch, base_offset)
         if header.producer_id >= 0:
+            self._learn(placed)
+
+    def _learn(self, placed: Placed) -> None:
+        """Add a batch with a producer id to the state of its producer."""
+        position, header, base_offset, _ = placed
+        if not header.is_control:
             self.producers.update(header, base_offset)
+        elif header.record_count:
+            marker = _marker(self.store.read(position, header.size))
+            self.producers.end_transaction(header, marker, base_offset)
 
     # Reading
 
@@ -325,6 +351,16 @@ class ReplicaLog:
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
         return self.runs.bytes_between(fetch_offset, bound_offset) if fetch_offset < bound_offset else 0
+
+    def aborted_transactions(self, fetch_offset: int, size_bytes: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions for a fetch response with `size_bytes` bytes, which begin with the batch that holds `fetch_offset`.
+
+        As in Kafka, the list may have transactions that begin after these bytes, up to the next entry of the index or the segment's end (F-20).
+        """
+        transactions = self.producers.transactions
+        if not transactions.aborted or fetch_offset >= self.runs.end_offset:
+            return []
+        return transactions.aborted_between(fetch_offset, self.runs.upper_bound(fetch_offset, size_bytes))
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
         """Return whether a read from `fetch_offset` ends before `bound_offset`, because the segment of `fetch_offset` ends there (F-29)."""
@@ -451,6 +487,7 @@ class ReplicaLog:
         self.commit(max(self.high_watermark, offset))
         self.epochs.truncate_from_start(offset)
         self.runs.cut_start(offset)
+        self.producers.transactions.drop_before(offset)
 
     def replace_below(self, offset: int, cleaned: Iterable[OffsetRange]) -> None:
         """Replace the batches whose last offset is below `offset` by `cleaned`, the runs of their compacted form. Sets `first_dirty_offset`.
@@ -483,7 +520,15 @@ class ReplicaLog:
         self.runs.clear()
 
     def _learn_producers_again(self, producer_ids: set[int]) -> None:
-        if producer_ids:
-            for _, header in self.batches(self.log_start_offset):
-                if header.producer_id in producer_ids:
-                    self.producers.update(header, header.base_offset)
+        if not producer_ids:
+            return
+        for position, header in self.batches(self.log_start_offset):
+            if header.producer_id in producer_ids:
+                self._learn(Placed(position, header, header.base_offset, header.partition_leader_epoch))
+        self.producers.restore({})
+        self.producers.transactions.replicated(self.high_watermark)
+
+
+def _marker(batch: memoryview | bytes) -> EndOfTransaction:
+    """Return the content of a control batch that ends a transaction."""
+    return read_end_txn_marker(next(iter(records(batch))))

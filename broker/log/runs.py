@@ -15,7 +15,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from kafkaproto.broker.log.scan import base_offset_at, find_batch
+from kafkaproto.broker.log.scan import base_offset_at, find_batch, headers
 from kafkaproto.broker.log.store import NOTHING_NEEDED, Store
 
 _NO_TAIL = (1 << 63) - 1
@@ -138,6 +138,18 @@ class Runs:
                 parts.append((start, end))
         if parts:
             yield LogSegment(first_offset, self.end_offset, tuple(parts))
+
+    def upper_bound(self, offset: int, size_bytes: int) -> int:
+        """Return an offset above all records in `size_bytes` bytes that begin with the batch that holds `offset`, as Kafka estimates it.
+
+        It is the last offset of the next batch with an entry in the index, or else the end of the segment (`fetchUpperBoundOffset`).
+        """
+        place = self.locate(offset)
+        run, segment_end = place.run, self.store.segment_end(place.position)
+        entry = self.store.index.next_position(place.position + size_bytes)
+        if entry is not None and entry < min(run.end, segment_end):
+            return next(headers(self.store, entry, min(run.end, segment_end)))[1].last_offset
+        return run.end_offset if segment_end >= run.end else base_offset_at(self.store, segment_end)
 
     def readable_end(self, place: Place, bound_offset: int) -> int:
         """Return the position, exclusive, where a read from `place` ends.

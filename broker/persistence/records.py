@@ -13,6 +13,7 @@ from kafkaproto.broker.log.epochs import EpochStart
 from kafkaproto.broker.log.producer_state import ProducerEntry, RememberedBatch
 from kafkaproto.broker.log.replica_log import LogState
 from kafkaproto.broker.log.runs import OffsetRange
+from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.broker.metadata.image import PartitionState, Topic
 from kafkaproto.broker.persistence.recovery import LogFacts, LogStart
 from kafkaproto.broker.persistence.wal import MetadataRecord
@@ -101,6 +102,7 @@ class MetadataState:
             [OffsetRange(*run) for run in fact["runs"]],
             [EpochStart(*epoch) for epoch in fact["epochs"]],
             _producers(fact["producers"]),
+            tuple(AbortedTransaction(*entry) for entry in fact.get("aborted", ())),
         )
         self.logs[(bytes.fromhex(fact["topic"]), fact["partition"])] = LogFacts(state)
 
@@ -159,6 +161,7 @@ def log(topic_id: bytes, index: int, state: LogState) -> MetadataRecord:
         "runs": state.runs,
         "epochs": state.epochs,
         "producers": _producer_facts(state.producers),
+        "aborted": state.aborted,
     }
 
 
@@ -195,12 +198,28 @@ def _partition(fields: Sequence[Any]) -> PartitionState:
 
 
 def _producer_facts(producers: Mapping[int, ProducerEntry]) -> list[Any]:
-    return [[producer_id, entry.epoch, entry.batches] for producer_id, entry in producers.items()]
+    return [
+        [
+            producer_id,
+            entry.epoch,
+            entry.batches,
+            entry.coordinator_epoch,
+            entry.marker_offset,
+            entry.last_timestamp,
+            entry.first_open_offset,
+        ]
+        for producer_id, entry in producers.items()
+    ]
 
 
 def _producers(entries: Sequence[Any]) -> dict[int, ProducerEntry]:
+    """Return the states of producers, by producer id. Records written before there were transactions have only epochs and batches."""
     producers = {}
-    for producer_id, epoch, batches in entries:
+    for producer_id, epoch, batches, *transactional in entries:
         entry = producers[producer_id] = ProducerEntry(epoch)
         entry.batches = [RememberedBatch(*batch) for batch in batches]
+        if transactional:
+            entry.coordinator_epoch, entry.marker_offset, entry.last_timestamp, entry.first_open_offset = transactional
+        else:
+            entry.last_timestamp = entry.batches[-1].max_timestamp
     return producers

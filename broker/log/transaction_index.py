@@ -1,0 +1,97 @@
+"""The transactions in one replica's log: which are open, which ended but are not replicated yet, and which were aborted.
+
+They decide the last stable offset (TX-53) and the aborted transactions in a fetch response (TX-54, F-20). Corresponds to `ongoingTxns` and
+`unreplicatedTxns` of Kafka's `ProducerStateManager`, and to its `TransactionIndex`. This module does not depend on the log or producers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+from typing import NamedTuple
+
+
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction: the offset of its first record, and of the marker that ended it."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class TransactionIndex:
+    """The transactions of a log. Markers are added in the order of offsets."""
+
+    __slots__ = ("_aborted", "_open", "_unreplicated")
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}
+        """Maps first offsets to producer ids, ascending."""
+        self._unreplicated: dict[int, int] = {}
+        """Maps the first offsets of ended transactions whose marker is at or above the high watermark to the marker's offset."""
+        self._aborted: list[AbortedTransaction] = []
+
+    @property
+    def aborted(self) -> tuple[AbortedTransaction, ...]:
+        """Return the aborted transactions, in the order of their markers."""
+        return tuple(self._aborted)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Return the first offset of the oldest transaction that is open, or whose marker is not replicated; None if there is none."""
+        if not self._open and not self._unreplicated:
+            return None
+        return min(next(iter(self._open), _NEVER), min(self._unreplicated, default=_NEVER))
+
+    def begin(self, producer_id: int, first_offset: int) -> None:
+        """Add an open transaction, which starts after all others."""
+        self._open[first_offset] = producer_id
+
+    def end(self, producer_id: int, first_offset: int, marker_offset: int, *, aborted: bool) -> None:
+        """End the transaction that starts at `first_offset` with the marker at `marker_offset`."""
+        self._open.pop(first_offset, None)
+        self._unreplicated[first_offset] = marker_offset
+        if aborted:
+            entry = AbortedTransaction(producer_id, first_offset, marker_offset)
+            at = bisect_left(self._aborted, marker_offset, key=attrgetter("last_offset"))
+            if self._aborted[at : at + 1] != [entry]:  # otherwise the log is read again after a truncation
+                self._aborted.insert(at, entry)
+
+    def replicated(self, high_watermark: int) -> None:
+        """Remove the ended transactions whose marker is below the high watermark from those that hold back the last stable offset."""
+        if self._unreplicated:
+            kept = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
+            self._unreplicated = kept
+
+    def aborted_between(self, fetch_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions that end at `fetch_offset` or later and start below `upper_bound` (F-20)."""
+        first = bisect_left(self._aborted, fetch_offset, key=attrgetter("last_offset"))
+        return [entry for entry in self._aborted[first:] if entry.first_offset < upper_bound]
+
+    def truncate(self, offset: int, producer_ids: Collection[int]) -> None:
+        """Remove what the records from `offset` on said, and the open transactions of `producer_ids`, which the log is read again for."""
+        self._open = {first: i for first, i in self._open.items() if i not in producer_ids}
+        self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker < offset}
+        del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
+
+    def drop_before(self, log_start_offset: int) -> None:
+        """Remove the transactions that ended before the log start."""
+        del self._aborted[: bisect_left(self._aborted, log_start_offset, key=attrgetter("last_offset"))]
+        self.replicated(log_start_offset)
+
+    def restore_open(self, transactions: Iterable[tuple[int, int]]) -> None:
+        """Replace the open transactions by these: (producer id, first offset)."""
+        self._open = dict(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
+
+    def restore_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """Replace the aborted transactions by these, in the order of their markers."""
+        self._aborted = list(aborted)
+
+    def clear(self) -> None:
+        self._open.clear()
+        self._unreplicated.clear()
+        self._aborted.clear()
+
+
+_NEVER = (1 << 63) - 1
