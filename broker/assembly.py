@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING
 
-from kafkaproto.broker.config.cluster_config import BrokerConfig, ClusterConfig
-from kafkaproto.broker.config.release import is_release_4, is_release_4_2, stores_topic_ids_of_offsets
+from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.coordinators import TransactionParts, groups_factory
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.placement import OFFSETS_TOPIC
-from kafkaproto.broker.group.settings import ASSIGNOR_NAMES, ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.metadata.balance import LeaderBalance
 from kafkaproto.broker.metadata.controller import Controller
@@ -33,15 +31,10 @@ from kafkaproto.broker.runtime.events import Events, Observer
 from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.group.coordinator import GroupCoordinator
     from kafkaproto.broker.observe.journal_topic import JournalTopic, Publishing
     from kafkaproto.broker.persistence.cluster_state import ClusterPersistence, PersistedState
 
 DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
-KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
-GROUP_LOAD_MS = "kafkaproto.group.load.ms"
-REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
-DEFAULT_REGEX_REFRESH_MS = 600_000
 SEMANTICS = ("kip", "kafka")
 PROFILES = ("test", "kafka")
 STATIC_QUOTAS = (
@@ -77,6 +70,7 @@ def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
         "offsets.topic.segment.bytes": 1024 * 1024,
         "transaction.state.log.replication.factor": min(3, brokers),
         "transaction.state.log.num.partitions": 4,
+        "transaction.state.log.segment.bytes": 1024 * 1024,
         "transaction.state.log.min.isr": 1,
         "group.initial.rebalance.delay.ms": 0,
     }
@@ -97,109 +91,6 @@ def new_config(
 
 
 # ---- parts that all brokers share --------------------------------------------------------------------------------------------
-
-
-def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
-    """Return a function that makes the group coordinator of one broker, without groups. It writes to the offsets topic through `replicas`.
-
-    The settings are read and checked now, and the modules of the coordinator are imported when the function is called.
-    Raises ConfigError for an assignor that this broker does not have.
-    """
-    get = shared.config.for_broker(replicas.broker_id)
-    settings = GroupSettings(
-        group_min_session_timeout_ms=get["group.min.session.timeout.ms"],
-        group_max_session_timeout_ms=get["group.max.session.timeout.ms"],
-        group_initial_rebalance_delay_ms=get["group.initial.rebalance.delay.ms"],
-        group_max_size=get["group.max.size"],
-        offset_metadata_max_bytes=get["offset.metadata.max.bytes"],
-        offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
-        offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
-    )
-    consumers, commit_timeout_ms = new_consumer_settings(shared, replicas.broker_id), get["offsets.commit.timeout.ms"]
-
-    def new_groups() -> GroupCoordinator:
-        from kafkaproto.broker.group.coordinator import GroupCoordinator
-        from kafkaproto.broker.group.records import KAFKA_3_9, KAFKA_4_1
-        from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
-
-        return GroupCoordinator(
-            settings,
-            shared.timers,
-            rng,
-            shared.events,
-            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms),
-            KAFKA_4_1 if stores_topic_ids_of_offsets(shared.release_name) else KAFKA_3_9,
-            lambda: int(get[GROUP_LOAD_MS]),
-            consumers,
-            lambda: shared.controller.image.topics,
-            replicas.broker_id,
-        )
-
-    return new_groups
-
-
-def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
-    """Return the settings of the new group protocol (KIP-848). Before 3.7 no release has it."""
-    get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
-    if "group.consumer.assignors" not in known:
-        return ConsumerGroupSettings()
-
-    def of_group(name: str) -> Callable[[str], int]:
-        has_own = name in shared.config.definitions.group
-
-        def value(group_id: str) -> int:
-            own = shared.config.groups.get(group_id, {}) if has_own else {}
-            return int(shared.config.group_value(broker_id, own, name) if own else get[f"group.{name}"])
-
-        return value
-
-    check_bounds(get)
-    policy = get["group.consumer.migration.policy"].lower()
-    return ConsumerGroupSettings(
-        is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
-        is_release_4=is_release_4(shared.release_name),
-        is_release_4_2=is_release_4_2(shared.release_name),
-        max_size=get["group.consumer.max.size"],
-        assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),
-        may_upgrade=policy in ("upgrade", "bidirectional"),
-        may_downgrade=policy in ("downgrade", "bidirectional"),
-        regex_refresh_ms=get[REGEX_REFRESH] if REGEX_REFRESH in known else DEFAULT_REGEX_REFRESH_MS,
-        session_timeout_ms=of_group("consumer.session.timeout.ms"),
-        heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
-    )
-
-
-def check_bounds(get: BrokerConfig) -> None:
-    """Check that the timeouts of consumer groups are within their own bounds, as Kafka does at start (GN-67). Raises ConfigError."""
-    for name in ("heartbeat.interval.ms", "session.timeout.ms"):
-        value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
-        if not least <= value <= most:
-            raise ConfigError(
-                f"group.consumer.{name} must be from group.consumer.min.{name} ({least}) to group.consumer.max.{name} ({most}) (got {value})"
-            )
-    interval_ms, timeout_ms = (
-        get[f"group.consumer.{name}"] for name in ("heartbeat.interval.ms", "session.timeout.ms")
-    )
-    if interval_ms >= timeout_ms:
-        raise ConfigError(
-            f"group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms ({timeout_ms}) (got {interval_ms})"
-        )
-
-
-def items(text: str) -> list[str]:
-    """Return the items of a list setting, without blanks around them."""
-    return [item.strip() for item in text.split(",")]
-
-
-def assignor_name(given: str) -> str:
-    """Return the name of an assignor that `group.consumer.assignors` gives by name or by Kafka's class (GN-36).
-
-    Raises ConfigError for an assignor that this broker does not have.
-    """
-    name = given.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
-    if name not in ASSIGNOR_NAMES:
-        raise ConfigError(f"group.consumer.assignors must be a list of {', '.join(ASSIGNOR_NAMES)} (got {given})")
-    return name
 
 
 def new_mutations(
@@ -238,13 +129,18 @@ def new_node(
     group_seed: int,
     *,
     change_isr: IsrChange,
-    peers: Callable[[int], ReplicaManager | None],
+    running: Callable[[int], Node | None],
 ) -> Node:
     """Return a broker with its replica manager and its group coordinator, which generates member ids with `group_seed`.
 
-    `change_isr` and `peers` are passed to `ReplicaManager`.
+    change_isr: proposes new in-sync replicas to the controller. running: returns another broker, None while it is stopped.
     """
     config = shared.config.for_broker(broker_id)
+
+    def peers(other_id: int) -> ReplicaManager | None:
+        node = running(other_id)
+        return None if node is None else node.replicas
+
     replicas = ReplicaManager(
         broker_id,
         config,
@@ -258,7 +154,8 @@ def new_node(
     )
     node_rng = Random(rng.getrandbits(64))
     new_groups = groups_factory(shared, replicas, Random(group_seed + broker_id))
-    return Node(broker_id, shared, config, replicas, new_groups, node_rng)
+    transactions = TransactionParts(shared, replicas, running)
+    return Node(broker_id, shared, config, replicas, new_groups, transactions, node_rng)
 
 
 # ---- optional parts, imported only for clusters that use them ----------------------------------------------------------------

@@ -34,7 +34,7 @@ from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.store import MemoryBudget
 from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.metadata.differences import report_topics
-from kafkaproto.broker.metadata.image import BrokerState, Image
+from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC, BrokerState, Image
 from kafkaproto.broker.metadata.isr_changes import IsrChanges
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
@@ -46,7 +46,6 @@ from kafkaproto.broker.quota.mutations import MutationCharge
 from kafkaproto.broker.quota.precedence import Semantics
 from kafkaproto.broker.quota.store import ClientQuotaStore
 from kafkaproto.broker.replication.partition import Partition
-from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.replication.stores import Stores
 from kafkaproto.broker.requests import throttling
 from kafkaproto.broker.requests.registry import Registration, advertised
@@ -159,7 +158,7 @@ class Cluster:
                 self.rng,
                 group_seed,
                 change_isr=self.isr_changes.propose,
-                peers=self._running_replicas,
+                running=self._running_node,
             )
             for broker_id in range(brokers)
         ]
@@ -194,10 +193,10 @@ class Cluster:
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
-    def _running_replicas(self, broker_id: int) -> ReplicaManager | None:
+    def _running_node(self, broker_id: int) -> Node | None:
         if not 0 <= broker_id < len(self.nodes) or not self.nodes[broker_id].running:
             return None
-        return self.nodes[broker_id].replicas
+        return self.nodes[broker_id]
 
     def _running_partitions(self) -> Iterator[Partition]:
         for node in self.nodes:
@@ -267,6 +266,8 @@ class Cluster:
                 node.replicas.apply_following(topics)
                 if OFFSETS_TOPIC in topics:
                     node.coordinate_groups()
+                if TRANSACTION_TOPIC in topics:
+                    node.transactions.coordinate()
 
     def _quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
         self.mutations.quota_changed(entity, key, value)
@@ -292,7 +293,7 @@ class Cluster:
         Creates the internal topic on first use. Raises KafkaError 15 (COORDINATOR_NOT_AVAILABLE) if that fails, or while the partition has no
         leader.
         """
-        return coordinator_of(group_id, self.controller)
+        return coordinator_of(group_id, OFFSETS_TOPIC, self.controller)
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError 56 (KAFKA_STORAGE_ERROR).

@@ -37,6 +37,9 @@ from kafkaproto.broker.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
+    from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
+    from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+    from kafkaproto.broker.transaction.verification import Verifier
 
 logger = logging.getLogger("kafkaproto.node")
 
@@ -140,10 +143,42 @@ class SharedState(Protocol):
         """Pass a changed broker setting to the components that keep a copy of it."""
 
 
+class Transactions(Protocol):
+    """The parts of a broker that transactions use. Each is made when it is first used, because most clusters have no transactions."""
+
+    @property
+    def coordinator(self) -> TransactionCoordinator: ...
+
+    @property
+    def markers(self) -> TransactionMarkers: ...
+
+    @property
+    def verifier(self) -> Verifier: ...
+
+    def coordinator_id(self, transactional_id: str) -> int:
+        """Return the broker that coordinates a transactional id, creating its topic. Raises KafkaError 15 while it has no coordinator."""
+        ...
+
+    def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
+        """Return this broker's coordinator, for a request with a transactional id. Raises KafkaError 15."""
+        ...
+
+    def offsets_partition_of(self, group_id: str) -> tuple[str, int]:
+        """Return the partition of the offsets topic that has a group, as (topic, index), creating the topic. Raises KafkaError 15."""
+        ...
+
+    def coordinate(self) -> None:
+        """Coordinate the transactional ids of the transaction topic's partitions that this broker leads, and no others."""
+
+    def stop_coordinating(self) -> None:
+        """Drop all transactional ids from memory."""
+
+
 class Node:
     """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: for fetch session ids.
 
     new_groups: makes the group coordinator when it is first used, because most clusters have no groups, and start faster without it.
+    transactions: the transaction coordinator and what it needs.
     """
 
     def __init__(
@@ -153,6 +188,7 @@ class Node:
         config: BrokerConfig,
         replicas: ReplicaManager,
         new_groups: Callable[[], GroupCoordinator],
+        transactions: Transactions,
         rng: Random,
     ) -> None:
         self.broker_id = broker_id
@@ -160,6 +196,7 @@ class Node:
         self.config = config
         self.replicas = replicas
         self._new_groups = new_groups
+        self.transactions = transactions
         self.timers: Timers = cluster.timers
         self.actions: ActionQueue = cluster.actions
         self.events: Events = cluster.events
@@ -226,9 +263,10 @@ class Node:
         self.groups.ownership.change(led, len(partitions), self.actions.now_ms)
 
     def stop_coordinating(self) -> None:
-        """Drop all groups from memory, because this broker stops."""
+        """Drop all groups and transactional ids from memory, because this broker stops."""
         if self.has_groups:
             self.groups.stop(self.actions.now_ms)
+        self.transactions.stop_coordinating()
 
     def refuses_group(self, group_id: str) -> int:
         """Return 0 if this broker coordinates a group, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).

@@ -1,7 +1,7 @@
 """The committed offsets of groups: who may commit them, and how they are fetched and deleted.
 
-Knows no wire message. Corresponds to the offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`. Offsets of open
-transactions are not supported yet.
+Knows no wire message. Corresponds to the offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`. `transactional_commits`
+has those of open transactions.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kafkaproto.broker.group.registry import AnyGroup, Registry
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
+from kafkaproto.broker.group.transactional_commits import TransactionalCommits
 from kafkaproto.error_codes import ErrorCode
 
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
@@ -24,15 +25,25 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 
 
 class Commits:
-    """The committed offsets of the groups of a broker. rebalance: has the settings and the session timeouts of members."""
+    """The committed offsets of the groups of a broker.
+
+    rebalance: has the settings and the session timeouts of members.
+    """
 
     def __init__(
-        self, groups: Registry, rebalance: Rebalance, storage: GroupStorage, *, is_release_4: bool = False
+        self,
+        groups: Registry,
+        rebalance: Rebalance,
+        storage: GroupStorage,
+        *,
+        is_release_4: bool = False,
     ) -> None:
         self.is_release_4 = is_release_4
         self._groups = groups
         self._rebalance = rebalance
         self._storage = storage
+        self.transactional = TransactionalCommits(groups, storage, lambda: rebalance.settings.offset_metadata_max_bytes)
+        """The offsets of producers in open transactions."""
 
     def commit(
         self,
@@ -164,6 +175,8 @@ class Commits:
             group.writing += Counter()  # removes the keys whose count is 0
             if not error_code:  # a group that was converted to the other protocol meanwhile has the same offsets
                 group.offsets.update(accepted)
+                if group.pending_offsets:
+                    group.pending_offsets.supersede(accepted)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
             waiters = group.stable_waiters[:]
             group.stable_waiters.clear()

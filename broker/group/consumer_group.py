@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.reconciliation import NO_EPOCH, Current, MemberState
 from kafkaproto.broker.group.results import Protocols
 from kafkaproto.broker.runtime.timers import Timer
@@ -113,6 +114,8 @@ class ConsumerGroup:
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """How many commits of each partition are being written, and thus not in `offsets` yet."""
+    pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
+    """The offsets in open transactions; each counts in `writing`, too."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
     """Called with an error code and the time in ms when a commit is written, or when the group leaves this broker."""
 

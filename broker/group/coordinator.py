@@ -24,7 +24,6 @@ from kafkaproto.broker.group.group import Group, GroupState, Member
 from kafkaproto.broker.group.migration import Topic
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.overview import described, described_consumer, listed
-from kafkaproto.broker.group.ownership import Ownership
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import KAFKA_3_9, RecordVersions
 from kafkaproto.broker.group.registry import Registry
@@ -47,6 +46,7 @@ from kafkaproto.broker.group.storage import GroupStorage, OffsetsLog
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.events import Events
+from kafkaproto.broker.runtime.ownership import Ownership
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -81,8 +81,8 @@ class GroupCoordinator:
         self._replies = DeferredReplies()
         self.ownership = Ownership(timers, self._load, self._unload, load_ms)
         consumers = consumers or ConsumerGroupSettings()
-        is_new_coordinator = consumers.is_on or consumers.is_release_4
-        storage = GroupStorage(log, self.ownership.partition_of, versions, is_new_coordinator=is_new_coordinator)
+        is_new = consumers.is_on or consumers.is_release_4
+        storage = GroupStorage(log, self.ownership.partition_of, versions, is_new_coordinator=is_new)
         changes = GroupChanges(Events() if events is None else events, broker_id)
         self._rebalance = Rebalance(settings, timers, self._replies, changes, storage)
         self._static_members = StaticMembers(self._rebalance, self._replies, storage)

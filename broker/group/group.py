@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.records import StoredGroup
 from kafkaproto.broker.group.results import JoinedMember, JoinReply, JoinResult, Protocols, SyncReply
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL, subscribed_topics
@@ -100,6 +101,8 @@ class Group:
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """How many commits of each partition are being written, and thus not in `offsets` yet."""
+    pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
+    """The offsets in open transactions; each counts in `writing`, too."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
     """Called with an error code and the time in ms when a commit is written, or when the group leaves this broker."""
 

@@ -51,6 +51,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
         assignment_epoch=classic.generation_id,
         offsets=classic.offsets,
         writing=classic.writing,
+        pending_offsets=classic.pending_offsets,
         stable_waiters=classic.stable_waiters,
     )
     protocol = classic.protocol_name or (classic.choose_protocol() if classic.members else "")
@@ -118,7 +119,12 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
     leaving: the ids of members that do not come along. The generation equals the epoch of the group.
     """
     classic = Group(
-        group.group_id, now_ms, offsets=group.offsets, writing=group.writing, stable_waiters=group.stable_waiters
+        group.group_id,
+        now_ms,
+        offsets=group.offsets,
+        writing=group.writing,
+        pending_offsets=group.pending_offsets,
+        stable_waiters=group.stable_waiters,
     )
     for member in group.members.values():
         if member.member_id not in leaving and member.classic is not None:

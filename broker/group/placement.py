@@ -1,6 +1,6 @@
-"""Decides which broker coordinates a group: the leader of the group's partition of `__consumer_offsets` (M-8).
+"""Decides which broker coordinates a group or transactional id: the leader of its partition of an internal topic (M-8, TX-1).
 
-Knows no group: the result depends on the group id and on the leaders of the internal topic.
+Knows no group: the result depends on the id and on the leaders of the internal topic.
 """
 
 from __future__ import annotations
@@ -36,17 +36,22 @@ class InternalTopics(Protocol):
         """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError if it cannot be created."""
 
 
-def coordinator_of(group_id: str, topics: InternalTopics) -> int:
-    """Return the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
+def coordinator_of(key: str, topic: str, topics: InternalTopics) -> int:
+    """Return the broker that coordinates the group or transactional id `key`: the leader of its partition of `topic`.
 
     Creates the topic if it does not exist. Raises KafkaError 15 (COORDINATOR_NOT_AVAILABLE) if that fails, or while the partition has no
     leader.
     """
     try:
-        partitions = topics.ensure_internal(OFFSETS_TOPIC).partitions
+        placed = topics.ensure_internal(topic)
     except KafkaError:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE) from None
-    leader = partitions[java_hash(group_id) % len(partitions)].leader
+    leader = placed.partitions[partition_of(key, placed)].leader
     if leader < 0:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return leader
+
+
+def partition_of(key: str, topic: InternalTopic) -> int:
+    """Return the index of the partition of an internal topic that has the group or transactional id `key`."""
+    return java_hash(key) % len(topic.partitions)

@@ -89,6 +89,7 @@ class Registry:
                 classic.group_id,
                 offsets=classic.offsets,
                 writing=classic.writing,
+                pending_offsets=classic.pending_offsets,
                 stable_waiters=classic.stable_waiters,
             )
             entries += self._storage.tombstones(classic)
@@ -144,6 +145,7 @@ class Registry:
             now_ms,
             offsets=consumer.offsets,
             writing=consumer.writing,
+            pending_offsets=consumer.pending_offsets,
             stable_waiters=consumer.stable_waiters,
         )
         self._storage.store_created(classic, now_ms)
@@ -248,6 +250,10 @@ class Registry:
             self.changes.loaded(group, now_ms)
             if stored is not None:
                 self._rebalance.resume(group, now_ms)
+        for group_id, pending in loaded.pending.items():
+            holder = self.get_any(group_id) or self.create(group_id, now_ms)
+            holder.pending_offsets = pending
+            holder.writing.update(pending.partitions())
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
         """Drop the groups for whose id `is_gone` returns True from memory; their parked requests get NOT_COORDINATOR (GO-12)."""

@@ -141,3 +141,15 @@ class GroupDescription:
     protocol_type: str = ""
     protocol_name: str = ""
     members: Sequence[DescribedMember] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionalCommit:
+    """A request to commit offsets in a transaction. generation_id: or member epoch; -1 with an empty member id for a producer without member."""
+
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    generation_id: int
+    member_id: str
+    group_instance_id: str | None

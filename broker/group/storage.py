@@ -14,11 +14,13 @@ from kafkaproto.broker.group import consumer_records
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import Group
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.records import (
     KAFKA_3_9,
     ConsumerRecord,
     Entry,
     GroupRecord,
+    OffsetRecord,
     RecordVersions,
     StoredGroup,
     StoredMember,
@@ -71,12 +73,33 @@ class LoggedRecord(Protocol):
     @property
     def value(self) -> bytes | None: ...
 
+    @property
+    def producer_id(self) -> int:
+        """The producer in whose transaction the record is, or whose transaction it ends; -1 for none."""
+        ...
+
+    @property
+    def ends(self) -> bool | None:
+        """Whether the record is a marker that commits (True) or aborts (False) a transaction; None for a record with data."""
+        ...
+
 
 class OffsetsLog(Protocol):
     """Interface of the offsets topic on one broker (`replication.coordinator_log`)."""
 
-    def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Stored) -> None:
-        """Append records to a partition. `done` is called when they are replicated, or with an error."""
+    def append(
+        self,
+        index: int,
+        entries: Sequence[Entry],
+        now_ms: int,
+        done: Stored,
+        *,
+        producer: tuple[int, int] | None = None,
+    ) -> None:
+        """Append records to a partition. `done` is called when they are replicated, or with an error.
+
+        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction.
+        """
 
     def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
         """Append records to a partition without waiting for replicas, and return the error."""
@@ -93,16 +116,18 @@ class OffsetsLog(Protocol):
 class Loaded(NamedTuple):
     """The last state of every group in a partition, by group id.
 
-    offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol.
+    offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol. pending: offsets of open
+    transactions.
     """
 
     offsets: dict[str, dict[PartitionKey, CommittedOffset]]
     groups: dict[str, StoredGroup]
     consumers: dict[str, ConsumerGroup]
+    pending: dict[str, PendingOffsets]
 
 
 class GroupStorage:
-    """Writes groups and offsets to `log`. partition_of: returns the partition of a group.
+    """Writes groups and offsets to `log`. partition_of: returns the partition of a group; -1 if there is no offsets topic.
 
     is_new_coordinator: whether the broker has Kafka's coordinator in Java, which also stores classic groups without a generation.
 
@@ -119,15 +144,31 @@ class GroupStorage:
     ) -> None:
         self._log = log
         self._is_new_coordinator = is_new_coordinator
-        self._partition_of = partition_of
+        self.partition_of = partition_of
         self._versions = versions
 
     def store_offsets(
-        self, group_id: str, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, stored: Stored
+        self,
+        group_id: str,
+        offsets: Mapping[PartitionKey, CommittedOffset],
+        now_ms: int,
+        stored: Stored,
+        *,
+        producer: tuple[int, int] | None = None,
     ) -> None:
-        """Store committed offsets as one batch. `stored` gets the error of OffsetCommit."""
+        """Store committed offsets as one batch. `stored` gets the error of OffsetCommit.
+
+        producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
+        """
         entries = [offset_entry(group_id, key, committed, self._versions) for key, committed in offsets.items()]
-        self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_COMMIT_ERRORS.get(error, error), at_ms))
+
+        def done(error: int, at_ms: int) -> None:
+            stored(_COMMIT_ERRORS.get(error, error), at_ms)
+
+        if producer is None or self._log is None:
+            self._append(group_id, entries, now_ms, done)
+        else:
+            self._log.append(self.partition_of(group_id), entries, now_ms, done, producer=producer)
 
     def store_group(self, group: Group, assignments: Mapping[str, bytes], now_ms: int, stored: Stored) -> None:
         """Store the current generation with these assignments by member id. `stored` gets the error of JoinGroup and SyncGroup."""
@@ -144,7 +185,7 @@ class GroupStorage:
         if group_too:
             entries += self.tombstones(group)
         if entries and self._log is not None:
-            self._log.append_only(self._partition_of(group.group_id), entries, now_ms)
+            self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
         """Return the tombstones of a group without its offsets. The old coordinator writes none for a group that was never stored."""
@@ -156,7 +197,7 @@ class GroupStorage:
     def store_created(self, group: Group, now_ms: int) -> None:
         """Store a classic group that a first member creates, as the new coordinator does. Nothing waits for the replication of the record."""
         if self._is_new_coordinator and self._log is not None:
-            self._log.append_only(self._partition_of(group.group_id), [self.entry_of(group)], now_ms)
+            self._log.append_only(self.partition_of(group.group_id), [self.entry_of(group)], now_ms)
 
     def entry_of(self, group: Group) -> Entry:
         """Return the record of a classic group's current generation with the assignments of its members."""
@@ -168,11 +209,11 @@ class GroupStorage:
         entries = [offset_entry(group.group_id, *entry, self._versions) for entry in group.offsets.items()]
         if group.protocol_type is not None:
             entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
-        return 0 if self._log is None else self._log.append_only(self._partition_of(group.group_id), entries, now_ms)
+        return 0 if self._log is None else self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
 
     def load(self, index: int) -> Loaded:
         """Return what a partition says of its groups; later records replace earlier ones (GO-11). A damaged record is logged and skipped."""
-        loaded = Loaded({}, {}, {})
+        loaded = Loaded({}, {}, {}, {})
         for record in () if self._log is None else self._log.read(index):
             _apply(loaded, record, index)
         for group in loaded.consumers.values():
@@ -191,12 +232,12 @@ class GroupStorage:
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
             return
-        index = self._partition_of(group_id)
+        index = self.partition_of(group_id)
         self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def load_group(self, group_id: str) -> Loaded:
         """Return what the log says of one group."""
-        loaded = self.load(self._partition_of(group_id))
+        loaded = self.load(self.partition_of(group_id))
         for part in loaded:
             for other in [key for key in part if key != group_id]:
                 del part[other]
@@ -206,10 +247,12 @@ class GroupStorage:
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
         else:
-            self._log.append(self._partition_of(group_id), entries, now_ms, stored)
+            self._log.append(self.partition_of(group_id), entries, now_ms, stored)
 
 
 def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
+    if record.ends is not None:
+        _end_transaction(loaded, record.producer_id, committed=record.ends)
     if record.key is None:
         return
     try:
@@ -228,12 +271,33 @@ def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
         if not consumer_records.apply(group, parsed.key, parsed.value):
             del loaded.consumers[parsed.group_id]
     elif parsed is not None:
-        if parsed.committed is not None:
-            loaded.offsets.setdefault(parsed.group_id, {})[parsed.key] = parsed.committed
-        elif (offsets := loaded.offsets.get(parsed.group_id)) is not None:
-            offsets.pop(parsed.key, None)
-            if not offsets:
-                del loaded.offsets[parsed.group_id]
+        _apply_offset(loaded, parsed, record.producer_id)
+
+
+def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> None:
+    """Apply a committed or deleted offset. producer_id: of the transaction it is committed in, -1 for none."""
+    group_id, key, committed = parsed
+    if producer_id >= 0 and committed is not None:
+        loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, {key: committed})
+        return
+    if group_id in loaded.pending:
+        loaded.pending[group_id].supersede([key])
+    if committed is not None:
+        loaded.offsets.setdefault(group_id, {})[key] = committed
+    elif (offsets := loaded.offsets.get(group_id)) is not None:
+        offsets.pop(key, None)
+        if not offsets:
+            del loaded.offsets[group_id]
+
+
+def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> None:
+    """Commit or drop the pending offsets of a producer at the marker that ends its transaction (TX-43)."""
+    for group_id, pending in list(loaded.pending.items()):
+        offsets = pending.end(producer_id, committed=committed)[1]
+        if offsets:
+            loaded.offsets.setdefault(group_id, {}).update(offsets)
+        if not pending:
+            del loaded.pending[group_id]
 
 
 def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:

@@ -1,12 +1,13 @@
-"""FindCoordinator (key 10, versions 0-6): the broker that coordinates a group.
+"""FindCoordinator (key 10, versions 0-6): the broker that coordinates a group or a transactional id.
 
 v1 adds key types (0 group, 1 transaction) and messages; v3 is flexible; v4 takes many keys, each with its own error; v5 and v6 change no layout.
-Behaviour: M-8. The first request creates the offsets topic. With profile `kafka` the broker answers it with COORDINATOR_NOT_AVAILABLE, as
+Behaviour: M-8, TX-1. The first request creates the internal topic. With profile `kafka` the broker answers it with COORDINATOR_NOT_AVAILABLE, as
 Kafka does until the topic exists; with profile `test` it answers with the coordinator, so that no client waits for its retry.
-Transactions have no coordinator yet: the error is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), which no client retries.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
@@ -18,7 +19,7 @@ from kafkaproto.messages.find_coordinator import Coordinator, FindCoordinatorReq
 
 FIRST_VERSION_WITH_MANY_KEYS = 4
 GROUP, TRANSACTION = 0, 1
-OFFSETS_TOPIC = "__consumer_offsets"
+TOPICS = {GROUP: "__consumer_offsets", TRANSACTION: "__transaction_state"}
 NOWHERE = (-1, "", -1)
 
 
@@ -28,17 +29,15 @@ def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int
 
 @register(ApiKey.FIND_COORDINATOR, 0, 6, _failed)
 def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Reply:
-    if request.key_type == TRANSACTION:
-        if exchange.node.events.feature_asked is not None:
-            exchange.node.events.feature_asked(exchange, "transactions", _keys(exchange, request))
-        return _failed(exchange, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if request.key_type != GROUP:
+    if request.key_type not in TOPICS:
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
-    keys = _keys(exchange, request)
+    keys, cluster = _keys(exchange, request), exchange.node.cluster
     if exchange.node.events.feature_asked is not None:
-        exchange.node.events.feature_asked(exchange, "group", keys)
-    comes_later = exchange.node.cluster.profile == "kafka" and OFFSETS_TOPIC not in exchange.node.image.topics
-    return _response(exchange, [_find(exchange, key, comes_later) for key in keys])
+        feature = "group" if request.key_type == GROUP else "transactions"
+        exchange.node.events.feature_asked(exchange, feature, keys)
+    comes_later = cluster.profile == "kafka" and TOPICS[request.key_type] not in exchange.node.image.topics
+    find = cluster.coordinator_of if request.key_type == GROUP else exchange.node.transactions.coordinator_id
+    return _response(exchange, [_find(exchange, key, find, comes_later) for key in keys])
 
 
 def _keys(exchange: Exchange, request: FindCoordinatorRequest) -> list[str]:
@@ -46,16 +45,16 @@ def _keys(exchange: Exchange, request: FindCoordinatorRequest) -> list[str]:
     return request.coordinator_keys if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
 
 
-def _find(exchange: Exchange, group_id: str, comes_later: bool) -> Coordinator:
+def _find(exchange: Exchange, key: str, find: Callable[[str], int], comes_later: bool) -> Coordinator:
     node = exchange.node
     try:
-        broker_id = node.cluster.coordinator_of(group_id)
+        broker_id = find(key)
     except KafkaError as error:
-        return _error(group_id, error.error_code)
+        return _error(key, error.error_code)
     endpoint = node.image.endpoint(broker_id, exchange.peer.listener_name)
     if comes_later or endpoint is None:
-        return _error(group_id, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return Coordinator(group_id, *endpoint[:3])
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return Coordinator(key, *endpoint[:3])
 
 
 def _error(key: str, error_code: int) -> Coordinator:

@@ -1,33 +1,61 @@
-"""InitProducerId (key 22, versions 0-5): a producer id for an idempotent producer.
+"""InitProducerId (key 22, versions 0-5): a producer id and epoch for an idempotent or transactional producer.
 
-v2 is flexible; v3 lets a producer keep its id and epoch; v4 and v5 change no layout.
-Behaviour: P-22. There is no transaction coordinator yet: the error for a transactional id is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53),
-which no client retries.
+v2 is flexible; v3 lets a producer keep its id and raise its epoch; v4 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v5 changes
+no layout.
+Behaviour: P-22, TX-10 to TX-18. The transaction coordinator answers requests with a transactional id.
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.transaction.operations import ProducerResult
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
+FIRST_VERSION_WITH_FENCED = 4
 
 
 def _failed(exchange: Exchange, request: InitProducerIdRequest, error_code: int) -> Reply:
-    return Reply(InitProducerIdResponse(error_code=int(error_code), producer_id=NONE, producer_epoch=NONE))
+    return _response(exchange, ProducerResult(int(error_code)))
 
 
 @register(ApiKey.INIT_PRODUCER_ID, 0, 5, _failed)
-def init_producer_id(exchange: Exchange, request: InitProducerIdRequest) -> Reply:
+def init_producer_id(exchange: Exchange, request: InitProducerIdRequest) -> Reply | Delayed:
     if request.transactional_id == "" or (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
-    if request.transactional_id is not None:
-        if exchange.node.events.feature_asked is not None:
-            exchange.node.events.feature_asked(exchange, "transactions", [request.transactional_id])
-        return _failed(exchange, request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    # Without a transactional id Kafka returns a new id each time, whatever id the request has.
-    return Reply(InitProducerIdResponse(producer_id=exchange.node.cluster.next_producer_id(), producer_epoch=0))
+    node = exchange.node
+    if request.transactional_id is None:
+        # Without a transactional id Kafka returns a new id each time, whatever id the request has.
+        return _response(exchange, ProducerResult(0, node.cluster.next_producer_id(), 0))
+    try:
+        coordinator = node.transactions.find_coordinator(request.transactional_id)
+    except KafkaError as error:
+        return _failed(exchange, request, error.error_code)
+    delayed = Delayed()
+
+    def reply(result: ProducerResult, at_ms: int) -> None:
+        delayed.complete(lambda: _response(exchange, result), at_ms)
+
+    coordinator.init_producer_id(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        None if request.producer_id == NONE else (request.producer_id, request.producer_epoch),
+        exchange.now_ms,
+        reply,
+    )
+    return delayed
+
+
+def _response(exchange: Exchange, result: ProducerResult) -> Reply:
+    error_code = result.error_code
+    if error_code == ErrorCode.PRODUCER_FENCED and exchange.api_version < FIRST_VERSION_WITH_FENCED:
+        error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+    return Reply(
+        InitProducerIdResponse(error_code=int(error_code), producer_id=result.producer_id, producer_epoch=result.epoch)
+    )

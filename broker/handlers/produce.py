@@ -1,14 +1,15 @@
-"""Produce (key 0, versions 0-11): append record batches to partitions.
+"""Produce (key 0, versions 0-12): append record batches to partitions.
 
 v1 adds throttle time (at the end of the response); v2 log append time; v3 requires one batch of magic 2 (before, messages of any magic);
-v5 adds log start offset; v7 zstd; v8 record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 changes no
-layout.
-Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the connection.
+v5 adds log start offset; v7 zstd; v8 record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 and v12 change
+no layout. v11 answers TRANSACTION_ABORTABLE for a partition outside the transaction, v12 adds the partition to it (KIP-890).
+Behaviour: P-1 to P-16, TX-26 to TX-35.
+acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the connection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkaproto.api import ApiKey
@@ -23,6 +24,7 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, NoReply, Outcome, Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.verification import verify
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -35,13 +37,22 @@ from kafkaproto.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from kafkaproto.records.batch import BatchHeader, read_header
 
 ADMIN_CLIENT_ID = "__admin_client"
 ALL_IN_SYNC = -1
 KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
+FIRST_VERSION_WITH_ABORTABLE = 11
+FIRST_VERSION_THAT_ADDS_PARTITIONS = 12
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
+NO_ERRORS: Mapping[tuple[str, int], int] = {}
+UNVERIFIED_MESSAGES: dict[int, str] = {
+    ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
+}
+"""The messages of errors of verification (TX-28)."""
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
@@ -57,29 +68,80 @@ def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, messag
     return Reply(ProduceResponse(topics))
 
 
-@register(ApiKey.PRODUCE, 0, 11, _failed)
+@register(ApiKey.PRODUCE, 0, 12, _failed)
 def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
-    acks = request.acks
     if (refused := _refused_whole(request)) is not None:
         return _failed(exchange, request, refused.error_code, refused.message)
-    response = ProduceResponse()
-    awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     topics = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
         topics = _named_once(topics)
+    if request.transactional_id is not None:
+        return _produce_in_transaction(exchange, request, topics)
+    return _append_all(exchange, request, topics, NO_ERRORS, exchange.now_ms, None)
+
+
+def _produce_in_transaction(
+    exchange: Exchange, request: ProduceRequest, topics: Sequence[TopicProduceData]
+) -> Outcome | Delayed:
+    """Append the records when the coordinator has verified the transaction of those that are transactional (TX-26, TX-27)."""
+    batches: dict[tuple[str, int], BatchHeader] = {}
+    for topic in topics:
+        for data in topic.partition_data:
+            records: Any = data.records
+            if records is not None and is_transactional(records):
+                batches[(topic.name, data.index)] = read_header(records)
+    producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
+    if not batches:
+        return _append_all(exchange, request, topics, NO_ERRORS, exchange.now_ms, None)
+    if len(producers) > 1:
+        return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    delayed = Delayed()
+
+    def verified(errors: Mapping[tuple[str, int], int], at_ms: int) -> None:
+        outcome = _append_all(exchange, request, topics, errors, at_ms, delayed)
+        if not isinstance(outcome, Delayed):
+            delayed.complete(lambda: outcome, at_ms)
+
+    verify(
+        exchange.node,
+        (request.transactional_id or "", *producers.pop()),
+        {key: header.base_sequence for key, header in batches.items()},
+        exchange.now_ms,
+        verified,
+        adds=exchange.api_version >= FIRST_VERSION_THAT_ADDS_PARTITIONS,
+        knows_abortable=exchange.api_version >= FIRST_VERSION_WITH_ABORTABLE,
+    )
+    return delayed
+
+
+def _append_all(
+    exchange: Exchange,
+    request: ProduceRequest,
+    topics: Sequence[TopicProduceData],
+    unverified: Mapping[tuple[str, int], int],
+    now_ms: int,
+    delayed: Delayed | None,
+) -> Outcome | Delayed:
+    """Append the records of all partitions. unverified: maps partitions to errors of their transaction.
+
+    delayed: the request if it has been parked already, None otherwise.
+    """
+    response = ProduceResponse()
+    awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
     for topic in topics:
         answers = []
         for data in topic.partition_data:
-            answer, waiting = _append(exchange, topic.name, data, request)
+            error_code = unverified.get((topic.name, data.index), 0) if unverified else 0
+            answer, waiting = _append(exchange, topic.name, data, request, error_code, now_ms)
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
         response.responses.append(TopicProduceResponse(topic.name, partition_responses=answers))
-    if acks == 0:
+    if request.acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
         return NoReply(close=failed)
     if awaited:
-        return _wait(exchange, response, awaited, request.timeout_ms)
+        return _wait(exchange, response, awaited, now_ms + max(0, request.timeout_ms), delayed or Delayed())
     return _answer(exchange, response)
 
 
@@ -111,12 +173,17 @@ def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
 
 
 def _append(
-    exchange: Exchange, topic: str, data: PartitionProduceData, request: ProduceRequest
+    exchange: Exchange,
+    topic: str,
+    data: PartitionProduceData,
+    request: ProduceRequest,
+    unverified: int,
+    now_ms: int,
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """Append the records of one partition. Returns the partition's response and, for acks=all, the replication to wait for.
 
     The checks, in Kafka's order: A. the partition exists; B. the request may carry these bytes (P-4); C. acks is valid (P-5); D. the
-    topic is not internal; E. this broker leads the partition; F. the transactional id is known, which never holds yet (P-23); G. enough
+    topic is not internal; E. this broker leads the partition; F. its transaction is verified, so that `unverified` is 0 (TX-28); G. enough
     replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
@@ -130,12 +197,12 @@ def _append(
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if request.transactional_id is not None and is_transactional(produced):
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if unverified:
+            raise KafkaError(unverified, UNVERIFIED_MESSAGES.get(unverified, ""))
         appended = node.replicas.append(
             partition,
             produced,
-            exchange.now_ms,
+            now_ms,
             acks_all=request.acks == ALL_IN_SYNC,
             validate=judge_any if old else judge,
         )
@@ -144,7 +211,7 @@ def _append(
     except InvalidBatch as error:
         return _invalid(data.index, error, partition), None
     except StorageError as error:
-        node.complain("records cannot be stored", error, exchange.now_ms)
+        node.complain("records cannot be stored", error, now_ms)
         return _error(data.index, ErrorCode.KAFKA_STORAGE_ERROR), None
     if appended.is_new and node.events.records_appended is not None:
         node.events.records_appended(exchange, topic, data.index, appended.end_offset)
@@ -173,6 +240,8 @@ def _error(index: int, error_code: int, message: str | None = None) -> Partition
 
 
 def _refused(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
+    if error.message in UNVERIFIED_MESSAGES.values():
+        return _error(index, error.error_code, error.message)
     answer = _error(index, error.error_code)
     if error.error_code == ErrorCode.NOT_ENOUGH_REPLICAS and partition is not None:
         answer.log_start_offset = partition.log.log_start_offset
@@ -193,9 +262,12 @@ def _wait(
     exchange: Exchange,
     response: ProduceResponse,
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]],
-    timeout_ms: int,
+    deadline_ms: int,
+    delayed: Delayed,
 ) -> Delayed:
-    """Park the request until its records are replicated; after `timeout_ms` the error is 7 and the offsets stay (P-13)."""
+    """Park the request until its records are replicated; at the deadline the error is 7 and the offsets stay (P-13)."""
+    if delayed.done:
+        return delayed  # the connection closed while the transaction was verified
 
     def build(_now_ms: int) -> Reply:
         for waiting, answer in awaited:
@@ -203,8 +275,7 @@ def _wait(
         return _answer(exchange, response)
 
     all_of_them = AwaitedPartitions([waiting for waiting, _ in awaited])
-    deadline_ms = exchange.now_ms + max(0, timeout_ms)
-    return Delayed().wait(
+    return delayed.wait(
         all_of_them.watchers, all_of_them.is_settled, exchange.node.timers, deadline_ms, build, all_of_them.time_out
     )
 

@@ -121,7 +121,7 @@ class ProducerStates:
                     if batch.first_sequence == first and batch.last_sequence == last:
                         return batch
             elif epoch < entry.epoch:
-                raise _stale_epoch(header, entry)
+                raise _stale_epoch(producer_id, epoch, entry)
         if self.verifications and producer_id in self.verifications:
             _check_first_batch(header, self.verifications[producer_id], has_state=entry is not None)
         if entry is None:
@@ -139,40 +139,40 @@ class ProducerStates:
             )
         return None
 
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        """Raise InvalidBatch with error 47 if `epoch` is older than the last one of its producer."""
+        entry = self.producers.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            raise _stale_epoch(producer_id, epoch, entry)
+
     def check_marker(self, header: BatchHeader, marker: EndOfTransaction) -> None:
         """Check whether a transaction marker may be appended (TX-48). Raises InvalidBatch with error 47 or 52."""
+        self.check_epoch(header.producer_id, header.producer_epoch)
         entry = self.producers.get(header.producer_id)
-        if entry is None:
-            return
-        if header.producer_epoch < entry.epoch:
-            raise _stale_epoch(header, entry)
-        if marker.coordinator_epoch < entry.coordinator_epoch:
+        if entry is not None and marker.coordinator_epoch < entry.coordinator_epoch:
             raise InvalidBatch(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
                 f"Coordinator epoch {marker.coordinator_epoch} is older than the last seen epoch {entry.coordinator_epoch}.",
             )
 
-    def needs_verification(self, header: BatchHeader) -> bool:
-        """Return whether the coordinator must verify a transactional batch, because its producer has no open transaction here (TX-27).
+    def needs_verification(self, producer_id: int, epoch: int) -> bool:
+        """Return whether the coordinator must verify a producer's transaction, because the producer has no open transaction here (TX-27).
 
         Raises InvalidBatch with error 47 for an older epoch.
         """
-        entry = self.producers.get(header.producer_id)
-        if entry is None:
-            return True
-        if header.producer_epoch < entry.epoch:
-            raise _stale_epoch(header, entry)
-        return entry.first_open_offset == NONE or entry.epoch != header.producer_epoch
+        self.check_epoch(producer_id, epoch)
+        entry = self.producers.get(producer_id)
+        return entry is None or entry.first_open_offset == NONE or entry.epoch != epoch
 
-    def begin_verification(self, header: BatchHeader, now_ms: int, *, adds_partitions: bool) -> Verification:
-        """Record that the transaction of a batch is verified now. The result stays the same object until a batch or a marker is appended."""
-        verification = self.verifications.get(header.producer_id)
+    def begin_verification(
+        self, producer_id: int, epoch: int, sequence: int, now_ms: int, *, adds_partitions: bool
+    ) -> None:
+        """Record that the transaction of a batch with the first sequence number `sequence` is verified now."""
+        verification = self.verifications.get(producer_id)
         if verification is None:
-            verification = self.verifications[header.producer_id] = Verification(
-                header.producer_epoch, header.base_sequence, now_ms, adds_partitions=adds_partitions
-            )
-        verification.tried(header.producer_epoch, header.base_sequence)
-        return verification
+            verification = Verification(epoch, sequence, now_ms, adds_partitions=adds_partitions)
+            self.verifications[producer_id] = verification
+        verification.tried(epoch, sequence)
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
         """Record that a batch with a producer id was appended at `base_offset`."""
@@ -285,10 +285,10 @@ def _check_first_batch(header: BatchHeader, verification: Verification, *, has_s
     )
 
 
-def _stale_epoch(header: BatchHeader, entry: ProducerEntry) -> InvalidBatch:
+def _stale_epoch(producer_id: int, epoch: int, entry: ProducerEntry) -> InvalidBatch:
     return InvalidBatch(
         ErrorCode.INVALID_PRODUCER_EPOCH,
-        f"Epoch {header.producer_epoch} of producer {header.producer_id} is older than its last seen epoch {entry.epoch}.",
+        f"Epoch {epoch} of producer {producer_id} is older than its last seen epoch {entry.epoch}.",
     )
 
 

@@ -219,8 +219,12 @@ class ReplicaLog:
 
     # Appending
 
-    def append(self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int) -> Appended:
+    def append(
+        self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int, from_client: bool = True
+    ) -> Appended:
         """Append a validated batch as leader, after writing its base offset and leader epoch into `batch` (P-12).
+
+        from_client: False for a batch of a coordinator in the transaction of a producer, whose sequence numbers do not count.
 
         Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent.
         Raises InvalidBatch with error 45, 47, 48 or 52 (P-19, P-20, TX-33, TX-34, TX-48), StorageError if the store cannot write; then
@@ -230,6 +234,8 @@ class ReplicaLog:
             original = None
             if header.is_control:
                 self.producers.check_marker(header, _marker(batch))
+            elif not from_client:
+                self.producers.check_epoch(header.producer_id, header.producer_epoch)
             else:
                 original = self.producers.check(header)
             if original is not None:

@@ -269,9 +269,15 @@ class Controller:
 
 
 def _internal_settings(name: str, config: ClusterConfig) -> dict[str, str]:
-    """Return the settings that Kafka gives to an internal topic (GO-1)."""
+    """Return the settings that Kafka gives to an internal topic (GO-1, TX-2)."""
     if name != "__consumer_offsets":
-        return {"cleanup.policy": "compact"}
+        return {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.get(-1, "transaction.state.log.min.isr")),
+            "segment.bytes": str(config.get(-1, "transaction.state.log.segment.bytes")),
+            "unclean.leader.election.enable": "false",
+        }
     return {
         "cleanup.policy": "compact",
         "compression.type": "producer",

@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", TRANSACTION_TOPIC})
 
 
 @dataclass(frozen=True, slots=True)

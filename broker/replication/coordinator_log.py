@@ -16,18 +16,26 @@ from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.replication.replica_manager import ReplicaManager
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.records.batch import NewRecord, build_batch, records
+from kafkaproto.records.batch import NO_PRODUCER, TRANSACTIONAL, NewRecord, build_batch
+from kafkaproto.records.batch import records as read_records
+from kafkaproto.records.control import read_end_txn_marker
 
 Done = Callable[[int, int], None]
 """Called once with an error code (0: the records are replicated) and the time in ms."""
 
 
 class LoggedRecord(NamedTuple):
-    """One record of a coordinator's partition. value: None for a tombstone."""
+    """One record of a coordinator's partition. value: None for a tombstone.
+
+    producer_id: of the transaction that the record belongs to or ends, -1 for none. ends: whether the record is the marker that ends this
+    transaction, as committed (True) or aborted (False); None for a record with data.
+    """
 
     offset: int
     key: bytes | None
     value: bytes | None
+    producer_id: int = NO_PRODUCER
+    ends: bool | None = None
 
 
 class CoordinatorLog:
@@ -39,17 +47,26 @@ class CoordinatorLog:
         self._timers = timers
         self._timeout_ms = timeout_ms
 
-    def append(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int, done: Done) -> None:
+    def append(
+        self,
+        index: int,
+        entries: Sequence[tuple[bytes, bytes | None]],
+        now_ms: int,
+        done: Done,
+        *,
+        producer: tuple[int, int] | None = None,
+    ) -> None:
         """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
 
-        `done` is called when the records are replicated, possibly before this method returns, or with the error that prevented it. The
-        error is 6 if this broker does not lead the partition.
+        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called when the records
+        are replicated, possibly before this method returns, or with the error that prevented it. The error is 6 if this broker does not lead
+        the partition.
         """
-        error, awaited = self._append(index, entries, now_ms, acks_all=True)
-        if awaited is None:
+        error, awaited = self._append(index, entries, now_ms, acks_all=True, producer=producer)
+        if error:
             done(error, now_ms)
         else:
-            _Wait(awaited, done).begin(self._timers, now_ms + self._timeout_ms)
+            await_append(awaited, self._timers, now_ms, self._timeout_ms, done)
 
     def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
         """Append like `append`, but do not wait for replicas. Returns the error, 0 if the leader has the records."""
@@ -67,14 +84,30 @@ class CoordinatorLog:
             _Wait(awaited, done).begin(self._timers, now_ms + self._timeout_ms)
 
     def _append(
-        self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int, *, acks_all: bool
+        self,
+        index: int,
+        entries: Sequence[tuple[bytes, bytes | None]],
+        now_ms: int,
+        *,
+        acks_all: bool,
+        producer: tuple[int, int] | None = None,
     ) -> tuple[int, AwaitedAppend | None]:
         partition = self._led(index)
         if partition is None:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, None
-        batch = build_batch([NewRecord(value, key, now_ms) for key, value in entries])
+        records = [NewRecord(value, key, now_ms) for key, value in entries]
+        if producer is None:
+            batch = build_batch(records)
+        else:
+            batch = build_batch(
+                records,
+                producer_id=producer[0],
+                producer_epoch=producer[1],
+                base_sequence=0,
+                attributes=TRANSACTIONAL,
+            )
         try:
-            appended = self._replicas.append(partition, memoryview(batch), now_ms, acks_all=acks_all)
+            appended = self._replicas.append(partition, memoryview(batch), now_ms, acks_all=acks_all, from_client=False)
         except (KafkaError, InvalidBatch) as error:
             return error.error_code, None
         except StorageError:
@@ -82,21 +115,33 @@ class CoordinatorLog:
         return ErrorCode.NONE, appended.awaited
 
     def read(self, index: int) -> Iterator[LoggedRecord]:
-        """Yield all records of partition `index` that this broker leads, also those that are not replicated yet; markers are left out."""
+        """Yield all records of partition `index` that this broker leads, also those that are not replicated yet, and markers."""
         partition = self._led(index)
         if partition is None:
             return
         log = partition.log
         for position, header in log.batches(log.log_start_offset):
-            if header.is_control:
-                continue
-            for record in records(log.store.read(position, header.size)):
-                if record.offset >= log.log_start_offset:
-                    yield LoggedRecord(record.offset, record.key, record.value)
+            producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
+            for record in read_records(log.store.read(position, header.size)):
+                if record.offset < log.log_start_offset:
+                    continue
+                if header.is_control:
+                    marker = read_end_txn_marker(record)
+                    yield LoggedRecord(record.offset, None, None, producer_id, marker.committed)
+                else:
+                    yield LoggedRecord(record.offset, record.key, record.value, producer_id)
 
     def _led(self, index: int) -> Partition | None:
         partition = self._replicas.find(self.topic, index)
         return partition if partition is not None and partition.is_leader else None
+
+
+def await_append(awaited: AwaitedAppend | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
+    """Call `done` when an append is replicated, at once if `awaited` is None, or with the error after `timeout_ms`."""
+    if awaited is None:
+        done(ErrorCode.NONE, now_ms)
+    else:
+        _Wait(awaited, done).begin(timers, now_ms + timeout_ms)
 
 
 class _Wait:

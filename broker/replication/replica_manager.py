@@ -250,11 +250,12 @@ class ReplicaManager:
         *,
         acks_all: bool = False,
         validate: Validation = judge,
+        from_client: bool = True,
     ) -> AppendResult:
         """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.
 
         The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to
-        P-12); C. the batch continues its producer's sequence (P-18 to P-20); D. the store takes the bytes.
+        P-12); C. the batch continues its producer's sequence, if it comes from a client (P-18 to P-20); D. the store takes the bytes.
 
         Raises KafkaError 19 (A), InvalidBatch (B, C) or StorageError (D). Nothing is appended then.
         """
@@ -264,7 +265,9 @@ class ReplicaManager:
         if valid is None:
             return NOTHING_APPENDED
         log = partition.log
-        base_offset, last_offset, log_append_time_ms, is_duplicate = log.append(*valid, partition.leader_epoch, now_ms)
+        base_offset, last_offset, log_append_time_ms, is_duplicate = log.append(
+            *valid, partition.leader_epoch, now_ms, from_client
+        )
         if not is_duplicate:
             partition.appended(now_ms)
             self._log_manager.wake(now_ms)

@@ -126,8 +126,7 @@ def test_a_batch_outside_the_open_transaction_of_its_producer_is_rejected() -> N
 def test_first_sequence_of_a_verified_transaction(adds_partitions: bool, accepted: int) -> None:
     """With transaction version 2 it is 0, and otherwise not above the lowest that was tried."""
     log = new_log()
-    tried = read_header(batch(producer_id=FIRST, producer_epoch=0, sequence=3))
-    log.producers.begin_verification(tried, NOW_MS, adds_partitions=adds_partitions)
+    log.producers.begin_verification(FIRST, 0, 3, NOW_MS, adds_partitions=adds_partitions)
     with pytest.raises(InvalidBatch) as refusal:
         write(log, FIRST, accepted + 1)
     assert refusal.value.error_code == 45
@@ -138,18 +137,14 @@ def test_first_sequence_of_a_verified_transaction(adds_partitions: bool, accepte
 @pytest.mark.rule("TX-27")
 def test_only_the_first_batch_of_a_transaction_needs_verification() -> None:
     log = new_log()
-    first, newer, older = (
-        read_header(batch(producer_id=FIRST, producer_epoch=epoch, sequence=0, attributes=TRANSACTIONAL))
-        for epoch in (1, 2, 0)
-    )
-    assert log.producers.needs_verification(first)
+    assert log.producers.needs_verification(FIRST, 1)
     write(log, FIRST, 0, epoch=1)
-    assert not log.producers.needs_verification(first) and log.producers.needs_verification(newer)
+    assert not log.producers.needs_verification(FIRST, 1) and log.producers.needs_verification(FIRST, 2)
     with pytest.raises(InvalidBatch) as refusal:
-        log.producers.needs_verification(older)
+        log.producers.needs_verification(FIRST, 0)
     assert refusal.value.error_code == 47
     end(log, FIRST, commit=True, epoch=1)
-    assert log.producers.needs_verification(first)
+    assert log.producers.needs_verification(FIRST, 1)
 
 
 @pytest.mark.rule("TX-53", "TX-54")

@@ -1,6 +1,6 @@
-"""The partitions of `__consumer_offsets` that one broker coordinates: those that it leads, once they are loaded.
+"""The partitions of an internal topic that one broker coordinates: those that it leads, once they are loaded.
 
-Corresponds to `ownedPartitions` and `loadingPartitions` of Kafka's `GroupMetadataManager`. This module does not depend on groups.
+Corresponds to `ownedPartitions` and `loadingPartitions` of Kafka's coordinators. This module does not depend on groups or transactions.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.partitioner import java_hash
@@ -40,25 +39,27 @@ class Ownership:
         """Whether a partition that this broker leads is not loaded yet."""
         return bool(self._loading)
 
-    def partition_of(self, group_id: str) -> int:
-        """Return the partition of a group; -1 if the offsets topic does not exist (GO-3)."""
-        return java_hash(group_id) % self._partition_count if self._partition_count else -1
+    def partition_of(self, key: str) -> int:
+        """Return the partition of a group or transactional id; -1 if the topic does not exist (GO-3, TX-1)."""
+        return java_hash(key) % self._partition_count if self._partition_count else -1
 
-    def refusal(self, group_id: str) -> int:
-        """Return 0 if this broker coordinates the group, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7).
+    def refusal(self, key: str) -> int:
+        """Return 0 if this broker coordinates a group or transactional id, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7, TX-3).
 
-        The group id may be empty here, because offsets may be stored under the empty id; handlers reject it where it is invalid.
+        A group id may be empty here, because offsets may be stored under the empty id; handlers reject it where it is invalid.
         """
-        index = self.partition_of(group_id)
+        index = self.partition_of(key)
         if index in self._loaded:
             return ErrorCode.NONE
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if index in self._loading else ErrorCode.NOT_COORDINATOR
 
     def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
-        """Set the partitions that this broker leads, of `partition_count`; 0 if there is no offsets topic (GO-12)."""
+        """Set the partitions that this broker leads, of `partition_count`; 0 if the topic does not exist (GO-12)."""
         led = set(led)
         for index in sorted((self._loaded | set(self._loading)) - led):
-            cancel(self._loading.pop(index, None))
+            loading = self._loading.pop(index, None)
+            if loading is not None:
+                loading.cancel()
             self._loaded.discard(index)
             self._unload(index, now_ms)
         self._partition_count = partition_count

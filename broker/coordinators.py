@@ -1,0 +1,261 @@
+"""Functions that build the group and transaction coordinators of a broker from its settings, when they are first used.
+
+Most clusters have neither groups nor transactions, so the modules of the coordinators are imported with the first coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from random import Random
+from typing import TYPE_CHECKING
+
+from kafkaproto.broker.config.cluster_config import BrokerConfig
+from kafkaproto.broker.config.release import is_release_4, is_release_4_2, stores_topic_ids_of_offsets
+from kafkaproto.broker.config.values import ConfigError
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of, partition_of
+from kafkaproto.broker.group.settings import ASSIGNOR_NAMES, ConsumerGroupSettings, GroupSettings
+from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
+from kafkaproto.broker.node import Node, SharedState
+from kafkaproto.broker.replication.replica_manager import ReplicaManager
+from kafkaproto.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.group.coordinator import GroupCoordinator
+    from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
+    from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+    from kafkaproto.broker.transaction.operations import TransactionMarker
+    from kafkaproto.broker.transaction.settings import TransactionSettings
+    from kafkaproto.broker.transaction.verification import Verifier
+
+KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
+GROUP_LOAD_MS = "kafkaproto.group.load.ms"
+TRANSACTION_LOAD_MS = "kafkaproto.transaction.load.ms"
+TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
+REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
+DEFAULT_REGEX_REFRESH_MS = 600_000
+
+
+def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
+    """Return a function that makes the group coordinator of one broker, without groups. It writes to the offsets topic through `replicas`.
+
+    The settings are read and checked now, and the modules of the coordinator are imported when the function is called.
+    Raises ConfigError for an assignor that this broker does not have.
+    """
+    get = shared.config.for_broker(replicas.broker_id)
+    settings = GroupSettings(
+        group_min_session_timeout_ms=get["group.min.session.timeout.ms"],
+        group_max_session_timeout_ms=get["group.max.session.timeout.ms"],
+        group_initial_rebalance_delay_ms=get["group.initial.rebalance.delay.ms"],
+        group_max_size=get["group.max.size"],
+        offset_metadata_max_bytes=get["offset.metadata.max.bytes"],
+        offsets_retention_ms=get["offsets.retention.minutes"] * 60_000,
+        offsets_retention_check_interval_ms=get["offsets.retention.check.interval.ms"],
+    )
+    consumers, commit_timeout_ms = new_consumer_settings(shared, replicas.broker_id), get["offsets.commit.timeout.ms"]
+
+    def new_groups() -> GroupCoordinator:
+        from kafkaproto.broker.group.coordinator import GroupCoordinator
+        from kafkaproto.broker.group.records import KAFKA_3_9, KAFKA_4_1
+        from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
+
+        return GroupCoordinator(
+            settings,
+            shared.timers,
+            rng,
+            shared.events,
+            CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms),
+            KAFKA_4_1 if stores_topic_ids_of_offsets(shared.release_name) else KAFKA_3_9,
+            lambda: int(get[GROUP_LOAD_MS]),
+            consumers,
+            lambda: shared.controller.image.topics,
+            replicas.broker_id,
+        )
+
+    return new_groups
+
+
+def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
+    """Return the settings of the new group protocol (KIP-848). Before 3.7 no release has it."""
+    get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
+    if "group.consumer.assignors" not in known:
+        return ConsumerGroupSettings()
+
+    def of_group(name: str) -> Callable[[str], int]:
+        has_own = name in shared.config.definitions.group
+
+        def value(group_id: str) -> int:
+            own = shared.config.groups.get(group_id, {}) if has_own else {}
+            return int(shared.config.group_value(broker_id, own, name) if own else get[f"group.{name}"])
+
+        return value
+
+    check_bounds(get)
+    policy = get["group.consumer.migration.policy"].lower()
+    return ConsumerGroupSettings(
+        is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
+        is_release_4=is_release_4(shared.release_name),
+        is_release_4_2=is_release_4_2(shared.release_name),
+        max_size=get["group.consumer.max.size"],
+        assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),
+        may_upgrade=policy in ("upgrade", "bidirectional"),
+        may_downgrade=policy in ("downgrade", "bidirectional"),
+        regex_refresh_ms=get[REGEX_REFRESH] if REGEX_REFRESH in known else DEFAULT_REGEX_REFRESH_MS,
+        session_timeout_ms=of_group("consumer.session.timeout.ms"),
+        heartbeat_interval_ms=of_group("consumer.heartbeat.interval.ms"),
+    )
+
+
+def check_bounds(get: BrokerConfig) -> None:
+    """Check that the timeouts of consumer groups are within their own bounds, as Kafka does at start (GN-67). Raises ConfigError."""
+    for name in ("heartbeat.interval.ms", "session.timeout.ms"):
+        value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
+        if not least <= value <= most:
+            raise ConfigError(
+                f"group.consumer.{name} must be from group.consumer.min.{name} ({least}) to group.consumer.max.{name} ({most}) (got {value})"
+            )
+    interval_ms, timeout_ms = (
+        get[f"group.consumer.{name}"] for name in ("heartbeat.interval.ms", "session.timeout.ms")
+    )
+    if interval_ms >= timeout_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms ({timeout_ms}) (got {interval_ms})"
+        )
+
+
+def items(text: str) -> list[str]:
+    """Return the items of a list setting, without blanks around them."""
+    return [item.strip() for item in text.split(",")]
+
+
+def assignor_name(given: str) -> str:
+    """Return the name of an assignor that `group.consumer.assignors` gives by name or by Kafka's class (GN-36).
+
+    Raises ConfigError for an assignor that this broker does not have.
+    """
+    name = given.removeprefix(KAFKAS_ASSIGNORS).removesuffix("Assignor").lower()
+    if name not in ASSIGNOR_NAMES:
+        raise ConfigError(f"group.consumer.assignors must be a list of {', '.join(ASSIGNOR_NAMES)} (got {given})")
+    return name
+
+
+class TransactionParts:
+    """The transaction coordinator of one broker and what it needs, each made on first use. Their modules are imported then, too.
+
+    running: returns another broker, None while it is stopped.
+    """
+
+    def __init__(self, shared: SharedState, replicas: ReplicaManager, running: Callable[[int], Node | None]) -> None:
+        self._shared = shared
+        self._replicas = replicas
+        self._running = running
+        self._config = shared.config.for_broker(replicas.broker_id)
+        self._start_ms = shared.actions.now_ms
+
+    def coordinator_id(self, transactional_id: str) -> int:
+        """Return the broker that coordinates a transactional id, creating its topic (TX-1). Raises KafkaError 15 while it has no coordinator."""
+        return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller)
+
+    def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
+        """Return this broker's coordinator, for a request with a transactional id.
+
+        With profile `test` the first such request creates the transaction topic; with `kafka` only FindCoordinator does. Raises KafkaError 15.
+        """
+        if TRANSACTION_TOPIC not in self._shared.controller.image.topics and self._shared.profile == "test":
+            self.coordinator_id(transactional_id)
+        return self.coordinator
+
+    def offsets_partition_of(self, group_id: str) -> tuple[str, int]:
+        """Return the partition of the offsets topic that has a group, as (topic, index), creating the topic. Raises KafkaError 15."""
+        self._shared.coordinator_of(group_id)
+        return OFFSETS_TOPIC, partition_of(group_id, self._shared.controller.image.topics[OFFSETS_TOPIC])
+
+    def coordinate(self) -> None:
+        """Coordinate the transactional ids of the transaction topic's partitions that this broker leads, and no others (TX-1)."""
+        topic = self._shared.controller.image.topics.get(TRANSACTION_TOPIC)
+        partitions = () if topic is None else topic.partitions
+        led = {state.index: state.leader_epoch for state in partitions if state.leader == self._replicas.broker_id}
+        self.coordinator.store.change(led, len(partitions), self._shared.actions.now_ms)
+
+    def stop_coordinating(self) -> None:
+        """Drop all transactional ids from memory, because this broker stops."""
+        if "coordinator" in self.__dict__:
+            self.coordinator.stop(self._shared.actions.now_ms)
+
+    @cached_property
+    def coordinator(self) -> TransactionCoordinator:
+        from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
+        from kafkaproto.broker.replication.transaction_markers import MarkerSender
+        from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+
+        shared, get = self._shared, self._config
+        return TransactionCoordinator(
+            transaction_settings(get, shared.release_name),
+            shared.timers,
+            CoordinatorLog(TRANSACTION_TOPIC, self._replicas, shared.timers, get["request.timeout.ms"]),
+            MarkerSender(lambda: shared.controller.image.topics, self._markers_of),
+            shared.next_producer_id,
+            self._start_ms,
+            lambda: int(get[TRANSACTION_LOAD_MS]),
+            lambda transaction, before, now_ms: None,
+        )
+
+    @cached_property
+    def markers(self) -> TransactionMarkers:
+        """The markers in the partitions that this broker leads."""
+        from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
+
+        timeout_ms = self._config["request.timeout.ms"]
+        return TransactionMarkers(self._replicas, self._shared.timers, timeout_ms, self._ended)
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        """Asks the coordinators of all brokers about transactions, for the producers of this broker."""
+        from kafkaproto.broker.transaction.verification import Verifier
+
+        get, known = self._config, self._shared.config.definitions.broker
+
+        def setting(name: str, default: int) -> Callable[[], int]:
+            return lambda: int(get[name]) if name in known else default
+
+        return Verifier(
+            self._coordinator_of,
+            self._shared.timers,
+            setting("add.partitions.to.txn.retry.backoff.ms", 20),
+            setting("add.partitions.to.txn.retry.backoff.max.ms", 100),
+        )
+
+    def _markers_of(self, broker_id: int) -> TransactionMarkers | None:
+        node = self._running(broker_id)
+        return None if node is None else node.transactions.markers
+
+    def _coordinator_of(self, transactional_id: str) -> TransactionCoordinator:
+        node = None
+        if TRANSACTION_TOPIC in self._shared.controller.image.topics:
+            node = self._running(self.coordinator_id(transactional_id))
+        if node is None:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return node.transactions.coordinator
+
+    def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
+        """Make the offsets of a transaction visible or drop them, when its marker in their partition is replicated (TX-44)."""
+        node = self._running(self._replicas.broker_id)
+        if key[0] == OFFSETS_TOPIC and node is not None and node.has_groups:
+            node.groups.commits.transactional.end(key[1], marker.producer_id, committed=marker.committed, now_ms=now_ms)
+
+
+def transaction_settings(get: BrokerConfig, release_name: str) -> TransactionSettings:
+    """Return the settings of the transaction coordinator of one broker."""
+    from kafkaproto.broker.transaction.settings import TransactionSettings
+
+    is_4 = is_release_4(release_name)
+    return TransactionSettings(
+        max_timeout_ms=get["transaction.max.timeout.ms"],
+        timeout_check_ms=get["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
+        expiration_ms=get["transactional.id.expiration.ms"],
+        expiration_check_ms=get["transaction.remove.expired.transaction.cleanup.interval.ms"],
+        server_version=2 if is_4 else 0,
+        is_release_4=is_4,
+        completion_ms=lambda: int(get[TRANSACTION_COMPLETION_MS]),
+    )

@@ -1,0 +1,55 @@
+"""The offsets that producers committed to a group in transactions that are still open (TX-43).
+
+They become committed offsets when the transaction commits, unless the group committed the partition itself after them; they are dropped when
+it aborts. This module does not depend on coordinators or logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+
+
+class PendingOffsets:
+    """The pending offsets of one group, by producer id and partition. None stands for an offset that the group itself replaced later."""
+
+    __slots__ = ("_by_producer",)
+
+    def __init__(self) -> None:
+        self._by_producer: dict[int, dict[PartitionKey, CommittedOffset | None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_producer)
+
+    def add(self, producer_id: int, offsets: Mapping[PartitionKey, CommittedOffset]) -> list[PartitionKey]:
+        """Add offsets of an open transaction, which are in the log. Returns the partitions of which the producer had none."""
+        pending = self._by_producer.setdefault(producer_id, {})
+        new = [key for key in offsets if key not in pending]
+        pending.update(offsets)
+        return new
+
+    def supersede(self, keys: Iterable[PartitionKey]) -> None:
+        """Record that the group committed these partitions itself, so that offsets which are pending now do not replace these commits."""
+        for pending in self._by_producer.values():
+            pending.update((key, None) for key in keys if key in pending)
+
+    def end(
+        self, producer_id: int, *, committed: bool
+    ) -> tuple[list[PartitionKey], dict[PartitionKey, CommittedOffset]]:
+        """Remove the offsets of a producer, because its transaction ended.
+
+        Returns the partitions that had pending offsets, and the offsets that are committed now.
+        """
+        pending = self._by_producer.pop(producer_id, {})
+        offsets = {key: offset for key, offset in pending.items() if offset is not None} if committed else {}
+        return list(pending), offsets
+
+    def items(self) -> Iterable[tuple[int, dict[PartitionKey, CommittedOffset]]]:
+        """Return (producer id, offsets) of each open transaction, without replaced offsets."""
+        for producer_id, pending in self._by_producer.items():
+            yield producer_id, {key: offset for key, offset in pending.items() if offset is not None}
+
+    def partitions(self) -> list[PartitionKey]:
+        """Return the partitions with pending offsets, once for each producer."""
+        return [key for pending in self._by_producer.values() for key in pending]

@@ -1,0 +1,119 @@
+"""Offsets that producers commit in transactions (TxnOffsetCommit): who may commit them, and what the end of the transaction does with them.
+
+Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's group coordinator (TX-40 to TX-45). Knows no wire message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from kafkaproto.broker.group.consumer_group import ConsumerGroup
+from kafkaproto.broker.group.group import GroupState
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
+from kafkaproto.broker.group.registry import AnyGroup, Registry
+from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
+from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.error_codes import ErrorCode
+
+CommitReply = Callable[[dict[PartitionKey, int], int], None]
+"""Called once with an error code for each partition, and the time in ms."""
+
+
+class TransactionalCommits:
+    """The offsets in open transactions of the groups of a broker.
+
+    max_metadata_bytes: returns `offset.metadata.max.bytes`.
+    """
+
+    def __init__(
+        self,
+        groups: Registry,
+        storage: GroupStorage,
+        max_metadata_bytes: Callable[[], int],
+    ) -> None:
+        self._groups = groups
+        self._storage = storage
+        self._max_metadata_bytes = max_metadata_bytes
+
+    def commit(
+        self,
+        request: TransactionalCommit,
+        offsets: Mapping[PartitionKey, CommittedOffset],
+        now_ms: int,
+        reply: CommitReply,
+    ) -> None:
+        """Store offsets as a part of the producer's transaction. `reply` gets an error code for each partition, when they are replicated."""
+        group = self._groups.get_any(request.group_id)
+        if group is None and request.generation_id >= 0:
+            reply(dict.fromkeys(offsets, int(ErrorCode.ILLEGAL_GENERATION)), now_ms)
+            return
+        if group is None:
+            group = self._groups.create(request.group_id, now_ms)
+        error = _refusal(group, request)
+        if error:
+            reply(dict.fromkeys(offsets, error), now_ms)
+            return
+        results: dict[PartitionKey, int] = {}
+        accepted: dict[PartitionKey, CommittedOffset] = {}
+        for key, committed in offsets.items():
+            if is_too_long(committed.metadata, self._max_metadata_bytes()):
+                results[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                accepted[key] = committed
+        if not accepted:
+            reply(results, now_ms)
+            return
+        group.writing.update(accepted.keys())
+
+        def stored(error_code: int, at_ms: int) -> None:
+            if error_code:
+                settled = list(accepted)
+            else:  # pending offsets count as being written until the transaction ends
+                new = group.pending_offsets.add(request.producer_id, accepted)
+                settled = [key for key in accepted if key not in new]
+            _settle(group, settled, at_ms)
+            reply(results | dict.fromkeys(accepted, error_code), at_ms)
+
+        producer = request.producer_id, request.producer_epoch
+        self._storage.store_offsets(request.group_id, accepted, now_ms, stored, producer=producer)
+
+    def end(self, index: int, producer_id: int, *, committed: bool, now_ms: int) -> None:
+        """Commit or drop the pending offsets of a producer, because its transaction has ended in partition `index` (TX-43, TX-44)."""
+        for group in self._groups:
+            if group.pending_offsets and self._storage.partition_of(group.group_id) == index:
+                keys, offsets = group.pending_offsets.end(producer_id, committed=committed)
+                group.offsets.update(offsets)
+                _settle(group, keys, now_ms)
+
+
+def _settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
+    """Record that commits of these partitions are no longer pending, and wake those who wait for that."""
+    if not keys:
+        return
+    group.writing.subtract(keys)
+    group.writing += Counter()  # removes the keys whose count is 0
+    waiters = group.stable_waiters[:]
+    group.stable_waiters.clear()
+    for waiter in waiters:
+        waiter(ErrorCode.NONE, now_ms)
+
+
+def _refusal(group: AnyGroup, request: TransactionalCommit) -> int:
+    """Return the error code for a commit that must be rejected, or 0 if it is allowed (TX-42)."""
+    is_anonymous = (
+        request.generation_id < 0 and request.member_id == UNKNOWN_MEMBER_ID and request.group_instance_id is None
+    )
+    if is_anonymous:
+        return ErrorCode.NONE
+    if isinstance(group, ConsumerGroup):
+        member = group.members.get(request.member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        is_current = request.generation_id == member.current.epoch
+        return ErrorCode.NONE if is_current else ErrorCode.ILLEGAL_GENERATION
+    if group.is_in(GroupState.EMPTY) and request.generation_id < 0:
+        return ErrorCode.NONE
+    return group.not_a_member(request.member_id, request.group_instance_id) or group.other_generation(
+        request.generation_id
+    )

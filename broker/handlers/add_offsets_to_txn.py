@@ -1,0 +1,43 @@
+"""AddOffsetsToTxn (key 25, versions 0-4): add the offsets of a group to the transaction of a producer.
+
+v2 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout.
+Behaviour: TX-24. It adds the group's partition of `__consumer_offsets` to the transaction.
+"""
+
+from __future__ import annotations
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+FIRST_VERSION_WITH_FENCED = 2
+
+
+def _failed(exchange: Exchange, request: AddOffsetsToTxnRequest, error_code: int) -> Reply:
+    return Reply(AddOffsetsToTxnResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, _failed)
+def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> Reply | Delayed:
+    node = exchange.node
+    try:
+        key = node.transactions.offsets_partition_of(request.group_id)
+        coordinator = node.transactions.find_coordinator(request.transactional_id)
+    except KafkaError as error:
+        return _failed(exchange, request, error.error_code)
+    delayed = Delayed()
+
+    def added(error_code: int, at_ms: int) -> None:
+        if error_code == ErrorCode.PRODUCER_FENCED and exchange.api_version < FIRST_VERSION_WITH_FENCED:
+            error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+        delayed.complete(lambda: _failed(exchange, request, error_code), at_ms)
+
+    coordinator.add_partitions(
+        request.transactional_id, request.producer_id, request.producer_epoch, [key], exchange.now_ms, added
+    )
+    return delayed

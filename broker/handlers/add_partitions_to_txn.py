@@ -1,0 +1,118 @@
+"""AddPartitionsToTxn (key 24, versions 0-5): add partitions to the transaction of a producer, or look whether they are part of it.
+
+v2 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is sent by brokers, with many transactions, and may only
+verify partitions (KIP-890); v5 changes no layout.
+Behaviour: TX-19 to TX-23. If one partition is unknown, none is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+FIRST_VERSION_WITH_FENCED = 2
+FIRST_VERSION_OF_BROKERS = 4
+
+Errors = dict[tuple[str, int], int]
+
+
+def _failed(exchange: Exchange, request: AddPartitionsToTxnRequest, error_code: int) -> Reply:
+    if exchange.api_version >= FIRST_VERSION_OF_BROKERS:
+        return Reply(AddPartitionsToTxnResponse(error_code=int(error_code)))
+    errors = dict.fromkeys(_keys(request.v3_and_below_topics), int(error_code))
+    return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(errors)))
+
+
+@register(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, _failed)
+def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest) -> Reply | Delayed:
+    is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
+    transactions = request.transactions
+    if not is_from_broker:
+        transactions = [
+            AddPartitionsToTxnTransaction(
+                request.v3_and_below_transactional_id,
+                request.v3_and_below_producer_id,
+                request.v3_and_below_producer_epoch,
+                topics=request.v3_and_below_topics,
+            )
+        ]
+    delayed = Delayed()
+    results: dict[int, Errors] = {}
+
+    def complete(place: int, errors: Errors, at_ms: int) -> None:
+        results[place] = errors
+        if len(results) == len(transactions):
+            delayed.complete(build, at_ms)
+
+    def build() -> Reply:
+        listed = [_results(results[place]) for place in range(len(transactions))]
+        if not is_from_broker:
+            return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=listed[0]))
+        named = [
+            AddPartitionsToTxnResult(t.transactional_id, topics) for t, topics in zip(transactions, listed, strict=True)
+        ]
+        return Reply(AddPartitionsToTxnResponse(results_by_transaction=named))
+
+    if not transactions:
+        return build()
+    for place, transaction in enumerate(transactions):
+        _handle(exchange, transaction, partial(complete, place))
+    return delayed
+
+
+def _handle(
+    exchange: Exchange, transaction: AddPartitionsToTxnTransaction, done: Callable[[Errors, int], None]
+) -> None:
+    """Add or verify the partitions of one transaction. `done` gets an error code for each partition, and the time in ms."""
+    node, now_ms = exchange.node, exchange.now_ms
+    keys = _keys(transaction.topics)
+    known = [key for key in keys if node.image.partition(*key) is not None]
+    if len(known) < len(keys):
+        unknown = dict.fromkeys(keys, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        done(unknown | dict.fromkeys(known, int(ErrorCode.OPERATION_NOT_ATTEMPTED)), now_ms)
+        return
+    producer = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
+    try:
+        coordinator = node.transactions.find_coordinator(transaction.transactional_id)
+    except KafkaError as error:
+        done(dict.fromkeys(keys, error.error_code), now_ms)
+        return
+    if transaction.verify_only:
+        done(coordinator.verify_partitions(*producer, keys), now_ms)
+        return
+    is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
+
+    def added(error_code: int, at_ms: int) -> None:
+        if error_code == ErrorCode.PRODUCER_FENCED and exchange.api_version < FIRST_VERSION_WITH_FENCED:
+            error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+        done(dict.fromkeys(keys, int(error_code)), at_ms)
+
+    coordinator.add_partitions(*producer, keys, now_ms, added, client_version=2 if is_from_broker else 0)
+
+
+def _keys(topics: Sequence[AddPartitionsToTxnTopic]) -> list[tuple[str, int]]:
+    return list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
+
+
+def _results(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (name, index), error_code in errors.items():
+        topics.setdefault(name, []).append(AddPartitionsToTxnPartitionResult(index, int(error_code)))
+    return [AddPartitionsToTxnTopicResult(name, partitions) for name, partitions in topics.items()]

@@ -1,0 +1,60 @@
+"""DescribeProducers (key 61, version 0): the producers with state in partitions that this broker leads (KIP-664).
+
+Behaviour: TX-74, TX-75.
+"""
+
+from __future__ import annotations
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.planning import topic_name_is_legal
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+def _failed(exchange: Exchange, request: DescribeProducersRequest, error_code: int) -> Reply:
+    topics = [
+        TopicResponse(topic.name, [PartitionResponse(index, int(error_code)) for index in topic.partition_indexes])
+        for topic in request.topics
+    ]
+    return Reply(DescribeProducersResponse(topics=topics))
+
+
+@register(ApiKey.DESCRIBE_PRODUCERS, 0, 0, _failed)
+def describe_producers(exchange: Exchange, request: DescribeProducersRequest) -> Reply:
+    topics = [
+        TopicResponse(topic.name, [_describe(exchange, topic.name, index) for index in topic.partition_indexes])
+        for topic in request.topics
+    ]
+    return Reply(DescribeProducersResponse(topics=topics))
+
+
+def _describe(exchange: Exchange, topic: str, index: int) -> PartitionResponse:
+    try:
+        if not topic_name_is_legal(topic):
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        partition = exchange.node.replicas.leader_or_error(exchange.node.image, topic, index)
+    except KafkaError as error:
+        name = ErrorCode(error.error_code)
+        return PartitionResponse(index, int(name), error.message or None)
+    producers = [
+        ProducerState(
+            producer_id,
+            entry.epoch,
+            entry.last_sequence,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            entry.first_open_offset,
+        )
+        for producer_id, entry in partition.log.producers.producers.items()
+    ]
+    return PartitionResponse(index, active_producers=producers)

@@ -1,0 +1,65 @@
+"""ListTransactions (key 66, versions 0-2): the transactional ids that this broker coordinates (KIP-664).
+
+v1 adds a filter for the duration (KIP-994), v2 one for the id, a regular expression (KIP-1152).
+Behaviour: TX-72, TX-73. Each broker lists only the ids that it coordinates, so clients send the request to all brokers.
+"""
+
+from __future__ import annotations
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.regular_expressions import TopicPattern, compile_topic_pattern
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.transaction.transaction import Transaction
+from kafkaproto.broker.transaction.transaction import TransactionState as State
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+NO_FILTER = -1
+STATES = frozenset(state.label for state in State)
+
+
+def _failed(exchange: Exchange, request: ListTransactionsRequest, error_code: int) -> Reply:
+    return Reply(ListTransactionsResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.LIST_TRANSACTIONS, 0, 2, _failed)
+def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> Reply:
+    store = exchange.node.transactions.coordinator.store
+    if store.is_loading:
+        return _failed(exchange, request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    pattern = None
+    if request.transactional_id_pattern:
+        try:
+            pattern = compile_topic_pattern(request.transactional_id_pattern)
+        except KafkaError as error:
+            return _failed(exchange, request, error.error_code)
+    unknown = [name for name in request.state_filters if name not in STATES]
+    listed = [
+        TransactionState(t.transactional_id, t.data.producer_id, t.data.state.label)
+        for t in store
+        if _is_listed(t, request, pattern, exchange.now_ms)
+    ]
+    if unknown and len(unknown) == len(request.state_filters):
+        listed = []
+    return Reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=listed))
+
+
+def _is_listed(
+    transaction: Transaction, request: ListTransactionsRequest, pattern: TopicPattern | None, now_ms: int
+) -> bool:
+    """Return whether a transactional id passes all filters. One without a transaction counts as very old, as in Kafka (TX-73)."""
+    data = transaction.data
+    if request.state_filters and data.state.label not in request.state_filters:
+        return False
+    if request.producer_id_filters and data.producer_id not in request.producer_id_filters:
+        return False
+    if request.duration_filter > NO_FILTER and now_ms - data.start_ms <= request.duration_filter:
+        return False
+    return pattern is None or pattern.matches(transaction.transactional_id)

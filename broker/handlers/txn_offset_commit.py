@@ -1,0 +1,119 @@
+"""TxnOffsetCommit (key 28, versions 0-5): commit offsets of a group as a part of a producer's transaction.
+
+v2 adds leader epochs; v3 is flexible and adds the member of a consumer that produces; v4 answers TRANSACTION_ABORTABLE if the offsets were not
+added to the transaction; v5 adds them itself, as transaction version 2 does (KIP-890).
+Behaviour: TX-40 to TX-46. The group coordinator of this broker stores the offsets, which become visible when the transaction commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, errors_by_topic
+from kafkaproto.broker.group.results import TransactionalCommit
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.verification import NO_SEQUENCE, verify
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+FIRST_VERSION_WITH_LOADING = 2
+FIRST_VERSION_WITH_ABORTABLE = 4
+FIRST_VERSION_THAT_ADDS = 5
+
+
+def _failed(exchange: Exchange, request: TxnOffsetCommitRequest, error_code: int) -> Reply:
+    return _response(exchange, request, {}, error_code)
+
+
+@register(ApiKey.TXN_OFFSET_COMMIT, 0, 5, _failed)
+def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Reply | Delayed:
+    node = exchange.node
+    offsets = {
+        (topic.name, p.partition_index): CommittedOffset(
+            p.committed_offset, p.committed_leader_epoch, p.committed_metadata or "", exchange.now_ms, None
+        )
+        for topic in request.topics
+        for p in topic.partitions
+        if node.image.partition(topic.name, p.partition_index) is not None
+    }
+    error = 0
+    if offsets:
+        error = node.refuses_group(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+    if error or not offsets:
+        return _response(exchange, request, dict.fromkeys(offsets, error), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    delayed = Delayed()
+
+    def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
+        delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
+
+    def verified(errors: dict[PartitionKey, int], at_ms: int) -> None:
+        refusal = errors[key]
+        if refusal:
+            unavailable = refusal == ErrorCode.NOT_ENOUGH_REPLICAS
+            reply(dict.fromkeys(offsets, ErrorCode.COORDINATOR_NOT_AVAILABLE if unavailable else refusal), at_ms)
+        else:
+            _commit(exchange, request, offsets, at_ms, reply)
+
+    key = node.transactions.offsets_partition_of(request.group_id)
+    verify(
+        node,
+        (request.transactional_id, request.producer_id, request.producer_epoch),
+        {key: NO_SEQUENCE},
+        exchange.now_ms,
+        verified,
+        adds=exchange.api_version >= FIRST_VERSION_THAT_ADDS,
+        knows_abortable=exchange.api_version >= FIRST_VERSION_WITH_ABORTABLE,
+    )
+    return delayed
+
+
+def _commit(
+    exchange: Exchange,
+    request: TxnOffsetCommitRequest,
+    offsets: dict[PartitionKey, CommittedOffset],
+    now_ms: int,
+    reply: Callable[[dict[PartitionKey, int], int], None],
+) -> None:
+    exchange.node.groups.commits.transactional.commit(
+        TransactionalCommit(
+            request.group_id,
+            request.producer_id,
+            request.producer_epoch,
+            request.generation_id,
+            request.member_id,
+            request.group_instance_id,
+        ),
+        offsets,
+        now_ms,
+        reply,
+    )
+
+
+def _response(
+    exchange: Exchange, request: TxnOffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int
+) -> Reply:
+    if exchange.api_version < FIRST_VERSION_WITH_LOADING:
+        loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        results = {k: ErrorCode.COORDINATOR_NOT_AVAILABLE if e == loading else e for k, e in results.items()}
+    topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    return Reply(
+        TxnOffsetCommitResponse(
+            topics=[
+                TxnOffsetCommitResponseTopic(
+                    name, partitions=[TxnOffsetCommitResponsePartition(index, error) for index, error in errors]
+                )
+                for name, errors in errors_by_topic(
+                    topics, results, int(otherwise), repeats=exchange.node.groups.is_release_4
+                )
+            ]
+        )
+    )

@@ -1,0 +1,77 @@
+"""WriteTxnMarkers (key 27, versions 0-2): append the markers that end transactions to partitions that this broker leads.
+
+v1 is flexible; v2 adds the transaction version of the producer. Brokers send it; so may tools that abort hanging transactions (KIP-664).
+Behaviour: TX-47, TX-48. No client quota applies.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.requests.delayed import Delayed
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Charge, Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.transaction.operations import PartitionKey, TransactionMarker
+from kafkaproto.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+Results = list[dict[PartitionKey, int]]
+"""For each marker of the request, an error code for each partition."""
+
+
+def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int) -> Reply:
+    return _response(request, [dict.fromkeys(keys, int(error_code)) for keys in _keys(request)])
+
+
+@register(ApiKey.WRITE_TXN_MARKERS, 0, 2, _failed)
+def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Reply | Delayed:
+    keys = _keys(request)
+    left = {(place, key) for place, partitions in enumerate(keys) for key in partitions}
+    results: Results = [{} for _ in keys]
+    delayed = Delayed()
+
+    def written(place: int, key: PartitionKey, error_code: int, at_ms: int) -> None:
+        results[place][key] = int(error_code)
+        left.discard((place, key))
+        if not left:
+            delayed.complete(lambda: _response(request, results), at_ms)
+
+    if not left:
+        return _response(request, results)
+    markers = exchange.node.transactions.markers
+    for place, (marker, partitions) in enumerate(zip(request.markers, keys, strict=True)):
+        ended = TransactionMarker(
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.transaction_result,
+            marker.coordinator_epoch,
+            marker.transaction_version,
+        )
+        for key in partitions:
+            markers.write(ended, key, exchange.now_ms, partial(written, place, key))
+    return delayed
+
+
+def _keys(request: WriteTxnMarkersRequest) -> list[list[PartitionKey]]:
+    return [
+        list(dict.fromkeys((topic.name, index) for topic in marker.topics for index in topic.partition_indexes))
+        for marker in request.markers
+    ]
+
+
+def _response(request: WriteTxnMarkersRequest, results: Results) -> Reply:
+    markers = []
+    for marker, errors in zip(request.markers, results, strict=True):
+        topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
+        for (name, index), error_code in errors.items():
+            topics.setdefault(name, []).append(WritableTxnMarkerPartitionResult(index, error_code))
+        named = [WritableTxnMarkerTopicResult(name, partitions) for name, partitions in topics.items()]
+        markers.append(WritableTxnMarkerResult(marker.producer_id, named))
+    return Reply(WriteTxnMarkersResponse(markers), Charge.EXEMPT)

@@ -1,0 +1,125 @@
+"""The end of transactions: a marker in each partition, and then the completed state in the log (TX-39, TX-49).
+
+Corresponds to Kafka's `TransactionMarkerChannelManager`. This module does not know how markers reach their partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from kafkaproto.broker.runtime.timers import Timer, Timers
+from kafkaproto.broker.transaction.operations import PartitionKey, TransactionMarker
+from kafkaproto.broker.transaction.store import Done, TransactionStore
+from kafkaproto.broker.transaction.transaction import Transaction, TransactionState
+from kafkaproto.error_codes import ErrorCode
+
+FIRST_RETRY_MS = 20
+LONGEST_RETRY_MS = 1_000
+_RETRIED = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+_DEPOSED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+"""Errors that show that another coordinator or a newer epoch has ended the transaction (TX-49)."""
+
+
+class MarkerWriter(Protocol):
+    """Interface that writes markers to the leaders of partitions, on any broker."""
+
+    def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
+        """Append a marker to a partition. `done` is called when it is replicated, with 0 if the topic was deleted, or with an error."""
+
+
+class _Ending:
+    """A transaction that is being ended: the partitions without marker, and the wait for the next attempt."""
+
+    __slots__ = ("backoff_ms", "in_flight", "marker", "timer", "transaction")
+
+    def __init__(self, transaction: Transaction, marker: TransactionMarker) -> None:
+        self.transaction = transaction
+        self.marker = marker
+        self.in_flight: set[PartitionKey] = set()
+        self.backoff_ms = FIRST_RETRY_MS
+        self.timer: Timer | None = None
+
+
+class Completion:
+    """Ends the transactions of one broker. completion_ms: returns how long it takes until the markers are written."""
+
+    def __init__(
+        self, store: TransactionStore, markers: MarkerWriter, timers: Timers, completion_ms: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._markers = markers
+        self._timers = timers
+        self._completion_ms = completion_ms
+        self._endings: dict[Transaction, _Ending] = {}
+
+    def begin(self, transaction: Transaction, now_ms: int) -> None:
+        """End a transaction that is in PREPARE_COMMIT or PREPARE_ABORT: after the completion time, and after the present input."""
+        data = transaction.data
+        marker = TransactionMarker(
+            data.producer_id,
+            data.epoch,
+            data.state is TransactionState.PREPARE_COMMIT,
+            transaction.coordinator_epoch,
+            data.client_version,
+        )
+        transaction.prepare_complete(now_ms)
+        ending = self._endings[transaction] = _Ending(transaction, marker)
+        ending.timer = self._timers.at(now_ms + max(0, self._completion_ms()), partial(self._proceed, ending))
+
+    def stop(self, transaction: Transaction) -> None:
+        """Leave the end of a transaction to its next coordinator."""
+        ending = self._endings.pop(transaction, None)
+        if ending is not None and ending.timer is not None:
+            ending.timer.cancel()
+
+    def _proceed(self, ending: _Ending, now_ms: int) -> None:
+        """Write the markers that are missing; if none is, store the completed state."""
+        ending.timer = None
+        transaction = ending.transaction
+        if not transaction.data.partitions:
+            self._finish(ending, now_ms)
+            return
+        for key in tuple(transaction.data.partitions):
+            if key not in ending.in_flight:
+                ending.in_flight.add(key)
+                self._markers.write(ending.marker, key, now_ms, partial(self._written, ending, key))
+
+    def _written(self, ending: _Ending, key: PartitionKey, error_code: int, now_ms: int) -> None:
+        ending.in_flight.discard(key)
+        if self._endings.get(ending.transaction) is not ending:
+            return
+        if error_code in _DEPOSED:
+            self.stop(ending.transaction)
+        elif error_code in _RETRIED:
+            self._retry(ending, now_ms)
+        else:
+            ending.transaction.remove_partition(key)
+            if not ending.transaction.data.partitions:
+                self._finish(ending, now_ms)
+
+    def _finish(self, ending: _Ending, now_ms: int) -> None:
+        def stored(error_code: int, at_ms: int) -> None:
+            if self._endings.get(ending.transaction) is not ending:
+                return
+            if error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                self._retry(ending, at_ms)
+            else:
+                self.stop(ending.transaction)
+
+        self._store.write(ending.transaction, now_ms, stored, keeps_pending=True)
+
+    def _retry(self, ending: _Ending, now_ms: int) -> None:
+        if ending.timer is None:
+            ending.timer = self._timers.at(now_ms + ending.backoff_ms, partial(self._proceed, ending))
+            ending.backoff_ms = min(2 * ending.backoff_ms, LONGEST_RETRY_MS)

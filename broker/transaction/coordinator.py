@@ -1,0 +1,323 @@
+"""The transaction coordinator of one broker: new epochs of producers, partitions of transactions, commits and aborts.
+
+A coordinator has the transactional ids whose partition of `__transaction_state` this broker leads. This module does not depend on wire
+messages, connections or logs of other topics. Each reply is called once, at once or later. Corresponds to Kafka's `TransactionCoordinator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.transaction.completion import Completion, MarkerWriter
+from kafkaproto.broker.transaction.ending import must_end
+from kafkaproto.broker.transaction.operations import EndRequest, PartitionKey, ProducerReply, ProducerResult
+from kafkaproto.broker.transaction.periodic_checks import PeriodicCheck
+from kafkaproto.broker.transaction.settings import TransactionSettings
+from kafkaproto.broker.transaction.store import Done, StateLog, TransactionStore
+from kafkaproto.broker.transaction.transaction import (
+    ENDING,
+    EXPIRABLE,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMEOUT_MS,
+    Transaction,
+    TransactionData,
+    TransactionState,
+    bumps_epochs,
+    is_exhausted,
+)
+from kafkaproto.error_codes import ErrorCode
+
+Changed = Callable[[Transaction, "TransactionData | None", int], None]
+"""Called with (transaction, its state before, time in ms) after each stored transition."""
+
+
+class TransactionCoordinator:
+    """The transactional ids of one broker.
+
+    log: the transaction topic on this broker. markers: writes markers to the partitions of transactions. next_producer_id: returns an unused
+    producer id, or raises KafkaError. start_ms: the time from which periodic checks count. load_ms: returns how long loading takes.
+    """
+
+    def __init__(
+        self,
+        settings: TransactionSettings,
+        timers: Timers,
+        log: StateLog,
+        markers: MarkerWriter,
+        next_producer_id: Callable[[], int],
+        start_ms: int,
+        load_ms: Callable[[], int],
+        changed: Changed,
+    ) -> None:
+        self.settings = settings
+        self._next_producer_id = next_producer_id
+        self._report = changed
+        self.store = TransactionStore(
+            log,
+            timers,
+            load_ms,
+            min(settings.server_version, 1),
+            loaded=self._loaded,
+            unloaded=self._unloaded,
+            changed=self._changed,
+        )
+        self._completion = Completion(self.store, markers, timers, settings.completion_ms)
+        self._timeouts = PeriodicCheck(timers, start_ms, settings.timeout_check_ms, self.abort_timed_out)
+        self._expirations = PeriodicCheck(timers, start_ms, settings.expiration_check_ms, self.remove_expired)
+
+    # Epochs of producers
+
+    def init_producer_id(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: tuple[int, int] | None,
+        now_ms: int,
+        reply: ProducerReply,
+    ) -> None:
+        """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) that it had, None for a new producer.
+
+        An open transaction is aborted first; the error is then 51, and the producer asks again.
+        """
+        try:
+            if not 0 < timeout_ms <= self.settings.max_timeout_ms:
+                raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+            transaction = self.store.get(transactional_id)
+            if transaction is None:
+                data = TransactionData(self._next_producer_id(), timeout_ms, now_ms)
+                transaction = self.store.create(transactional_id, data)
+            self._prepare_epoch(transaction, timeout_ms, expected, now_ms)
+        except KafkaError as error:
+            reply(ProducerResult(error.error_code), now_ms)
+            return
+        pending = transaction.pending
+        assert pending is not None
+        if transaction.is_fencing:
+            self._fence(
+                transaction,
+                now_ms,
+                lambda result, at_ms: reply(
+                    ProducerResult(result.error_code or ErrorCode.CONCURRENT_TRANSACTIONS), at_ms
+                ),
+            )
+            return
+
+        def stored(error_code: int, at_ms: int) -> None:
+            failed = ProducerResult(error_code)
+            reply(failed if error_code else ProducerResult(0, pending.producer_id, pending.epoch), at_ms)
+
+        self.store.write(transaction, now_ms, stored)
+
+    def _prepare_epoch(
+        self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
+    ) -> None:
+        """Prepare the transition for InitProducerId (TX-12). Raises KafkaError 51 or 90."""
+        data = transaction.data
+        if transaction.pending is not None:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if expected is not None and not _may_continue(data, *expected):
+            raise KafkaError(ErrorCode.PRODUCER_FENCED)
+        if data.state in ENDING:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if data.state is TransactionState.ONGOING:
+            transaction.prepare_fence()
+        elif data.is_exhausted and (expected is None or expected[1] == data.epoch):
+            transaction.prepare_rotation(
+                self._next_producer_id(), timeout_ms, now_ms, keeps_last_epoch=expected is not None
+            )
+        else:
+            transaction.prepare_epoch(timeout_ms, None if expected is None else expected[1], now_ms)
+
+    # Partitions
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: Collection[PartitionKey],
+        now_ms: int,
+        reply: Done,
+        *,
+        client_version: int = 0,
+    ) -> None:
+        """Add partitions to the open transaction of a producer, or begin one (TX-21). `reply` gets one error code for all."""
+        try:
+            transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=True)
+        except KafkaError as error:
+            reply(error.error_code, now_ms)
+            return
+        data = transaction.data
+        if data.state is TransactionState.ONGOING and all(key in data.partitions for key in partitions):
+            reply(ErrorCode.NONE, now_ms)
+            return
+        transaction.prepare_partitions(partitions, now_ms, client_version)
+        self.store.write(transaction, now_ms, reply)
+
+    def verify_partitions(
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: Collection[PartitionKey]
+    ) -> dict[PartitionKey, int]:
+        """Return an error code for each partition: 0 if it is part of the producer's transaction, else 120 or that of the transaction (TX-23)."""
+        try:
+            transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=False)
+        except KafkaError as error:
+            return dict.fromkeys(partitions, error.error_code)
+        listed = transaction.data.partitions
+        return {key: 0 if key in listed else int(ErrorCode.TRANSACTION_ABORTABLE) for key in partitions}
+
+    def _of_producer(
+        self, transactional_id: str, producer_id: int, epoch: int, *, refuses_pending: bool
+    ) -> Transaction:
+        """Return the transactional id of a producer, whose partitions may be read or extended.
+
+        Raises KafkaError 42, 49, 90, 51, or 14 and 16 if this broker does not coordinate it. Kafka 4 looks for a pending transition first.
+        """
+        if not transactional_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        transaction = self.store.get(transactional_id)
+        if transaction is None:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        data, is_pending = transaction.data, refuses_pending and transaction.pending is not None
+        if is_pending and self.settings.is_release_4:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if data.producer_id != producer_id:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if data.epoch != epoch:
+            raise KafkaError(ErrorCode.PRODUCER_FENCED)
+        if is_pending or data.state in ENDING:
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return transaction
+
+    # Commit and abort
+
+    def end(self, request: EndRequest, now_ms: int, reply: ProducerReply) -> None:
+        """Commit or abort the transaction of a producer. `reply` is called when this decision is stored; the markers follow (TX-39)."""
+        try:
+            if not request.transactional_id:
+                raise KafkaError(ErrorCode.INVALID_REQUEST)
+            transaction = self.store.get(request.transactional_id)
+            if transaction is None:
+                raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+            if not must_end(transaction, request):
+                reply(ProducerResult(0, transaction.data.producer_id, transaction.data.epoch), now_ms)
+                return
+            next_producer_id = NO_PRODUCER_ID
+            if bumps_epochs(request.client_version) and transaction.data.is_exhausted and not transaction.is_fencing:
+                next_producer_id = self._next_producer_id()
+        except KafkaError as error:
+            reply(ProducerResult(error.error_code), now_ms)
+            return
+        is_fence = transaction.is_fencing
+        if is_fence:
+            transaction.take_fenced_epoch(bumps=bumps_epochs(request.client_version))
+        state = TransactionState.PREPARE_COMMIT if request.commits else TransactionState.PREPARE_ABORT
+        transaction.prepare_end(state, now_ms, request.client_version, next_producer_id)
+
+        def stored(error_code: int, at_ms: int) -> None:
+            if error_code:
+                transaction.has_failed_fence |= is_fence
+                reply(ProducerResult(error_code), at_ms)
+                return
+            data = transaction.data
+            continues_with = (data.producer_id, data.epoch)
+            if data.next_producer_id != NO_PRODUCER_ID:
+                continues_with = data.next_producer_id, 0
+            self._completion.begin(transaction, at_ms)
+            reply(ProducerResult(0, *continues_with), at_ms)
+
+        self.store.write(transaction, now_ms, stored)
+
+    def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
+        """Abort the transaction of `transaction`, whose fence is pending, with a raised epoch (TX-16)."""
+        pending = transaction.pending
+        assert pending is not None
+        self.end(
+            EndRequest(
+                transaction.transactional_id,
+                pending.producer_id,
+                pending.epoch,
+                commits=False,
+                client_version=self.settings.server_version,
+                is_from_client=False,
+            ),
+            now_ms,
+            reply,
+        )
+
+    # Periodic checks
+
+    def abort_timed_out(self, now_ms: int) -> int | None:
+        """Abort every transaction that is open for longer than its timeout (TX-58). Returns when the next one is due, None for none."""
+        due_ms = None
+        for transaction in self.store:
+            at_ms = _times_out_ms(transaction)
+            if at_ms is not None and at_ms <= now_ms and transaction.pending is None:
+                self.fence(transaction, now_ms)
+            elif at_ms is not None:
+                due_ms = at_ms if due_ms is None else min(due_ms, at_ms)
+        return due_ms
+
+    def fence(self, transaction: Transaction, now_ms: int) -> None:
+        """Abort an open transaction as if it had timed out. Its producer is fenced."""
+        transaction.prepare_fence()
+        self._fence(transaction, now_ms, lambda result, at_ms: None)
+
+    def remove_expired(self, now_ms: int) -> int | None:
+        """Remove every transactional id that was not used for `transactional.id.expiration.ms` (TX-62). Returns when the next one is due."""
+        due_ms = None
+        for transaction in self.store:
+            if transaction.data.state not in EXPIRABLE or transaction.pending is not None:
+                continue
+            at_ms = transaction.data.update_ms + self.settings.expiration_ms
+            if at_ms <= now_ms:
+                transaction.prepare_dead()
+                self.store.remove(transaction, now_ms)
+            else:
+                due_ms = at_ms if due_ms is None else min(due_ms, at_ms)
+        return due_ms
+
+    # Loading
+
+    def stop(self, now_ms: int) -> None:
+        """Drop all transactional ids from memory, because the broker stops."""
+        self.store.change({}, 0, now_ms)
+
+    def _loaded(self, transactions: Sequence[Transaction], now_ms: int) -> None:
+        for transaction in transactions:
+            self._expect(transaction)
+            if transaction.data.state in ENDING:
+                self._completion.begin(transaction, now_ms)
+
+    def _unloaded(self, transactions: Sequence[Transaction]) -> None:
+        for transaction in transactions:
+            self._completion.stop(transaction)
+
+    def _changed(self, transaction: Transaction, before: TransactionData | None, now_ms: int) -> None:
+        self._expect(transaction)
+        self._report(transaction, before, now_ms)
+
+    def _expect(self, transaction: Transaction) -> None:
+        """Set the checks that a transaction needs in its present state."""
+        times_out_ms = _times_out_ms(transaction)
+        if times_out_ms is not None:
+            self._timeouts.expect(times_out_ms)
+        elif transaction.data.state in EXPIRABLE:
+            self._expirations.expect(transaction.data.update_ms + self.settings.expiration_ms)
+
+
+def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
+    """Return whether a producer with this id and epoch may get the next epoch, unless the epoch itself is too old (TX-12)."""
+    if data.epoch == NO_EPOCH or producer_id == data.producer_id:
+        return True
+    return producer_id == data.previous_producer_id and is_exhausted(epoch)
+
+
+def _times_out_ms(transaction: Transaction) -> int | None:
+    """Return the first time in ms at which an open transaction has timed out; None if none is open, or if it never times out (TX-61)."""
+    data = transaction.data
+    if data.state is not TransactionState.ONGOING or data.timeout_ms == NO_TIMEOUT_MS:
+        return None
+    return data.start_ms + data.timeout_ms + 1

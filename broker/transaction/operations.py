@@ -1,0 +1,59 @@
+"""What handlers ask of the transaction coordinator, and its results. This module loads quickly, because every broker imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+PartitionKey = tuple[str, int]
+"""(topic, partition)."""
+
+
+class ProducerResult(NamedTuple):
+    """The result of InitProducerId and EndTxn: the id and epoch to continue with; both are -1 after an error."""
+
+    error_code: int
+    producer_id: int = -1
+    epoch: int = -1
+
+
+ProducerReply = Callable[[ProducerResult, int], None]
+"""Called once with the result and the time in ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndRequest:
+    """A request to end a transaction. client_version: the transaction version of the producer. is_from_client: False for a timeout or a fence."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    commits: bool
+    client_version: int
+    is_from_client: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationRequest:
+    """Partitions that a producer writes to in a transaction. adds: whether to add them, as transaction version 2 does, or only to look."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    partitions: Collection[PartitionKey]
+    adds: bool
+
+
+Verified = Callable[[dict[PartitionKey, int], int], None]
+"""Called once with an error code for each partition, and the time in ms."""
+
+
+class TransactionMarker(NamedTuple):
+    """The marker that ends the transaction of a producer. client_version: the transaction version of the producer (KIP-890)."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    client_version: int

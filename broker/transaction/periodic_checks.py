@@ -1,0 +1,42 @@
+"""Periodic checks of transactions: for their timeout (TX-58), and for transactional ids that expire (TX-62).
+
+A check takes place at multiples of its interval since the broker started, as in Kafka, but no timer is set while there is nothing to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkaproto.broker.runtime.timers import Timer, Timers
+
+
+class PeriodicCheck:
+    """A check that runs every `interval_ms`, counted from `start_ms`, as long as something is due.
+
+    check: called with the time in ms; it returns when the next transaction is due, None if there is none.
+    """
+
+    def __init__(self, timers: Timers, start_ms: int, interval_ms: int, check: Callable[[int], int | None]) -> None:
+        self._timers = timers
+        self._start_ms = start_ms
+        self._interval_ms = interval_ms
+        self._check = check
+        self._timer: Timer | None = None
+        self._at_ms = 0
+
+    def expect(self, due_ms: int) -> None:
+        """Set the timer for the first check at or after `due_ms`, unless an earlier check is set."""
+        intervals = max(1, -((self._start_ms - due_ms) // self._interval_ms))
+        at_ms = self._start_ms + intervals * self._interval_ms
+        if self._timer is not None:
+            if self._at_ms <= at_ms:
+                return
+            self._timer.cancel()
+        self._at_ms = at_ms
+        self._timer = self._timers.at(at_ms, self._run)
+
+    def _run(self, now_ms: int) -> None:
+        self._timer = None
+        due_ms = self._check(now_ms)
+        if due_ms is not None:
+            self.expect(max(due_ms, now_ms + 1))

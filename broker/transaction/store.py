@@ -1,0 +1,193 @@
+"""The transactional ids of one broker: loaded from `__transaction_state`, and written to it (TX-3, TX-7, TX-8).
+
+Corresponds to Kafka's `TransactionStateManager`. This module does not depend on requests or markers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.runtime.ownership import Ownership
+from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.transaction.records import Entry, entry, parse
+from kafkaproto.broker.transaction.transaction import Transaction, TransactionData
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import ProtocolError
+
+logger = logging.getLogger("kafkaproto.transactions")
+
+Done = Callable[[int, int], None]
+"""Called once with an error code (0 for none) and the time in ms."""
+
+_NOT_AVAILABLE: dict[int, int] = dict.fromkeys(
+    (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+    ),
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+)
+_NOT_COORDINATOR: dict[int, int] = dict.fromkeys(
+    (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.NOT_COORDINATOR
+)
+_ERRORS: dict[int, int] = {
+    **_NOT_AVAILABLE,
+    **_NOT_COORDINATOR,
+    **dict.fromkeys((ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE), ErrorCode.UNKNOWN_SERVER_ERROR),
+}
+"""The errors that clients get for those of the log (TX-7)."""
+
+
+class LoggedRecord(Protocol):
+    """The part of a stored record that this module reads. value: None for a tombstone."""
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def key(self) -> bytes | None: ...
+
+    @property
+    def value(self) -> bytes | None: ...
+
+
+class StateLog(Protocol):
+    """Interface of the transaction topic on one broker (`replication.coordinator_log`)."""
+
+    def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Done) -> None:
+        """Append records to a partition. `done` is called when they are replicated, or with an error."""
+
+    def read(self, index: int) -> Iterable[LoggedRecord]:
+        """Return the records of a partition from its start to its end."""
+        ...
+
+
+class TransactionStore:
+    """The transactional ids whose partition of the transaction topic this broker leads.
+
+    loaded: called with (transactions, time in ms) when a partition was loaded. unloaded: called with the transactions of a partition that
+    another broker leads now. changed: called with (transaction, state before, time in ms) after each stored transition.
+    """
+
+    def __init__(
+        self,
+        log: StateLog,
+        timers: Timers,
+        load_ms: Callable[[], int],
+        value_version: int,
+        *,
+        loaded: Callable[[Sequence[Transaction], int], None],
+        unloaded: Callable[[Sequence[Transaction]], None],
+        changed: Callable[[Transaction, TransactionData | None, int], None],
+    ) -> None:
+        self._log = log
+        self._value_version = value_version
+        self._loaded = loaded
+        self._unloaded = unloaded
+        self._changed = changed
+        self._ids: dict[str, Transaction] = {}
+        self._epochs: dict[int, int] = {}
+        self._ownership = Ownership(timers, self._load, self._unload, load_ms)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        return iter(tuple(self._ids.values()))
+
+    @property
+    def is_loading(self) -> bool:
+        """Return whether a partition that this broker leads is not loaded yet."""
+        return self._ownership.is_loading
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        """Return a transactional id, None if it does not exist. Raises KafkaError 14 or 16 if this broker cannot say (TX-3)."""
+        refusal = self._ownership.refusal(transactional_id)
+        if refusal:
+            raise KafkaError(refusal)
+        return self._ids.get(transactional_id)
+
+    def create(self, transactional_id: str, data: TransactionData) -> Transaction:
+        """Add a transactional id, which is stored with its first transition."""
+        epoch = self._epochs[self._ownership.partition_of(transactional_id)]
+        created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
+        return created
+
+    def write(self, transaction: Transaction, now_ms: int, done: Done, *, keeps_pending: bool = False) -> None:
+        """Store the pending state of a transaction, and take it over when it is replicated.
+
+        If that fails, the pending state is dropped, unless `keeps_pending`, and `done` gets the error for the client.
+        """
+        pending = transaction.pending
+        assert pending is not None
+
+        def written(error_code: int, at_ms: int) -> None:
+            if not self._is_current(transaction):
+                done(ErrorCode.NOT_COORDINATOR, at_ms)
+            elif error_code:
+                if not keeps_pending:
+                    transaction.cancel()
+                done(_ERRORS.get(error_code, error_code), at_ms)
+            else:
+                before = transaction.data
+                transaction.complete()
+                self._changed(transaction, before, at_ms)
+                done(ErrorCode.NONE, at_ms)
+
+        self._append(transaction, pending, now_ms, written)
+
+    def remove(self, transaction: Transaction, now_ms: int) -> None:
+        """Remove an expired transactional id, which is pending DEAD, when its tombstone is replicated (TX-62)."""
+
+        def written(error_code: int, at_ms: int) -> None:
+            if not self._is_current(transaction):
+                return
+            if error_code:
+                transaction.cancel()
+                return
+            del self._ids[transaction.transactional_id]
+            self._changed(transaction, transaction.data, at_ms)
+
+        self._append(transaction, None, now_ms, written)
+
+    def change(self, led: Mapping[int, int], partition_count: int, now_ms: int) -> None:
+        """Set the partitions that this broker leads, with their leader epochs. partition_count: 0 if the topic does not exist."""
+        kept = [index for index, epoch in led.items() if self._epochs.get(index, epoch) == epoch]
+        if len(kept) < len(led):
+            self._ownership.change(kept, partition_count, now_ms)
+        self._epochs = dict(led)
+        self._ownership.change(led, partition_count, now_ms)
+
+    def _is_current(self, transaction: Transaction) -> bool:
+        return self._ids.get(transaction.transactional_id) is transaction
+
+    def _append(self, transaction: Transaction, data: TransactionData | None, now_ms: int, done: Done) -> None:
+        index = self._ownership.partition_of(transaction.transactional_id)
+        record = entry(transaction.transactional_id, data, self._value_version)
+        self._log.append(index, [record], now_ms, done)
+
+    def _load(self, index: int, now_ms: int) -> None:
+        found: dict[str, TransactionData] = {}
+        for record in self._log.read(index):
+            if record.key is None:
+                continue
+            try:
+                transactional_id, data = parse(record.key, record.value)
+            except ProtocolError as error:
+                logger.warning("%s-%d: the record at offset %d is skipped: %s", index, record.offset, error)
+                continue
+            if data is None:
+                found.pop(transactional_id, None)
+            else:
+                found[transactional_id] = data
+        epoch = self._epochs[index]
+        transactions = [Transaction(transactional_id, data, epoch) for transactional_id, data in found.items()]
+        self._ids.update((transaction.transactional_id, transaction) for transaction in transactions)
+        self._loaded(transactions, now_ms)
+
+    def _unload(self, index: int, now_ms: int) -> None:
+        gone = [t for t in self._ids.values() if self._ownership.partition_of(t.transactional_id) == index]
+        for transaction in gone:
+            del self._ids[transaction.transactional_id]
+        self._unloaded(gone)

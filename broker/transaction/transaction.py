@@ -1,0 +1,250 @@
+"""The state of one transactional id, and its legal transitions (TX-5, TX-6): `TransactionMetadata` and `TransactionState` in Kafka.
+
+A transition is prepared, written to the log, and then completed; until then it is pending (TX-7). This module does not depend on the log,
+timers or clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.transaction.operations import PartitionKey
+from kafkaproto.error_codes import ErrorCode
+
+NO_PRODUCER_ID = -1
+NO_EPOCH = -1
+NO_TIME = -1
+LAST_EPOCH = 32767
+"""The largest epoch. It is used only to fence: no producer gets it (TX-15)."""
+NO_TIMEOUT_MS = 2**31 - 1
+"""The timeout of a transaction with two-phase commit, which never times out (TX-61)."""
+
+
+class TransactionState(IntEnum):
+    """The states with their numbers in the log (TX-5). DEAD and PREPARE_EPOCH_FENCE are never stored."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        """Return the name that clients see, for example "CompleteCommit"."""
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+_ENDED = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
+ENDING = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+EXPIRABLE = _ENDED
+LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: _ENDED,
+    TransactionState.ONGOING: _ENDED | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
+    TransactionState.PREPARE_ABORT: _ENDED | {TransactionState.ONGOING, TransactionState.PREPARE_EPOCH_FENCE},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
+    TransactionState.DEAD: _ENDED,
+    TransactionState.PREPARE_EPOCH_FENCE: frozenset({TransactionState.ONGOING}),
+}
+"""The states from which each state can be reached (TX-6)."""
+
+
+class TransactionData(NamedTuple):
+    """The stored state of a transactional id (TX-4).
+
+    epoch, last_epoch: of the producer; last_epoch is the one before, for a producer that repeats its request, -1 for none. It is not stored.
+    previous_producer_id, next_producer_id: -1 unless the epochs of a producer id are exhausted. partitions: those in the transaction.
+    start_ms: when the transaction started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of
+    the producer, 0 to 2 (KIP-890).
+    """
+
+    producer_id: int
+    timeout_ms: int
+    update_ms: int
+    state: TransactionState = TransactionState.EMPTY
+    epoch: int = NO_EPOCH
+    last_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    partitions: Mapping[PartitionKey, None] = {}
+    start_ms: int = NO_TIME
+    client_version: int = 0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Return whether the producer id has no more epochs for producers (TX-15)."""
+        return is_exhausted(self.epoch)
+
+
+def is_exhausted(epoch: int) -> bool:
+    """Return whether an epoch is the last that a producer may have (TX-15)."""
+    return epoch >= LAST_EPOCH - 1
+
+
+def bumps_epochs(version: int) -> bool:
+    """Return whether the end of a transaction of this version raises the epoch of its producer (KIP-890)."""
+    return version >= 2
+
+
+class Transaction:
+    """A transactional id on its coordinator. data: its state in the log. pending: the state that is being written; None for none.
+
+    coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created.
+    has_failed_fence: whether a raised epoch could not be stored, so that the next attempt to fence uses it again (TX-17).
+    """
+
+    __slots__ = ("coordinator_epoch", "data", "has_failed_fence", "pending", "transactional_id")
+
+    def __init__(self, transactional_id: str, data: TransactionData, coordinator_epoch: int) -> None:
+        self.transactional_id = transactional_id
+        self.data = data
+        self.coordinator_epoch = coordinator_epoch
+        self.pending: TransactionData | None = None
+        self.has_failed_fence = False
+
+    @property
+    def is_fencing(self) -> bool:
+        """Return whether a newer producer or a timeout is ending the transaction (TX-16)."""
+        return self.pending is not None and self.pending.state is TransactionState.PREPARE_EPOCH_FENCE
+
+    # Each of these prepares a transition. It is pending until `complete` or `cancel`.
+
+    def prepare_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> TransactionData:
+        """Prepare the next epoch for InitProducerId (TX-13). expected_epoch: the epoch in the request, None for none.
+
+        Raises KafkaError 90 if the expected epoch is neither the current nor the last one.
+        """
+        data = self.data
+        if expected_epoch is None:
+            epoch, last_epoch = data.epoch + 1, NO_EPOCH
+        elif expected_epoch == data.epoch or data.epoch == NO_EPOCH:
+            epoch, last_epoch = data.epoch + 1, data.epoch
+        elif expected_epoch == data.last_epoch:
+            epoch, last_epoch = data.epoch, data.last_epoch
+        else:
+            raise KafkaError(ErrorCode.PRODUCER_FENCED)
+        return self._initialised(data.producer_id, epoch, last_epoch, timeout_ms, now_ms)
+
+    def prepare_rotation(
+        self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
+    ) -> TransactionData:
+        """Prepare epoch 0 of a new producer id, because the epochs of the old one are exhausted (TX-15)."""
+        last_epoch = self.data.epoch if keeps_last_epoch else NO_EPOCH
+        return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)
+
+    def _initialised(
+        self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
+    ) -> TransactionData:
+        return self._prepare(
+            self.data._replace(
+                producer_id=producer_id,
+                epoch=epoch,
+                last_epoch=last_epoch,
+                timeout_ms=timeout_ms,
+                state=TransactionState.EMPTY,
+                partitions={},
+                start_ms=NO_TIME,
+                update_ms=now_ms,
+            )
+        )
+
+    def prepare_fence(self) -> TransactionData:
+        """Prepare to raise the epoch and abort the transaction (TX-16)."""
+        keeps_epoch = self.has_failed_fence or self.data.epoch == LAST_EPOCH
+        epoch = self.data.epoch if keeps_epoch else self.data.epoch + 1
+        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE, epoch=epoch))
+
+    def prepare_partitions(
+        self, partitions: Iterable[PartitionKey], now_ms: int, client_version: int
+    ) -> TransactionData:
+        """Prepare the addition of partitions, which starts a transaction if none is open."""
+        data = self.data
+        return self._prepare(
+            data._replace(
+                state=TransactionState.ONGOING,
+                partitions={**data.partitions, **dict.fromkeys(partitions)},
+                start_ms=now_ms if data.state in _ENDED else data.start_ms,
+                update_ms=now_ms,
+                client_version=client_version,
+            )
+        )
+
+    def prepare_end(
+        self, state: TransactionState, now_ms: int, client_version: int, next_producer_id: int = NO_PRODUCER_ID
+    ) -> TransactionData:
+        """Prepare PREPARE_COMMIT or PREPARE_ABORT. With version 2 the epoch rises (TX-38).
+
+        next_producer_id: the id to continue with, if this epoch is the last one of the producer id.
+        """
+        data = self.data
+        epoch, last_epoch = data.epoch, data.last_epoch
+        if bumps_epochs(client_version):
+            epoch, last_epoch = min(epoch + 1, LAST_EPOCH), data.epoch
+        return self._prepare(
+            data._replace(
+                state=state,
+                epoch=epoch,
+                last_epoch=last_epoch,
+                next_producer_id=next_producer_id,
+                start_ms=now_ms if data.state in _ENDED else data.start_ms,
+                update_ms=now_ms,
+                client_version=client_version,
+            )
+        )
+
+    def prepare_complete(self, now_ms: int) -> TransactionData:
+        """Prepare the end of the transaction, which is stored when all markers are written (TX-39)."""
+        self.has_failed_fence = False
+        data = self.data
+        committed = data.state is TransactionState.PREPARE_COMMIT
+        rotates = bumps_epochs(data.client_version) and data.next_producer_id != NO_PRODUCER_ID
+        return self._prepare(
+            data._replace(
+                state=TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
+                producer_id=data.next_producer_id if rotates else data.producer_id,
+                epoch=0 if rotates else data.epoch,
+                next_producer_id=NO_PRODUCER_ID,
+                partitions={},
+                update_ms=now_ms,
+            )
+        )
+
+    def prepare_dead(self) -> TransactionData:
+        """Prepare the removal of the transactional id (TX-62)."""
+        return self._prepare(self.data._replace(state=TransactionState.DEAD, partitions={}))
+
+    def _prepare(self, data: TransactionData) -> TransactionData:
+        if self.pending is not None or self.data.state not in LEGAL_FROM[data.state]:
+            raise AssertionError(f"{self.transactional_id}: illegal transition from {self.data} to {data}")
+        self.pending = data._replace(previous_producer_id=self.data.producer_id)
+        return self.pending
+
+    def take_fenced_epoch(self, *, bumps: bool) -> None:
+        """Replace the pending fence by its effect, so that the abort can be prepared. bumps: whether the abort itself raises the epoch."""
+        assert self.pending is not None
+        if not bumps:
+            self.data = self.data._replace(epoch=self.pending.epoch, last_epoch=NO_EPOCH)
+        self.pending = None
+
+    def complete(self) -> None:
+        """Take over the pending state, which is stored."""
+        assert self.pending is not None
+        self.data, self.pending = self.pending, None
+
+    def cancel(self) -> None:
+        """Drop the pending state, which could not be stored."""
+        self.pending = None
+
+    def remove_partition(self, key: PartitionKey) -> None:
+        """Remove a partition whose marker is written (TX-71)."""
+        left = dict(self.data.partitions)
+        left.pop(key, None)
+        self.data = self.data._replace(partitions=left)

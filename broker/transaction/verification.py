@@ -1,0 +1,58 @@
+"""Verification of the partitions of a transaction, before their first batch is appended (KIP-890; TX-27 to TX-31).
+
+Corresponds to Kafka's `AddPartitionsToTxnManager`. This module does not know where coordinators are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+from kafkaproto.broker.transaction.operations import VerificationRequest, Verified
+from kafkaproto.error_codes import ErrorCode
+
+
+class Verifier:
+    """Asks coordinators about transactions, for one broker.
+
+    coordinator_of: returns the coordinator of a transactional id; raises KafkaError 15 or 16 if it cannot be reached. retry_ms,
+    retry_max_ms: how often and how long to try again while the transaction before is being completed (TX-31).
+    """
+
+    def __init__(
+        self,
+        coordinator_of: Callable[[str], TransactionCoordinator],
+        timers: Timers,
+        retry_ms: Callable[[], int],
+        retry_max_ms: Callable[[], int],
+    ) -> None:
+        self._coordinator_of = coordinator_of
+        self._timers = timers
+        self._retry_ms = retry_ms
+        self._retry_max_ms = retry_max_ms
+
+    def verify(self, request: VerificationRequest, now_ms: int, done: Verified) -> None:
+        """Verify or add partitions. `done` is called when the result is known."""
+        self._try(request, now_ms, now_ms + self._retry_max_ms(), done)
+
+    def _try(self, request: VerificationRequest, now_ms: int, deadline_ms: int, done: Verified) -> None:
+        try:
+            coordinator = self._coordinator_of(request.transactional_id)
+        except KafkaError as error:
+            done(dict.fromkeys(request.partitions, error.error_code), now_ms)
+            return
+        producer = request.transactional_id, request.producer_id, request.epoch
+        if not request.adds:
+            done(coordinator.verify_partitions(*producer, request.partitions), now_ms)
+            return
+
+        def added(error_code: int, at_ms: int) -> None:
+            again_ms = at_ms + self._retry_ms()
+            if error_code == ErrorCode.CONCURRENT_TRANSACTIONS and again_ms <= deadline_ms:
+                self._timers.at(again_ms, lambda later_ms: self._try(request, later_ms, deadline_ms, done))
+            else:
+                done(dict.fromkeys(request.partitions, error_code), at_ms)
+
+        coordinator.add_partitions(*producer, request.partitions, now_ms, added, client_version=2)

@@ -1,0 +1,233 @@
+"""Transactions in conformance tests: a transactional producer that sends each request by itself, so that a test sees every error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.scene import Topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch, produce, produced
+from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from kafkaproto.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from kafkaproto.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from kafkaproto.messages.describe_transactions import DescribeTransactionsRequest
+from kafkaproto.messages.end_txn import EndTxnRequest
+from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
+from kafkaproto.messages.list_transactions import ListTransactionsRequest
+from kafkaproto.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from kafkaproto.records.batch import TRANSACTIONAL
+
+NONE = -1
+TIMEOUT_MS = 60_000
+LOADING = (14, 15, 16)
+CONCURRENT_TRANSACTIONS = 51
+EPOCH_BUMPING_END_TXN = 5
+"""The first EndTxn version of transaction version 2 (KIP-890)."""
+
+
+def bumps_epochs(subject: Subject) -> bool:
+    """Return whether the cluster has transaction version 2, as its versions of EndTxn show."""
+    return subject.offered()[ApiKey.END_TXN][1] >= EPOCH_BUMPING_END_TXN
+
+
+class Producer:
+    """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful request."""
+
+    def __init__(self, subject: Subject, transactional_id: str | None = None) -> None:
+        self.subject = subject
+        self.id = subject.new_name("x") if transactional_id is None else transactional_id
+        self.producer_id = self.epoch = NONE
+
+    def coordinator(self) -> int:
+        """Return the id of the broker that coordinates this producer. Waits until it has loaded the transactional id."""
+        found: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
+        return found
+
+    def _ready(self) -> int:
+        """Return the id of the coordinator plus 1, or 0 if there is none."""
+        version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
+        found = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
+        if found.error_code:
+            return 0
+        return 0 if self._described(found.node_id).error_code in LOADING else int(found.node_id) + 1
+
+    def ask(self, request: Any, version: int) -> Any:
+        """Send a request to the coordinator over a connection of its own, and return the response."""
+        return self.subject.ask_once(request, version, self.coordinator())
+
+    def init_once(
+        self, producer_id: int = NONE, epoch: int = NONE, *, version: int = 4, timeout_ms: int = TIMEOUT_MS
+    ) -> tuple[int, int, int]:
+        """Send InitProducerId, and return (error, producer id, epoch). Repeats the request while the broker has no producer ids (TX-11)."""
+        request = InitProducerIdRequest(self.id, timeout_ms, producer_id, epoch)
+        while True:
+            answer = self.ask(request, version)
+            if answer.error_code != LOADING[0]:
+                return answer.error_code, answer.producer_id, answer.producer_epoch
+            self.subject.pass_ms(100)
+
+    def init(self, **options: Any) -> tuple[int, int]:
+        """Get a producer id and the next epoch, after the present transaction has ended. Returns both."""
+        result = wait_until(self.subject, lambda: self._initialised(**options), f"{self.id} has a new epoch")
+        self.producer_id, self.epoch = result[1:]
+        return self.producer_id, self.epoch
+
+    def _initialised(self, **options: Any) -> tuple[int, int, int] | None:
+        result = self.init_once(**options)
+        if result[0] == CONCURRENT_TRANSACTIONS:
+            return None
+        assert result[0] == 0, result
+        return result
+
+    def _numbers(self, producer_id: int | None, epoch: int | None) -> tuple[int, int]:
+        return self.producer_id if producer_id is None else producer_id, self.epoch if epoch is None else epoch
+
+    def add(
+        self,
+        partitions: Mapping[str, Sequence[int]],
+        *,
+        producer_id: int | None = None,
+        epoch: int | None = None,
+        version: int = 3,
+    ) -> dict[tuple[str, int], int]:
+        """Send AddPartitionsToTxn as a client does, and return the error of each partition."""
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.id,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name, list(indexes)) for name, indexes in partitions.items()],
+        )
+        request.v3_and_below_producer_id, request.v3_and_below_producer_epoch = self._numbers(producer_id, epoch)
+        return _errors(self.ask(request, version).results_by_topic_v3_and_below)
+
+    def verify(self, partitions: Mapping[str, Sequence[int]], *, adds: bool = False) -> dict[tuple[str, int], int]:
+        """Send AddPartitionsToTxn version 4 as a broker does, to verify or to add partitions. Returns the error of each partition."""
+        topics = [AddPartitionsToTxnTopic(name, list(indexes)) for name, indexes in partitions.items()]
+        transaction = AddPartitionsToTxnTransaction(self.id, self.producer_id, self.epoch, not adds, topics)
+        answer = self.ask(AddPartitionsToTxnRequest([transaction]), 4)
+        assert answer.error_code == 0
+        return _errors(answer.results_by_transaction[0].topic_results)
+
+    def add_once_free(self, topic: Topic, *indexes: int) -> None:
+        """Add partitions of a topic to a new transaction, as soon as the transaction before it is complete."""
+        expected = {(topic.name, index): 0 for index in indexes or (0,)}
+        wait_until(
+            self.subject, lambda: self.add({topic.name: indexes or (0,)}) == expected, f"{self.id} may add partitions"
+        )
+
+    def send(
+        self,
+        topic: Topic,
+        sequence: int,
+        *,
+        index: int = 0,
+        version: int = 11,
+        epoch: int | None = None,
+        producer_id: int | None = None,
+        transactional: bool = True,
+    ) -> tuple[int, int]:
+        """Produce one record with a sequence number, and return (error, base offset)."""
+        number, own_epoch = self._numbers(producer_id, epoch)
+        data = batch(
+            b"v",
+            producer_id=number,
+            producer_epoch=own_epoch,
+            base_sequence=sequence,
+            attributes=TRANSACTIONAL if transactional else 0,
+        )
+        request = produce(topic.name, data, index, acks=-1)
+        if transactional:
+            request.transactional_id = self.id
+        answer = produced(self.subject.ask_once(request, version, topic.leader(index)))
+        return answer.error_code, answer.base_offset
+
+    def end(
+        self, *, commit: bool, epoch: int | None = None, producer_id: int | None = None, version: int = 3
+    ) -> tuple[int, int, int]:
+        """Send EndTxn, and return (error, producer id, epoch); the last two are -1 before version 5."""
+        answer = self.ask(EndTxnRequest(self.id, *self._numbers(producer_id, epoch), commit), version)
+        return answer.error_code, answer.producer_id, answer.producer_epoch
+
+    def describe(self) -> Any:
+        """Return the entry of this producer in a DescribeTransactions response."""
+        return self._described(self.coordinator())
+
+    def _described(self, broker_id: int) -> Any:
+        [state] = self.subject.ask_once(DescribeTransactionsRequest([self.id]), 0, broker_id).transaction_states
+        return state
+
+    def wait_for(self, state: str) -> None:
+        """Wait until the transaction is in this state."""
+        wait_until(self.subject, lambda: self.describe().transaction_state == state, f"{self.id} is {state}")
+
+    def finish(self, *, commit: bool) -> None:
+        """End the transaction, and wait until it is complete."""
+        assert self.end(commit=commit)[0] == 0
+        self.wait_for("CompleteCommit" if commit else "CompleteAbort")
+
+    def listed(self, version: int = 0, **filters: Any) -> Any:
+        """Return the ListTransactions response of the coordinator."""
+        return self.ask(ListTransactionsRequest(**filters), version)
+
+    def add_offsets(self, group: Group, version: int = 3) -> int:
+        """Send AddOffsetsToTxn, and return the error."""
+        request = AddOffsetsToTxnRequest(self.id, self.producer_id, self.epoch, group.id)
+        return int(self.ask(request, version).error_code)
+
+    def commit_offsets(
+        self, group: Group, offsets: Mapping[tuple[str, int], int], *, version: int = 3, **options: Any
+    ) -> dict[tuple[str, int], int]:
+        """Send TxnOffsetCommit to the group's coordinator, and return the error of each partition. options: further fields of the request."""
+        topics = [
+            TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, offset)])
+            for (name, index), offset in offsets.items()
+        ]
+        request = TxnOffsetCommitRequest(self.id, group.id, topics=topics, **options)
+        request.producer_id, request.producer_epoch = self.producer_id, self.epoch
+        answer = group.ask(request, version)
+        return {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
+
+
+def producers(topic: Topic, index: int = 0) -> tuple[int, list[tuple[int, int, int, int, int]]]:
+    """Return the error of a DescribeProducers response for a partition, and its producers.
+
+    Each is (producer id, epoch, last sequence, coordinator epoch, start of the open transaction).
+    """
+    answer = topic.subject.ask_once(DescribeProducersRequest([TopicRequest(topic.name, [index])]), 0, topic.leader())
+    [partition] = answer.topics[0].partitions
+    return partition.error_code, [
+        (p.producer_id, p.producer_epoch, p.last_sequence, p.coordinator_epoch, p.current_txn_start_offset)
+        for p in partition.active_producers
+    ]
+
+
+def write_markers(
+    topic: Topic,
+    producer_id: int,
+    epoch: int,
+    *topics: str,
+    commit: bool = False,
+    coordinator_epoch: int = 0,
+    version: int = 1,
+) -> list[int]:
+    """Send WriteTxnMarkers to the leader of a topic, for partition 0 of this topic and others, and return their errors."""
+    named = [WritableTxnMarkerTopic(name, [0]) for name in (topic.name, *topics)]
+    marker = WritableTxnMarker(producer_id, epoch, commit, named, coordinator_epoch)
+    answer = topic.subject.ask_once(WriteTxnMarkersRequest([marker]), version, topic.leader())
+    errors = {t.name: t.partitions[0].error_code for t in answer.markers[0].topics}
+    return [errors[name] for name in (topic.name, *topics)]
+
+
+def _errors(results: Any) -> dict[tuple[str, int], int]:
+    return {(t.name, p.partition_index): p.partition_error_code for t in results for p in t.results_by_partition}
