@@ -11,7 +11,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
-from kafkaproto.broker.config.release import is_release_4, is_release_4_2, stores_topic_ids_of_offsets
+from kafkaproto.broker.config.release import (
+    is_release_4,
+    is_release_4_2,
+    stores_topic_ids_of_offsets,
+    transaction_version,
+)
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of, partition_of
@@ -249,13 +254,12 @@ def transaction_settings(get: BrokerConfig, release_name: str) -> TransactionSet
     """Return the settings of the transaction coordinator of one broker."""
     from kafkaproto.broker.transaction.settings import TransactionSettings
 
-    is_4 = is_release_4(release_name)
     return TransactionSettings(
         max_timeout_ms=get["transaction.max.timeout.ms"],
         timeout_check_ms=get["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
         expiration_ms=get["transactional.id.expiration.ms"],
         expiration_check_ms=get["transaction.remove.expired.transaction.cleanup.interval.ms"],
-        server_version=2 if is_4 else 0,
-        is_release_4=is_4,
+        server_version=transaction_version(release_name),
+        is_release_4=is_release_4(release_name),
         completion_ms=lambda: int(get[TRANSACTION_COMPLETION_MS]),
     )

@@ -26,6 +26,7 @@ PROGRAMS = {
     "tests/clients/long_quotas.py",
     "tests/conformance/__main__.py",
     "tests/distribution.py",
+    "tests/oracle/transaction_completion.py",
     "tests/rules.py",
     "tests/testing_api.py",
 }

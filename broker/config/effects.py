@@ -137,7 +137,7 @@ From `DynamicThreadPool`, `LogCleaner`, `DataPlaneAcceptor` and, from 4.0, `Dyna
 OWN: tuple[tuple[str, str, int | None, int | None], ...] = (
     ("kafkaproto.group.load.ms", "int", 0, 0),
     ("kafkaproto.replica.delay.ms", "int", 0, 0),
-    ("kafkaproto.transaction.completion.ms", "int", 0, 0),
+    ("kafkaproto.transaction.completion.ms", "int", 1, 0),
     ("kafkaproto.transaction.load.ms", "int", 0, 0),
 )
 """Settings that exist only in this broker, as (name, type, default, lowest value). No API describes them."""

@@ -34,6 +34,11 @@ def is_release_4_2(release: str) -> bool:
     return _place(release) >= _place("4.2")
 
 
+def transaction_version(release: str) -> int:
+    """Return the level of the feature `transaction.version` in a new cluster of a release: 2 since 4.0, before without the feature 0 (KIP-890)."""
+    return 2 if is_release_4(release) else 0
+
+
 def stores_topic_ids_of_offsets(release: str) -> bool:
     """Return whether brokers of a release write committed offsets with a topic id: since 4.1 (value version 4)."""
     return _place(release) >= _place("4.1")

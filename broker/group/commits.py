@@ -123,7 +123,7 @@ class Commits:
         `done` gets 0, or the error for the group if it cannot be waited for, and the time in ms.
         """
         group = self._groups.get_any(group_id)
-        if group is None or not any(keys is None or key in keys for key in group.writing):
+        if group is None or not any(keys is None or key in keys for key in _being_written(group)):
             done(ErrorCode.NONE, now_ms)
             return
 
@@ -184,6 +184,11 @@ class Commits:
                 waiter(ErrorCode.NOT_COORDINATOR if error_code else ErrorCode.NONE, at_ms)
 
         self._storage.store_offsets(group.group_id, accepted, now_ms, stored)
+
+
+def _being_written(group: AnyGroup) -> Counter[PartitionKey]:
+    """Return how many commits of each partition are being written, without those of open transactions, which are written already."""
+    return group.writing - Counter(group.pending_offsets.partitions()) if group.pending_offsets else group.writing
 
 
 def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str | None) -> int:

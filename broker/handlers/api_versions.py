@@ -1,8 +1,9 @@
 """ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
-v1 adds throttle time; v3 is flexible and names the client's software; v4 fixes the encoding of feature levels of 0.
+v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 fixes the encoding of feature levels of 0.
 Behaviour: the table is made from the registry (M-9). An unsupported version of this API is answered in version 0 with error 35 and the
-supported versions, so that a client can use a lower one (W-3). An invalid software name or version gets error 42 and no APIs (W-4).
+supported versions, so that a client can use a lower one (W-3). Clients use the second transaction version if the feature `transaction.version`
+has level 2 (KIP-890). An invalid software name or version gets error 42 and no APIs (W-4).
 """
 
 from __future__ import annotations
@@ -11,13 +12,22 @@ import re
 from typing import Any
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.config.release import transaction_version
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
-from kafkaproto.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from kafkaproto.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
-FIRST_VERSION_WITH_SOFTWARE = 3
+FIRST_VERSION_WITH_SOFTWARE = FIRST_VERSION_WITH_FEATURES = 3
+FIRST_VERSION_WITH_LEVEL_0 = 4
+TRANSACTION_VERSION = "transaction.version"
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?\Z")
 
 
@@ -38,4 +48,11 @@ def api_versions(exchange: Exchange, request: ApiVersionsRequest) -> Reply:
     if exchange.node.events.feature_asked is not None:
         exchange.node.events.feature_asked(exchange, "versions", [])
     offered = exchange.node.apis.values()
-    return Reply(ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered]))
+    response = ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered])
+    level = transaction_version(exchange.node.cluster.release_name)
+    if level and exchange.api_version >= FIRST_VERSION_WITH_FEATURES:
+        if exchange.api_version >= FIRST_VERSION_WITH_LEVEL_0:
+            response.supported_features = [SupportedFeatureKey(TRANSACTION_VERSION, 0, level)]
+        response.finalized_features = [FinalizedFeatureKey(TRANSACTION_VERSION, level, level)]
+        response.finalized_features_epoch = 0
+    return Reply(response)

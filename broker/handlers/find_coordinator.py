@@ -32,9 +32,8 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
     if request.key_type not in TOPICS:
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
     keys, cluster = _keys(exchange, request), exchange.node.cluster
-    if exchange.node.events.feature_asked is not None:
-        feature = "group" if request.key_type == GROUP else "transactions"
-        exchange.node.events.feature_asked(exchange, feature, keys)
+    if request.key_type == GROUP and exchange.node.events.feature_asked is not None:
+        exchange.node.events.feature_asked(exchange, "group", keys)
     comes_later = cluster.profile == "kafka" and TOPICS[request.key_type] not in exchange.node.image.topics
     find = cluster.coordinator_of if request.key_type == GROUP else exchange.node.transactions.coordinator_id
     return _response(exchange, [_find(exchange, key, find, comes_later) for key in keys])

@@ -50,7 +50,6 @@ PLAINTEXT = "set security.protocol=PLAINTEXT in the client"
 HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"TRAC", b"CONN", b"PRI ")
 TLS_HANDSHAKE, TLS_MAJOR_VERSION = 0x16, 3
 
-TRANSACTIONS = "transactions are not served; unset transactional.id in the client (enable.idempotence works)"
 SASL = f"SASL is not served; {PLAINTEXT}"
 CONSUMER_PROTOCOL = (
     'the group protocol "consumer" (KIP-848) needs --release 4.0 or later; or set group.protocol=classic in the client'
@@ -64,10 +63,6 @@ _FIRST_TAGLESS_HEADER = 1
 ADVICE = {
     ApiKey.SASL_HANDSHAKE: SASL,
     ApiKey.SASL_AUTHENTICATE: SASL,
-    ApiKey.ADD_PARTITIONS_TO_TXN: TRANSACTIONS,
-    ApiKey.ADD_OFFSETS_TO_TXN: TRANSACTIONS,
-    ApiKey.END_TXN: TRANSACTIONS,
-    ApiKey.TXN_OFFSET_COMMIT: TRANSACTIONS,
     ApiKey.DESCRIBE_ACLS: ACLS,
     ApiKey.CREATE_ACLS: ACLS,
     ApiKey.DELETE_ACLS: ACLS,
@@ -78,7 +73,7 @@ ADVICE = {
 }
 """Maps APIs that this broker does not support to advice, where there is an alternative."""
 
-UNSERVED = {"transactions": TRANSACTIONS, "consumer protocol": CONSUMER_PROTOCOL}
+UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL}
 """Maps features that a handler reports as not served to advice."""
 
 READING = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT)

@@ -49,7 +49,14 @@ class Served:
         return version
 
 
-NEWER_THAN_3_9 = {int(ApiKey.DESCRIBE_GROUPS): 6}
+NEWER_THAN_3_9 = {
+    int(ApiKey.PRODUCE): 12,
+    int(ApiKey.DESCRIBE_GROUPS): 6,
+    int(ApiKey.END_TXN): 5,
+    int(ApiKey.WRITE_TXN_MARKERS): 2,
+    int(ApiKey.TXN_OFFSET_COMMIT): 5,
+    int(ApiKey.LIST_TRANSACTIONS): 2,
+}
 """Maps APIs that this project serves in versions that 3.9 does not have to the highest one."""
 
 

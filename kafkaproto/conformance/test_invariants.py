@@ -11,9 +11,10 @@ from kafkaproto.conformance.bare import bare
 from kafkaproto.conformance.needs import SESSION_SLOTS
 from kafkaproto.conformance.offered import OFFERED_BY_3_9
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnTransaction
 from kafkaproto.messages.offset_fetch import OffsetFetchRequestGroup
 
-PRODUCE, OFFSET_FETCH = 0, 9
+PRODUCE, OFFSET_FETCH, ADD_PARTITIONS_TO_TXN = 0, 9, 24
 
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
@@ -31,5 +32,7 @@ def test_every_version_of_every_api_returns_a_complete_response(subject: Subject
                 request.groups = [
                     OffsetFetchRequestGroup("g")
                 ]  # a real broker does not respond to a request without groups
+            if key == ADD_PARTITIONS_TO_TXN and version >= 4:
+                request.transactions = [AddPartitionsToTxnTransaction("x")]  # nor to one without transactions
             sent = subject.send(connection, request, version)
             assert subject.answer(connection).correlation_id == sent, (APIS[key].name, version)

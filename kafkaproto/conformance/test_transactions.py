@@ -9,8 +9,7 @@ import pytest
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic, list_offsets, new_topic, read
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, write_markers
-from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from kafkaproto.conformance.transactions import Producer, need_second_version, producers, write_markers
 from kafkaproto.messages.end_txn import EndTxnRequest
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 
@@ -244,7 +243,6 @@ def test_brokers_verify_and_add_partitions(subject: Subject) -> None:
     assert producer.verify({name: [0]}) == {(name, 0): ABORTABLE}
     assert producer.verify({name: [0]}, adds=True) == {(name, 0): 0}
     assert producer.verify({name: [0, 1]}) == {(name, 0): 0, (name, 1): ABORTABLE}
-    assert producer.ask(AddPartitionsToTxnRequest([]), 4).results_by_transaction == []
 
 
 def _end(producer: Producer, commit: bool, offset: int, version: int) -> tuple[int, int]:
@@ -276,9 +274,9 @@ def test_end_of_a_transaction_that_has_ended(subject: Subject, state: str, commi
 
 
 @pytest.mark.rule("TX-38")
-@pytest.mark.needs(lambda subject: None if bumps_epochs(subject) else "EndTxn version 5")
 def test_end_of_a_transaction_of_the_second_version(subject: Subject) -> None:
     """Scenario SN-55, second transaction version: every cell of the table that can be reached without a wait."""
+    need_second_version(subject)
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     assert _end(producer, True, 0, 5) == (INVALID_STATE, -1)
@@ -298,9 +296,9 @@ def test_end_of_a_transaction_of_the_second_version(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75")
-@pytest.mark.needs(lambda subject: None if bumps_epochs(subject) else "EndTxn version 5")
 def test_transaction_of_the_second_version(subject: Subject) -> None:
     """Scenario SN-56."""
+    need_second_version(subject)
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     assert producer.send(topic, 0, version=12) == (0, 0)

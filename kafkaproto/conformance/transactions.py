@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic, wait_until
@@ -41,6 +43,12 @@ EPOCH_BUMPING_END_TXN = 5
 def bumps_epochs(subject: Subject) -> bool:
     """Return whether the cluster has transaction version 2, as its versions of EndTxn show."""
     return subject.offered()[ApiKey.END_TXN][1] >= EPOCH_BUMPING_END_TXN
+
+
+def need_second_version(subject: Subject) -> None:
+    """Skip the test on a cluster without transaction version 2."""
+    if not bumps_epochs(subject):
+        pytest.skip(f"not prepared: needs EndTxn v{EPOCH_BUMPING_END_TXN}")
 
 
 class Producer:
@@ -141,6 +149,7 @@ class Producer:
         number, own_epoch = self._numbers(producer_id, epoch)
         data = batch(
             b"v",
+            timestamp=self.subject.epoch_ms(),
             producer_id=number,
             producer_epoch=own_epoch,
             base_sequence=sequence,

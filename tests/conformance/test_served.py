@@ -44,7 +44,7 @@ def not_prepared(reason: str) -> Any:
         ("2.0", fetch(), 11, "Fetch v11 (the broker serves 0 to 8)"),
         ("4.2", fetch(), 3, "Fetch v3 (the broker serves 4 to 17)"),
         ("2.0", AlterClientQuotasRequest([]), 1, "AlterClientQuotas v1 (the broker does not serve this API)"),
-        ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 11)"),  # offered, never accepted: KAFKA-18659
+        ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 12)"),  # offered, never accepted: KAFKA-18659
     ],
 )
 def test_request_in_a_version_that_a_cluster_does_not_offer_is_not_prepared(

@@ -21,9 +21,7 @@ def new_log(segment_bytes: int = 1 << 30) -> ReplicaLog:
 
 def write(log: ReplicaLog, producer: int, sequence: int, epoch: int = 0, count: int = 1, size: int = 10) -> int:
     """Append a transactional batch as an only replica does. Returns its base offset."""
-    data = batch(
-        count, size, producer_id=producer, producer_epoch=epoch, sequence=sequence, attributes=TRANSACTIONAL
-    )
+    data = batch(count, size, producer_id=producer, producer_epoch=epoch, sequence=sequence, attributes=TRANSACTIONAL)
     return append(log, data)
 
 

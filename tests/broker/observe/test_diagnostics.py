@@ -61,7 +61,6 @@ def sent(client: MemoryClient, data: bytes) -> None:
 
 ONLY_PLAINTEXT = "listener PLAINTEXT accepts only Kafka clients with security.protocol=PLAINTEXT"
 NO_SASL = "SASL is not served; set security.protocol=PLAINTEXT in the client"
-NO_TRANSACTIONS = "transactions are not served; unset transactional.id in the client (enable.idempotence works)"
 REFUSED = {
     "TLS": (
         TLS_HELLO,
@@ -195,29 +194,13 @@ def test_long_client_names_are_shortened_in_the_log(cluster: VirtualCluster, lin
     assert len(line) < 300
 
 
-@pytest.mark.parametrize(
-    ("request_message", "version", "what"),
-    [
-        (InitProducerIdRequest("orders-tx", 60_000), 4, "InitProducerId v4 for 'orders-tx'"),
-        (FindCoordinatorRequest("orders-tx", 1), 2, "FindCoordinator v2 for 'orders-tx'"),
-        (FindCoordinatorRequest(key_type=1, coordinator_keys=["orders-tx"]), 4, "FindCoordinator v4 for 'orders-tx'"),
-    ],
-    ids=["InitProducerId", "FindCoordinator v2", "FindCoordinator v4"],
-)
-def test_transactional_producer_gets_an_error_and_the_log_explains_the_fix(
-    cluster: VirtualCluster, lines: Lines, request_message: object, version: int, what: str
-) -> None:
-    client = cluster.connect(client_id="me", address="10.0.0.7")
-    for _ in range(3):
-        client.ask(request_message, version)
-    assert lines() == [f"broker 0 refused {what} of client-id 'me' at 10.0.0.7: {NO_TRANSACTIONS}"]
-
-
 def test_client_without_unsupported_requests_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect()
     client.ask(MetadataRequest([]), 9)
     client.ask(InitProducerIdRequest(None), 4)
+    client.ask(InitProducerIdRequest("orders-tx", 60_000), 4)
     client.ask(FindCoordinatorRequest("group", 0), 2)
+    client.ask(FindCoordinatorRequest("orders-tx", 1), 2)
     assert lines() == []
 
 
@@ -321,9 +304,6 @@ def test_unsupported_attempts_of_real_clients_are_logged(caplog: pytest.LogCaptu
         begun = time.monotonic()
         while time.monotonic() - begun < 15 and not any("TLS" in line for line in caplog.messages):
             producer.poll(0.05)
-        producer = confluent.Producer({**address, "client.id": "tx", "transactional.id": "orders-tx"})
-        with pytest.raises(confluent.KafkaException):
-            producer.init_transactions(5)
         group = {"group.id": "g", "group.protocol": "consumer", "client.id": "k848"}
         consumer = confluent.Consumer({**address, **group})
         consumer.subscribe(["t"])
@@ -333,7 +313,6 @@ def test_unsupported_attempts_of_real_clients_are_logged(caplog: pytest.LogCaptu
         consumer.close()
     messages = caplog.messages
     assert any("refused a TLS connection" in line for line in messages)
-    assert any("for 'orders-tx' of client-id 'tx'" in line and NO_TRANSACTIONS in line for line in messages)
     assert any("client-id 'k848'" in line and "set group.protocol=classic" in line for line in messages)
 
 

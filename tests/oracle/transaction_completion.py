@@ -1,0 +1,65 @@
+"""Measure how long a transaction takes to complete in Apache Kafka 3.9.1: the default of `kafkaproto.transaction.completion.ms` (TX-39).
+
+From the response to EndTxn until AddPartitionsToTxn is accepted again. Each transaction has one partition. Prints the median of all.
+
+usage: python -m tests.oracle.transaction_completion [--transactions N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from statistics import median
+
+from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import Producer
+from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kafkaproto.messages.end_txn import EndTxnRequest
+from tests.support.conformance.real_kafka import RealKafka
+
+WARM_UP = 50
+"""Transactions before the first that counts, because a JVM is slow at first."""
+
+
+def completion_times_ms(subject: Subject, transactions: int) -> list[float]:
+    """Return the time in ms from the response to EndTxn until the next transaction may begin, for each of `transactions` in a row."""
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+    connection = subject.connect(producer.coordinator())
+    numbers = producer.producer_id, producer.epoch
+    add = AddPartitionsToTxnRequest([], producer.id, *numbers, [AddPartitionsToTxnTopic(topic.name, [0])])
+    times_ms = []
+    ended = None
+    for _ in range(WARM_UP + transactions + 1):
+        while (
+            subject.ask(connection, add, 3)
+            .results_by_topic_v3_and_below[0]
+            .results_by_partition[0]
+            .partition_error_code
+        ):
+            pass
+        if ended is not None:
+            times_ms.append(1000 * (time.perf_counter() - ended))
+        assert subject.ask(connection, EndTxnRequest(producer.id, *numbers, True), 3).error_code == 0
+        ended = time.perf_counter()
+    return times_ms[WARM_UP:]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure how long a transaction takes to complete in Kafka 3.9.1.")
+    parser.add_argument("--transactions", type=int, default=500, help="number of transactions (default: 500)")
+    transactions = parser.parse_args().transactions
+    subject = RealKafka("default")
+    try:
+        times_ms = sorted(completion_times_ms(subject, transactions))
+    finally:
+        subject.stop()
+    low, high = times_ms[len(times_ms) // 10], times_ms[-1 - len(times_ms) // 10]
+    middle = median(times_ms)
+    sys.stdout.write(f"{len(times_ms)} transactions: median {middle:.1f} ms; 80 % from {low:.1f} to {high:.1f} ms\n")
+
+
+if __name__ == "__main__":
+    main()
