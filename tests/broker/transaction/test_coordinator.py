@@ -1,0 +1,268 @@
+"""The transaction coordinator: moves, restarts, timeouts, expiration and exhausted epochs (TX-7 to TX-17, TX-58 to TX-62)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkaproto.broker.testing.records import stored
+from kafkaproto.broker.transaction.records import parse
+from kafkaproto.broker.transaction.transaction import TransactionData, TransactionState
+from kafkaproto.conformance.scene import Topic, new_topic, read
+from kafkaproto.conformance.transactions import Producer, producers
+from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from kafkaproto.messages.describe_transactions import DescribeTransactionsRequest
+from kafkaproto.messages.end_txn import EndTxnRequest
+from kafkaproto.messages.list_transactions import ListTransactionsRequest
+from tests.support.broker.transaction_bench import TRANSACTIONS, TransactionBench
+
+LOADING, UNAVAILABLE, NOT_COORDINATOR, MAPPING, CONCURRENT, FENCED = 14, 15, 16, 49, 51, 90
+LAST_EPOCH = 32_766
+
+
+@pytest.fixture
+def bench() -> Iterator[TransactionBench]:
+    made = TransactionBench()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def newer() -> Iterator[TransactionBench]:
+    made = TransactionBench(newer=True)
+    yield made
+    made.stop()
+
+
+def visible(topic: Topic) -> tuple[int, int, list[tuple[int, int]]]:
+    """Return high watermark, last stable offset, and (producer id, first offset) of the aborted transactions of a whole topic."""
+    data = read(topic, 0, isolation=1)
+    aborted = [(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions]
+    return data.high_watermark, data.last_stable_offset, aborted
+
+
+def logged(bench: TransactionBench) -> list[tuple[str, TransactionData | None]]:
+    """Return the records of the transaction topic, in order of each partition."""
+    return [parse(record.key or b"", record.value) for record in stored(bench.cluster.state, TRANSACTIONS, None)]
+
+
+@pytest.mark.rule("TX-1", "TX-3", "TX-8")
+def test_open_transaction_moves_with_its_coordinator(bench: TransactionBench) -> None:
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    old = producer.coordinator()
+    bench.move(producer)
+    assert producer.describe().transaction_state == "Ongoing"
+    assert error_on(producer, old) == NOT_COORDINATOR
+    producer.finish(commit=True)
+    assert visible(topic) == (2, 2, [])
+
+
+def error_on(producer: Producer, broker_id: int) -> int:
+    """Return the error with which a broker describes the producer's transaction."""
+    request = DescribeTransactionsRequest([producer.id])
+    return int(producer.subject.ask_once(request, 0, broker_id).transaction_states[0].error_code)
+
+
+@pytest.mark.rule("TX-8")
+@pytest.mark.parametrize("commit", [True, False])
+def test_decided_transaction_is_completed_by_the_next_coordinator(bench: TransactionBench, commit: bool) -> None:
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    assert producer.end(commit=commit)[0] == 0
+    assert bench.transaction(producer).data.state.name.startswith("PREPARE")  # nothing is complete before time passes
+    bench.move(producer)
+    producer.wait_for("CompleteCommit" if commit else "CompleteAbort")
+    assert visible(topic) == (2, 2, [] if commit else [(producer.producer_id, 0)])
+
+
+@pytest.mark.rule("TX-39", "TX-49")
+def test_marker_waits_for_a_partition_without_leader(bench: TransactionBench) -> None:
+    topic = new_topic(bench, assignment={0: [2]})
+    producer = bench.begin(topic)
+    while producer.coordinator() == 2:
+        bench.move(producer)
+    bench.stop_broker(2)
+    assert producer.end(commit=True)[0] == 0
+    bench.pass_ms(60_000)
+    assert producer.describe().transaction_state == "PrepareCommit"
+    bench.start_broker(2)
+    producer.wait_for("CompleteCommit")
+    assert visible(topic) == (2, 2, [])
+
+
+@pytest.mark.rule("TX-49")
+def test_transaction_completes_without_a_topic_that_was_deleted(bench: TransactionBench) -> None:
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    bench.cluster.state.controller.delete_topic(topic.name)
+    bench.cluster.run()
+    producer.finish(commit=True)
+
+
+@pytest.mark.rule("TX-7", "TX-17")
+def test_failed_writes_change_nothing() -> None:
+    bench = TransactionBench({"transaction.state.log.min.isr": "3"})
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    broken = next(broker_id for broker_id in range(3) if broker_id not in (producer.coordinator(), topic.leader()))
+    bench.stop_broker(broken)
+    before = bench.transaction(producer).data
+    assert producer.end(commit=True)[0] == UNAVAILABLE
+    assert producer.add({topic.name: [0]}) == {
+        (topic.name, 0): 0
+    }  # it is part of the transaction, so nothing is written
+    assert bench.transaction(producer).data == before
+    for _ in range(2):
+        assert Producer(bench, producer.id).init_once()[0] == UNAVAILABLE
+        assert bench.transaction(producer).data.epoch == before.epoch + 1  # the second attempt uses the same epoch
+    bench.start_broker(broken)
+    assert Producer(bench, producer.id).init() == (producer.producer_id, before.epoch + 2)
+    assert visible(topic) == (2, 2, [(producer.producer_id, 0)])
+    bench.stop()
+
+
+@pytest.mark.rule("TX-58", "TX-59", "TX-60", "TX-61")
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_transaction_is_aborted_after_its_timeout(is_newer: bool) -> None:
+    """Scenario SN-58. With transaction version 2 the producer may go on with the raised epoch."""
+    bench = TransactionBench(newer=is_newer)
+    topic = bench.topic()
+    producer = bench.begin(topic, timeout_ms=500)
+    begun_ms = bench.now_ms()
+    bench.pass_ms(400)
+    assert producer.add({topic.name: [0]}) == {(topic.name, 0): 0}  # traffic does not extend the timeout
+    producer.wait_for("CompleteAbort")
+    assert bench.now_ms() - begun_ms <= 500 + 10_000 + 100
+    assert producer.describe().producer_epoch == 1
+    assert producer.end(commit=True)[0] == FENCED
+    assert producer.send(topic, 1)[0] == 47
+    assert producer.init_once(producer.producer_id, 0) == (
+        (0, producer.producer_id, 1) if is_newer else (FENCED, -1, -1)
+    )
+    assert producers(topic)[1][0][:3] == (producer.producer_id, 1, -1)
+    bench.stop()
+
+
+@pytest.mark.rule("TX-62")
+def test_unused_transactional_id_expires(bench: TransactionBench) -> None:
+    """Scenario SN-62."""
+    producer = Producer(bench)
+    producer.init()
+    bench.pass_ms(7 * 24 * 3_600_000 - 1)
+    assert producer.describe().error_code == 0
+    bench.pass_ms(3_600_000 + 1)
+    assert producer.end(commit=True)[0] == MAPPING
+    assert (producer.id, None) in logged(bench)
+    old_id = producer.producer_id
+    producer_id, epoch = producer.init()
+    assert producer_id != old_id and epoch == 0
+
+
+@pytest.mark.rule("TX-15")
+def test_exhausted_epochs_continue_with_a_new_producer_id(bench: TransactionBench) -> None:
+    """Scenario SN-61."""
+    producer = Producer(bench)
+    old_id, _ = producer.init()
+    transaction = bench.transaction(producer)
+    transaction.data = transaction.data._replace(epoch=LAST_EPOCH)
+    assert producer.init_once(old_id, LAST_EPOCH - 1)[0] == FENCED
+    error, new_id, epoch = producer.init_once(old_id, LAST_EPOCH)
+    assert (error, epoch) == (0, 0) and new_id != old_id
+    assert producer.init_once(old_id, LAST_EPOCH) == (0, new_id, 0)  # the same request again
+    transaction.data = transaction.data._replace(producer_id=old_id, epoch=LAST_EPOCH)
+    error, other_id, epoch = producer.init_once()
+    assert (error, epoch) == (0, 0) and other_id not in (old_id, new_id)
+    assert producer.init_once(old_id, LAST_EPOCH)[0] == FENCED
+
+
+@pytest.mark.rule("TX-15", "TX-38")
+def test_end_of_the_last_epoch_returns_a_new_producer_id(newer: TransactionBench) -> None:
+    topic, producer = newer.topic(), Producer(newer)
+    old_id, _ = producer.init()
+    transaction = newer.transaction(producer)
+    transaction.data = transaction.data._replace(epoch=LAST_EPOCH)
+    producer.epoch = LAST_EPOCH
+    assert producer.send(topic, 0, version=12)[0] == 0
+    error, new_id, epoch = producer.end(commit=True, version=5)
+    assert (error, epoch) == (0, 0) and new_id != old_id
+    producer.wait_for("CompleteCommit")
+    assert producer.end(commit=True, version=5) == (0, new_id, 0)  # the same request again
+    assert producers(topic)[1][0][:3] == (old_id, LAST_EPOCH + 1, -1)
+    producer.producer_id, producer.epoch = new_id, 0
+    assert producer.send(topic, 0, version=12)[0] == 0
+
+
+@pytest.mark.rule("TX-25", "TX-39")
+def test_next_transaction_waits_for_the_completion_of_the_one_before() -> None:
+    """With any completion time, 0 included, CONCURRENT_TRANSACTIONS can be seen."""
+    for completion_ms in (0, 30):
+        bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})
+        topic = bench.topic()
+        producer = bench.begin(topic)
+        frames = bench.connect(producer.coordinator())
+        add = AddPartitionsToTxnRequest(
+            [], producer.id, producer.producer_id, 0, [AddPartitionsToTxnTopic(topic.name, [0])]
+        )
+        bench.send(frames, EndTxnRequest(producer.id, producer.producer_id, 0, True), 3)
+        bench.send(frames, add, 3)
+        begun_ms = bench.now_ms()
+        assert bench.answer(frames).message.error_code == 0
+        [added] = bench.answer(frames).message.results_by_topic_v3_and_below
+        if completion_ms:
+            assert added.results_by_partition[0].partition_error_code == CONCURRENT
+        producer.add_once_free(topic)
+        assert completion_ms <= bench.now_ms() - begun_ms <= completion_ms + 100
+        bench.stop()
+
+
+@pytest.mark.rule("TX-31")
+def test_produce_waits_for_the_transaction_before() -> None:
+    """Transaction version 2: the broker tries again for 100 ms, then the producer gets CONCURRENT_TRANSACTIONS."""
+    for completion_ms, expected in ((50, 0), (500, CONCURRENT)):
+        bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)}, newer=True)
+        topic, producer = bench.topic(), Producer(bench)
+        producer.init()
+        assert producer.send(topic, 0, version=12)[0] == 0
+        assert producer.end(commit=True, version=5)[0] == 0
+        producer.epoch += 1
+        begun_ms = bench.now_ms()
+        assert producer.send(topic, 0, version=12)[0] == expected
+        assert bench.now_ms() - begun_ms == (60 if expected == 0 else 100)
+        bench.stop()
+
+
+@pytest.mark.rule("TX-4", "TX-5")
+@pytest.mark.parametrize("is_newer", [False, True])
+def test_records_of_a_transaction(is_newer: bool) -> None:
+    bench = TransactionBench(newer=is_newer)
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    producer.finish(commit=True)
+    states = [data for transactional_id, data in logged(bench) if transactional_id == producer.id and data is not None]
+    assert [data.state for data in states] == [
+        TransactionState.EMPTY,
+        TransactionState.ONGOING,
+        TransactionState.PREPARE_COMMIT,
+        TransactionState.COMPLETE_COMMIT,
+    ]
+    assert [list(data.partitions) for data in states] == [[], [(topic.name, 0)], [(topic.name, 0)], []]
+    assert {data.previous_producer_id for data in states} == ({producer.producer_id} if is_newer else {-1})
+    bench.stop()
+
+
+@pytest.mark.rule("TX-3")
+def test_coordinator_that_loads_its_partition_says_so() -> None:
+    bench = TransactionBench({"kafkaproto.transaction.load.ms": "500"})
+    producer = Producer(bench)
+    producer.init()
+    state = bench.state_partition(producer)
+    other = next(r for r in state.replicas if r != state.leader)
+    bench.cluster.state.controller.elect(TRANSACTIONS, state.index, other)
+    bench.cluster.run()
+    assert error_on(producer, other) == LOADING
+    assert bench.ask_once(ListTransactionsRequest(), 0, other).error_code == LOADING
+    bench.pass_ms(500)
+    assert error_on(producer, other) == 0
+    bench.stop()
