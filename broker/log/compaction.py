@@ -9,17 +9,20 @@ module does not depend on topics, other replicas or the schedule.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kafkaproto.broker.log.cleaned_transactions import CleanedTransactions
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.retention import newest_ms
 from kafkaproto.broker.log.rolling import NO_LIMIT_MS
 from kafkaproto.broker.log.runs import LogSegment, OffsetRange
 from kafkaproto.broker.log.scan import headers
 from kafkaproto.broker.log.store import Store
+from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import (
+    CONTROL,
     LOG_APPEND_TIME,
     TRANSACTIONAL,
     BatchHeader,
@@ -30,6 +33,7 @@ from kafkaproto.records.batch import (
     build_empty_batch,
     records,
 )
+from kafkaproto.records.control import read_end_txn_marker
 
 logger = logging.getLogger("kafkaproto.log")
 
@@ -68,13 +72,13 @@ class Cleanable(NamedTuple):
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned.
 
-    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the high
-    watermark, or a dirty segment whose newest record is younger than min.compaction.lag.ms.
+    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the last stable
+    offset, or a dirty segment whose newest record is younger than min.compaction.lag.ms.
     """
     closed = list(log.runs.segments())[:-1]
     clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)
     for before, segment in enumerate(closed):
-        if segment.end_offset > log.high_watermark:
+        if segment.end_offset > log.last_stable_offset:
             return Cleanable(closed[:before], min(clean, before), None)
         if limits.min_lag_ms > 0 and before >= clean:
             old_enough_ms = newest_ms(log.store, segment) + limits.min_lag_ms
@@ -123,11 +127,15 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
         return False
-    last_offsets = {i: entry.batches[-1].last_offset for i, entry in log.producers.producers.items() if entry.batches}
+    producers = {
+        producer_id: (entry.epoch, entry.batches[-1].last_offset if entry.batches else None)
+        for producer_id, entry in log.producers.producers.items()
+    }
+    aborted = log.producers.transactions.aborted
     parts = tuple(part for segment in segments for part in segment.parts)
-    key = (log.store, parts, log.first_dirty_offset, limits, frozenset(last_offsets.items()))
+    key = (log.store, parts, log.first_dirty_offset, limits, frozenset(producers.items()), aborted)
     if key not in shared:
-        cleaner = _Cleaner(log.store, parts, last_offsets, limits.delete_retention_ms, now_ms)
+        cleaner = _Cleaner(log.store, parts, producers, aborted, limits.delete_retention_ms, now_ms)
         cleaner.learn_keys(log.first_dirty_offset)
         shared[key] = cleaner.write()
     left = shared[key]
@@ -138,20 +146,23 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
 class _Cleaner:
     """One cleaning of the batches in `parts`, a list of (start, end) positions in the store, end exclusive.
 
-    last_offsets: maps each known producer id to the last offset of its last batch. Call `learn_keys`, then `write`.
+    producers: maps each known producer id to its epoch and the last offset of its last batch, None if it has only a marker. aborted: the
+    aborted transactions of the log. Call `learn_keys`, then `write`.
     """
 
     def __init__(
         self,
         store: Store,
         parts: Sequence[tuple[int, int]],
-        last_offsets: dict[int, int],
+        producers: Mapping[int, tuple[int, int | None]],
+        aborted: Sequence[AbortedTransaction],
         delete_retention_ms: int,
         now_ms: int,
     ) -> None:
         self._store = store
         self._parts = parts
-        self._last_offsets = last_offsets
+        self._producers = producers
+        self._aborted = aborted
         self._delete_retention_ms = delete_retention_ms
         self._now_ms = now_ms
         self._latest: dict[bytes, int] = {}
@@ -162,9 +173,15 @@ class _Cleaner:
                 yield self._store.read(position, header.size), header
 
     def learn_keys(self, first_dirty_offset: int) -> None:
-        """Store the last offset of each key in the batches that end at `first_dirty_offset` or later; the batches before have each key once."""
+        """Store the last offset of each key in the batches that end at `first_dirty_offset` or later; the batches before have each key once.
+
+        Records of aborted transactions do not count.
+        """
+        transactions = CleanedTransactions(self._aborted)
         for batch, header in self._batches():
-            if header.last_offset >= first_dirty_offset and not header.is_control:
+            if header.is_control:
+                transactions.is_empty(header, commits=_commits(batch))
+            elif not transactions.is_aborted(header) and header.last_offset >= first_dirty_offset:
                 for record in _readable(batch) or ():
                     if record.key is not None:
                         self._latest[record.key] = record.offset
@@ -172,9 +189,10 @@ class _Cleaner:
     def write(self) -> OffsetRange | None:
         """Append the cleaned batches to the store and return their range, None if no batch remains."""
         start = end = first_offset = end_offset = -1
+        transactions = CleanedTransactions(self._aborted)
         with self._store.aside():
             for batch, header in self._batches():
-                kept = self._kept(batch, header)
+                kept = self._kept(batch, header, transactions)
                 if kept is None:
                     continue
                 position = self._store.append(kept)
@@ -184,32 +202,59 @@ class _Cleaner:
                 end, end_offset = position + len(kept), header.next_offset
         return None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
 
-    def _kept(self, batch: bytes, header: BatchHeader) -> bytes | None:
+    def _kept(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return the cleaned batch, or None to remove it.
 
-        A. A control batch is kept. B. Of each key only the last record is kept, and records without a key are removed. C. Tombstones are
-        kept until their delete horizon, which is set when they are first cleaned. D. A batch without remaining records is kept empty if it
-        holds a producer's last sequence, and removed otherwise.
+        A. A control batch is kept, see `_kept_marker`. B. Records of aborted transactions are removed. C. Of each key only the last record is
+        kept, and records without a key are removed. D. Tombstones are kept until their delete horizon, which is set when they are first
+        cleaned. E. A batch without remaining records is kept empty if it holds a producer's last sequence, and removed otherwise.
         """
         if header.is_control:
-            return batch
+            return self._kept_marker(batch, header, transactions)
+        is_aborted = transactions.is_aborted(header)
         listed = _readable(batch)
         if listed is None:
             return batch
         horizon_ms = header.delete_horizon_ms
         expired = horizon_ms is not None and self._now_ms >= horizon_ms
         kept = [record for record in listed if self._is_last(record) and not (expired and record.value is None)]
-        if not kept:
-            is_last = self._last_offsets.get(header.producer_id) == header.last_offset
-            return build_empty_batch(header) if is_last else None
+        if is_aborted or not kept:
+            return self._emptied(header)
         if horizon_ms is None and any(record.value is None for record in kept):
             horizon_ms = self._now_ms + self._delete_retention_ms
         elif len(kept) == len(listed):
             return batch
         return _thinned(header, kept, horizon_ms)
 
+    def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
+        """Return a control batch unchanged while records of its transaction are left, and then until its delete horizon (KIP-534)."""
+        if not transactions.is_empty(header, commits=_commits(batch)):
+            return batch
+        horizon_ms = header.delete_horizon_ms
+        if horizon_ms is not None:
+            return self._emptied(header) if self._now_ms >= horizon_ms else batch
+        listed = _readable(batch)
+        if not listed:
+            return self._emptied(header)
+        return _thinned(header, listed, self._now_ms + self._delete_retention_ms)
+
+    def _emptied(self, header: BatchHeader) -> bytes | None:
+        """Return a batch without records if it holds the last sequence of a producer, or its last epoch; otherwise None."""
+        epoch, last_offset = self._producers.get(header.producer_id, (-1, -1))
+        if last_offset is None:
+            is_last = header.is_control and header.producer_epoch == epoch
+        else:
+            is_last = header.has_producer_id and last_offset == header.last_offset
+        return build_empty_batch(header) if is_last else None
+
     def _is_last(self, record: Record) -> bool:
         return record.key is not None and record.offset >= self._latest.get(record.key, -1)
+
+
+def _commits(batch: bytes) -> bool | None:
+    """Return whether a control batch ends a transaction as committed; None if its record has been removed."""
+    listed = _readable(batch)
+    return read_end_txn_marker(listed[0]).committed if listed else None
 
 
 def _readable(batch: bytes) -> list[Record] | None:
@@ -230,7 +275,7 @@ def _thinned(header: BatchHeader, kept: Sequence[Record], horizon_ms: int | None
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
-        attributes=header.attributes & (TRANSACTIONAL | LOG_APPEND_TIME),
+        attributes=header.attributes & (TRANSACTIONAL | CONTROL | LOG_APPEND_TIME),
         max_timestamp=header.max_timestamp if header.is_log_append_time else None,
         delete_horizon_ms=horizon_ms,
         offset_deltas=[record.offset - header.base_offset for record in kept],
