@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from kafkaproto.broker.metadata.image import PartitionState
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.broker.transaction.transaction import Transaction
@@ -14,13 +17,26 @@ TRANSACTIONS = "__transaction_state"
 
 
 class TransactionBench(Virtual):
-    """Three brokers with replicated internal topics. settings: override those of the brokers. newer: whether to emulate Kafka 4.2."""
+    """Three brokers with replicated internal topics. settings: override those of the brokers. newer: whether to emulate Kafka 4.2.
 
-    def __init__(self, settings: dict[str, str] | None = None, *, newer: bool = False) -> None:
+    data_dir: the data directory; None for brokers that keep nothing.
+    """
+
+    def __init__(
+        self, settings: dict[str, str] | None = None, *, newer: bool = False, data_dir: Path | None = None
+    ) -> None:
         super().__init__("default", "kafka")
         defaults = {"auto.create.topics.enable": "false", "transaction.state.log.min.isr": "1"}
-        release = {"release_name": "4.2"} if newer else {}
-        self.cluster = VirtualCluster(BROKERS, defaults | (settings or {}), **release)
+        self._settings = defaults | (settings or {})
+        self._options: dict[str, Any] = {"data_dir": data_dir} | ({"release_name": "4.2"} if newer else {})
+        self.cluster = VirtualCluster(BROKERS, self._settings, **self._options)
+
+    def crash_and_restart(self) -> None:
+        """Kill the process, and start another one with the same data directory."""
+        assert self.cluster.state.persistence is not None
+        self.cluster.state.persistence.abandon()
+        self.close_connections()
+        self.cluster = VirtualCluster(BROKERS, self._settings, clock=self.cluster.clock, **self._options)
 
     def topic(self, partitions: int = 1) -> Topic:
         """Return a new topic with three replicas of each partition; broker 0 leads the first one."""
