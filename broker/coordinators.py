@@ -192,6 +192,7 @@ class TransactionParts:
     def coordinator(self) -> TransactionCoordinator:
         from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
         from kafkaproto.broker.replication.transaction_markers import MarkerSender
+        from kafkaproto.broker.transaction.changes import reporter
         from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
 
         shared, get = self._shared, self._config
@@ -203,7 +204,7 @@ class TransactionParts:
             shared.next_producer_id,
             self._start_ms,
             lambda: int(get[TRANSACTION_LOAD_MS]),
-            lambda transaction, before, now_ms: None,
+            reporter(shared.events, self._replicas.broker_id),
         )
 
     @cached_property

@@ -25,7 +25,7 @@ class Observer:
     Requests: `request_refused`, `request_begun`, `feature_asked`, `request_parked`, `request_completed`, `response_built`, `response_ready`,
     `request_unanswered`, `response_sent`, `response_lost`; throttles of requests: `throttled` and `throttle_ended`.
     Records: `records_appended`, `records_read`, `offsets_moved`, `log_truncated`.
-    The cluster: `topic_changed`, `group_changed`, `quota_changed`, `broker_changed`, `noted`, `cleared`.
+    The cluster: `topic_changed`, `group_changed`, `transaction_changed`, `quota_changed`, `broker_changed`, `noted`, `cleared`.
 
     Times are in milliseconds of the cluster's clock. An `exchange` is a request in progress (`requests.exchange.Exchange`), a `peer` its
     connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame. An exception in a method is logged
@@ -64,7 +64,7 @@ class Observer:
     def feature_asked(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
         """Handle the event that a request shows which feature of Kafka a client uses.
 
-        feature: "transactions" or "consumer protocol" (which the broker does not serve), "group", or "versions" for an ApiVersions request
+        feature: "consumer protocol" (which the broker does not serve), "group", or "versions" for an ApiVersions request
         that was answered
         without an error. names: the group ids or transactional ids in the request; empty for "versions".
         """
@@ -156,6 +156,12 @@ class Observer:
         broker_id: the coordinator of the group. change: the group before and after, and what caused the change (`group.causes.GroupChange`).
         """
 
+    def transaction_changed(self, broker_id: int, change: Any, now_ms: int) -> None:
+        """Handle the event that a transactional id has another state, epoch or partition, or was loaded.
+
+        broker_id: the coordinator. change: the change (`transaction.changes.TransactionChange`).
+        """
+
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
         """Handle the event that a client quota changed; a `value` of None means that it was removed."""
 
@@ -207,6 +213,7 @@ class Events:
     response_sent: Callable[[Any], None] | None
     throttle_ended: Callable[[int, int], None] | None
     throttled: Callable[[Any, int, Any, bool], None] | None
+    transaction_changed: Callable[[int, Any, int], None] | None
     topic_changed: Callable[[Any, Any, int], None] | None
 
     def __init__(self) -> None:

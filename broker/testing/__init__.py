@@ -7,6 +7,7 @@ from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen
 from kafkaproto.broker.testing.options import DEFAULT
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.threaded import TestCluster, cluster
+from kafkaproto.broker.testing.transactions import ProducerSeen, TransactionSeen
 
 __all__ = [
     "DEFAULT",
@@ -15,9 +16,11 @@ __all__ = [
     "CauseKind",
     "GroupSeen",
     "MemberSeen",
+    "ProducerSeen",
     "RebalanceSeen",
     "StoredRecord",
     "TestCluster",
+    "TransactionSeen",
     "async_cluster",
     "cluster",
 ]

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Concatenate, TypeVar, Unpack, cast, overload
 
 from kafkaproto.broker.server.server import Server
-from kafkaproto.broker.testing import groups
+from kafkaproto.broker.testing import groups, transactions
 from kafkaproto.broker.testing.arguments import check_function, check_int, check_seconds
 from kafkaproto.broker.testing.decorating import P, R, S, decorated
 from kafkaproto.broker.testing.group_views import GroupSeen
@@ -25,6 +25,7 @@ from kafkaproto.broker.testing.options import (
 )
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.testing.transactions import TransactionSeen
 from kafkaproto.broker.testing.waiting import Watch, end_waits, timed_out
 
 __tracebackhide__ = is_hidden
@@ -174,6 +175,17 @@ class AsyncTestCluster(Handle):
         check_seconds("timeout_s", timeout_s)
         self._lead_group(group_id, broker_id)
         return cast(GroupSeen, await self._wait_state(groups.for_coordinator(group_id, broker_id), timeout_s))
+
+    async def wait_for_transaction(
+        self, transactional_id: str, state: str, timeout_s: float = WAIT_SECONDS
+    ) -> TransactionSeen:
+        """Wait until a transactional id has a state, such as "CompleteCommit", and return it.
+
+        Raises ValueError for an unknown state, and TimeoutError.
+        """
+        return cast(
+            TransactionSeen, await self._wait_state(transactions.for_transaction(transactional_id, state), timeout_s)
+        )
 
     async def wait_for_records(
         self, topic: str, count: int, partition: int | None = None, timeout_s: float = WAIT_SECONDS

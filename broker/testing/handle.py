@@ -24,13 +24,14 @@ from kafkaproto.broker.testing.options import Arguments
 from kafkaproto.broker.testing.quotas import QuotaMethods
 from kafkaproto.broker.testing.topics import TopicMethods, check_topics
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.testing.transactions import TransactionMethods
 
 __tracebackhide__ = is_hidden
 
 Condition = Callable[[Journal], object]
 
 
-class Handle(TopicMethods, QuotaMethods, GroupMethods, BrokerMethods):
+class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, BrokerMethods):
     """A test cluster: the methods that `TestCluster` and `AsyncTestCluster` share."""
 
     def __init__(self, arguments: Arguments) -> None:

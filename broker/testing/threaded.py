@@ -14,7 +14,7 @@ from typing import Concatenate, TypeVar, Unpack, cast, overload
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.server.server import Server
-from kafkaproto.broker.testing import groups
+from kafkaproto.broker.testing import groups, transactions
 from kafkaproto.broker.testing.arguments import check_function, check_int, check_seconds
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster
 from kafkaproto.broker.testing.decorating import P, R, S, decorated
@@ -31,6 +31,7 @@ from kafkaproto.broker.testing.options import (
 )
 from kafkaproto.broker.testing.records import StoredRecord
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.testing.transactions import TransactionSeen
 from kafkaproto.broker.testing.waiting import Watch, end_waits, timed_out
 from kafkaproto.broker.testing.warming import load_now
 
@@ -269,6 +270,15 @@ class TestCluster(Handle):
         self._lead_group(group_id, broker_id)
         return cast(GroupSeen, self._wait_state(groups.for_coordinator(group_id, broker_id), timeout_s))
 
+    def wait_for_transaction(
+        self, transactional_id: str, state: str, timeout_s: float = WAIT_SECONDS
+    ) -> TransactionSeen:
+        """Wait until a transactional id has a state, such as "CompleteCommit", and return it.
+
+        Raises ValueError for an unknown state, and TimeoutError.
+        """
+        return cast(TransactionSeen, self._wait_state(transactions.for_transaction(transactional_id, state), timeout_s))
+
     def wait_for_records(
         self, topic: str, count: int, partition: int | None = None, timeout_s: float = WAIT_SECONDS
     ) -> list[StoredRecord]:
@@ -300,22 +310,23 @@ class TestCluster(Handle):
                 raise
             raise timed_out(timeout_s, self._run(describe), self.explain()) from None
         finally:
-            self._detach(watch, events)
+            assert self._loop is not None
+            assert self._thread is not None
+            _detach(watch, events, self._loop, self._thread)
 
-    def _detach(self, watch: Watch, events: Events) -> None:
-        """Detach an observer in the broker's thread, and wait until that is done or the thread has ended, because the cluster stops."""
-        loop, thread, detached = self._loop, self._thread, threading.Event()
-        assert loop is not None
-        assert thread is not None
 
-        def detach() -> None:
-            events.detach(watch)
-            detached.set()
+def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    """Detach an observer in the broker's thread, and wait until that is done or the thread has ended, because the cluster stops."""
+    detached = threading.Event()
 
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(detach)
-        while not detached.wait(0.05) and thread.is_alive():
-            pass
+    def detach() -> None:
+        events.detach(watch)
+        detached.set()
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(detach)
+    while not detached.wait(0.05) and thread.is_alive():
+        pass
 
 
 async def _finish_calls() -> None:

@@ -83,6 +83,7 @@ class Watch(Observer):
     throttled = look
     throttle_ended = look
     group_changed = look
+    transaction_changed = look
     offsets_moved = look
     topic_changed = look
     noted = look

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.transaction.changes import TransactionChange
 from kafkaproto.broker.transaction.completion import Completion, MarkerWriter
 from kafkaproto.broker.transaction.ending import must_end
 from kafkaproto.broker.transaction.operations import EndRequest, PartitionKey, ProducerReply, ProducerResult
@@ -30,8 +31,8 @@ from kafkaproto.broker.transaction.transaction import (
 )
 from kafkaproto.error_codes import ErrorCode
 
-Changed = Callable[[Transaction, "TransactionData | None", int], None]
-"""Called with (transaction, its state before, time in ms) after each stored transition."""
+Changed = Callable[[TransactionChange, int], None]
+"""Called with each change, and the time in ms."""
 
 
 class TransactionCoordinator:
@@ -288,6 +289,7 @@ class TransactionCoordinator:
     def _loaded(self, transactions: Sequence[Transaction], now_ms: int) -> None:
         for transaction in transactions:
             self._expect(transaction)
+            self._report(_change(transaction, None), now_ms)
             if transaction.data.state in ENDING:
                 self._completion.begin(transaction, now_ms)
 
@@ -297,7 +299,7 @@ class TransactionCoordinator:
 
     def _changed(self, transaction: Transaction, before: TransactionData | None, now_ms: int) -> None:
         self._expect(transaction)
-        self._report(transaction, before, now_ms)
+        self._report(_change(transaction, before), now_ms)
 
     def _expect(self, transaction: Transaction) -> None:
         """Set the checks that a transaction needs in its present state."""
@@ -321,3 +323,16 @@ def _times_out_ms(transaction: Transaction) -> int | None:
     if data.state is not TransactionState.ONGOING or data.timeout_ms == NO_TIMEOUT_MS:
         return None
     return data.start_ms + data.timeout_ms + 1
+
+
+def _change(transaction: Transaction, before: TransactionData | None) -> TransactionChange:
+    """Return the change of a transactional id since `before`. One whose removal is pending is Dead."""
+    data = transaction.data if transaction.pending is None else transaction.pending
+    return TransactionChange(
+        transaction.transactional_id,
+        None if before is None or before.epoch == NO_EPOCH else before.state.label,
+        data.state.label,
+        data.producer_id,
+        data.epoch,
+        len(data.partitions),
+    )

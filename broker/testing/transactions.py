@@ -1,0 +1,240 @@
+"""Transactions for tests: reading them, ending them in ways that are rare in life, and the conditions that a test can wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
+from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text, unknown
+from kafkaproto.broker.testing.base import Base
+from kafkaproto.broker.testing.group_views import PartitionKey
+from kafkaproto.broker.testing.groups import Wait
+from kafkaproto.broker.testing.records import leader_of
+from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.transaction.operations import EndRequest, ProducerResult
+from kafkaproto.broker.transaction.transaction import Transaction, TransactionState
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+
+__tracebackhide__ = is_hidden
+
+_STATES = tuple(state.label for state in TransactionState if state <= TransactionState.COMPLETE_ABORT)
+
+
+class TransactionSeen(NamedTuple):
+    """A transactional id on its coordinator."""
+
+    transactional_id: str
+    """The `transactional.id` of the producer."""
+    state: str
+    """Kafka's name of the state, such as "Ongoing" or "CompleteCommit"."""
+    producer_id: int
+    """The id that the coordinator gave to the producer."""
+    epoch: int
+    """The epoch of the producer; a producer with an older one is fenced."""
+    partitions: tuple[PartitionKey, ...]
+    """The partitions of the open transaction, also that of `__consumer_offsets`; empty when it is complete."""
+    timeout_ms: int
+    """The `transaction.timeout.ms` of the producer."""
+    started_ms: int
+    """When the transaction started, in ms of the cluster's clock; -1 before the first one."""
+    coordinator: int
+    """The id of the broker that coordinates it."""
+
+
+class ProducerSeen(NamedTuple):
+    """A producer with state in a partition."""
+
+    producer_id: int
+    """The id that a broker gave to the producer."""
+    epoch: int
+    """The epoch of its last batch or marker."""
+    last_sequence: int
+    """The sequence number of its last record in this epoch; -1 for none."""
+    first_open_offset: int
+    """The offset at which its open transaction starts; -1 if none is open."""
+
+
+class TransactionMethods(Base):
+    """The methods of a test cluster that read and change transactions."""
+
+    def transactions(self, state: str | None = None) -> dict[str, TransactionSeen]:
+        """Return all transactional ids with their transactions. state: only those in this state, such as "Ongoing"; None for all."""
+        if state is not None:
+            check_choice("state", state, _STATES, "Ongoing")
+        found = self._run(lambda: _all(self.state))
+        return {name: seen for name, seen in found.items() if state in (None, seen.state)}
+
+    def transaction(self, transactional_id: str) -> TransactionSeen:
+        """Return the transaction of a transactional id. Raises ValueError, which names the existing ids, if there is no such id."""
+        with without_frames_of_the_broker(ValueError):
+            return self._run(lambda: _seen(*_find(self.state, transactional_id)))
+
+    def producers(self, topic: str, partition: int = 0) -> list[ProducerSeen]:
+        """Return the idempotent and transactional producers that wrote to a partition. Raises KafkaError if there is no such partition."""
+
+        def find() -> list[ProducerSeen]:
+            producers = leader_of(self.state, topic, partition).log.producers.producers
+            return [ProducerSeen(i, e.epoch, e.last_sequence, e.first_open_offset) for i, e in producers.items()]
+
+        return self._run(find)
+
+    def last_stable_offset(self, topic: str, partition: int = 0) -> int:
+        """Return the offset up to which consumers with `isolation.level=read_committed` can read. Raises KafkaError if there is no such partition."""
+        return self._run(lambda: leader_of(self.state, topic, partition).log.last_stable_offset)
+
+    def pending_offsets(self, group_id: str) -> dict[PartitionKey, int]:
+        """Return the offsets of a group in open transactions by (topic, partition), empty for an unknown group."""
+        check_text("group_id", group_id, "readers")
+
+        def find() -> dict[PartitionKey, int]:
+            for node in self.state.nodes:
+                group = node.groups.groups.get_any(group_id) if node.has_groups else None
+                if group is not None:
+                    pending = group.pending_offsets.items()
+                    return {key: committed.offset for _, offsets in pending for key, committed in offsets.items()}
+            return {}
+
+        return self._run(find)
+
+    def abort_transaction(self, transactional_id: str) -> None:
+        """Abort the open transaction of a producer, as though the producer had done it. Its next commit fails.
+
+        Raises ValueError, which names the ids with open transactions, if the id has none.
+        """
+
+        def act() -> None:
+            transaction, coordinator, _ = _find_open(self.state, transactional_id)
+            data, version = transaction.data, coordinator.settings.server_version
+            request = EndRequest(transactional_id, data.producer_id, data.epoch, commits=False, client_version=version)
+            coordinator.end(request, self.state.actions.now_ms, _raise_error)
+
+        with without_frames_of_the_broker(ValueError):
+            self._run(act)
+
+    def expire_transaction(self, transactional_id: str) -> None:
+        """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
+
+        Raises ValueError, which names the ids with open transactions, if the id has none.
+        """
+
+        def act() -> None:
+            transaction, coordinator, _ = _find_open(self.state, transactional_id)
+            coordinator.fence(transaction, self.state.actions.now_ms)
+
+        with without_frames_of_the_broker(ValueError):
+            self._run(act)
+
+    def fence_producer(self, transactional_id: str) -> None:
+        """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
+
+        Raises ValueError, which names the existing ids, if there is no such id, and KafkaError 51 (CONCURRENT_TRANSACTIONS) while its last
+        transaction is being completed.
+        """
+
+        def act() -> None:
+            transaction, coordinator, _ = _find(self.state, transactional_id)
+            if transaction.data.state is TransactionState.ONGOING:
+                coordinator.fence(transaction, self.state.actions.now_ms)
+                return
+            timeout_ms = transaction.data.timeout_ms
+            coordinator.init_producer_id(transactional_id, timeout_ms, None, self.state.actions.now_ms, _raise_error)
+
+        with without_frames_of_the_broker(ValueError):
+            self._run(act)
+
+    def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
+        """Append a record in a transaction that no coordinator knows, so that nothing ends it: the last stable offset stays there.
+
+        Returns its producer. Kafka's `kafka-transactions.sh abort` ends it. Raises KafkaError if there is no such partition.
+        """
+        check_int("partition", partition, 0, example=0)
+
+        def act() -> ProducerSeen:
+            leader = leader_of(self.state, topic, partition)
+            producer_id, now_ms = self.state.next_producer_id(), self.state.actions.now_ms
+            batch = build_batch(
+                [NewRecord(value, None, now_ms)],
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=0,
+                attributes=TRANSACTIONAL,
+            )
+            replicas = self.state.nodes[leader.broker_id].replicas
+            appended = replicas.append(leader, memoryview(bytearray(batch)), now_ms)
+            return ProducerSeen(producer_id, 0, 0, appended.base_offset)
+
+        return self._run(act)
+
+
+def for_transaction(transactional_id: str, state: str) -> Wait:
+    """Return the condition that a transactional id has this state. Raises TypeError or ValueError for an unknown state."""
+    check_text("transactional_id", transactional_id, "orders-tx")
+    check_choice("state", state, _STATES, "CompleteCommit")
+
+    def reached(cluster: Cluster) -> TransactionSeen | None:
+        seen = _all(cluster).get(transactional_id)
+        return seen if seen is not None and seen.state == state else None
+
+    def describe(cluster: Cluster) -> str:
+        seen = _all(cluster).get(transactional_id)
+        now = "does not exist" if seen is None else f"is {seen.state}"
+        return f"the transactional id {transactional_id} {now}, and did not become {state}"
+
+    return Wait(reached, describe)
+
+
+def _raise_error(result: ProducerResult, now_ms: int) -> None:
+    if result.error_code:
+        raise KafkaError(result.error_code, ErrorCode(result.error_code).name)
+
+
+def _coordinators(cluster: Cluster) -> list[tuple[int, TransactionCoordinator]]:
+    if TRANSACTION_TOPIC not in cluster.controller.image.topics:
+        return []
+    return [(node.broker_id, node.transactions.coordinator) for node in cluster.nodes if node.running]
+
+
+def _all(cluster: Cluster) -> dict[str, TransactionSeen]:
+    return {
+        transaction.transactional_id: _seen(transaction, coordinator, broker_id)
+        for broker_id, coordinator in _coordinators(cluster)
+        for transaction in coordinator.store
+    }
+
+
+def _find(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
+    """Return a transactional id with its coordinator and the id of that broker. Raises ValueError for an unknown id."""
+    check_text("transactional_id", transactional_id, "orders-tx")
+    for broker_id, coordinator in _coordinators(cluster):
+        for transaction in coordinator.store:
+            if transaction.transactional_id == transactional_id:
+                return transaction, coordinator, broker_id
+    raise unknown("transactional_id", transactional_id, "an existing transactional id", sorted(_all(cluster)))
+
+
+def _find_open(cluster: Cluster, transactional_id: str) -> tuple[Transaction, TransactionCoordinator, int]:
+    found = _find(cluster, transactional_id)
+    if found[0].data.state is not TransactionState.ONGOING:
+        ongoing = sorted(name for name, seen in _all(cluster).items() if seen.state == TransactionState.ONGOING.label)
+        raise unknown("transactional_id", transactional_id, "a transactional id with an open transaction", ongoing)
+    return found
+
+
+def _seen(transaction: Transaction, coordinator: TransactionCoordinator, broker_id: int) -> TransactionSeen:
+    data = transaction.data
+    return TransactionSeen(
+        transaction.transactional_id,
+        data.state.label,
+        data.producer_id,
+        data.epoch,
+        tuple(data.partitions),
+        data.timeout_ms,
+        data.start_ms,
+        broker_id,
+    )
