@@ -34,9 +34,10 @@ from kafkaproto.records.batch import (
 logger = logging.getLogger("kafkaproto.log")
 
 Shared = dict[object, "OffsetRange | None"]
-"""The results of one cleaning round, by their input, so that replicas with the same input share a result.
+"""Maps the input of a cleaning to its result during one cleaning round, so that replicas with identical batches are cleaned once.
 
-Key: an opaque tuple of the store, the batches' positions, the producers and the settings. Value: the cleaned batches, None if none remain.
+Key: an opaque tuple of the store, the positions of the batches, the producers and the settings. Value: the position range of the cleaned batches,
+None if no batch remains.
 """
 
 
@@ -50,10 +51,10 @@ class CleaningLimits(NamedTuple):
 
 
 class Cleanable(NamedTuple):
-    """The segments that may be cleaned, oldest first.
+    """The segments that compaction may clean now, oldest first.
 
-    clean: how many of them, counted from the oldest, were cleaned before; the others are dirty. next_ms: the time from which one more segment
-    may be cleaned, None if no segment becomes cleanable by the passing of time alone.
+    clean: how many of these segments, counted from the oldest, an earlier compaction has cleaned; the others are dirty. next_ms: the time from which
+    one more segment may be cleaned, None if no segment becomes cleanable by the passing of time alone.
     """
 
     segments: Sequence[LogSegment]
@@ -68,8 +69,8 @@ class Cleanable(NamedTuple):
 def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable:
     """Return the segments that may be cleaned.
 
-    These are the oldest segments, up to the first one that may not be cleaned: the active segment, a segment that ends above the high
-    watermark, or a dirty segment whose newest record is younger than min.compaction.lag.ms.
+    These are the oldest segments, up to the first segment that may not be cleaned. Three kinds may not: the active segment, a segment that ends above
+    the high watermark, or a dirty segment whose newest record is younger than min.compaction.lag.ms.
     """
     closed = list(log.runs.segments())[:-1]
     clean = sum(segment.end_offset <= log.first_dirty_offset for segment in closed)
@@ -86,7 +87,7 @@ def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable
 def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
     """Return whether the log should be cleaned now.
 
-    It should if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or max.compaction.lag.ms has passed.
+    The log should be cleaned if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or max.compaction.lag.ms has passed.
     """
     candidates = cleanable(log, limits, now_ms)
     if not candidates.dirty:
@@ -116,9 +117,9 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 
 
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
-    """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there were any.
+    """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there was any segment to clean.
 
-    shared: the results of this round so far; a new result is added. Raises StorageError; then nothing has changed.
+    shared: the results for other replicas in this cleaning round; the result for this log is added. Raises StorageError; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -136,9 +137,9 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
 
 
 class _Cleaner:
-    """One cleaning of the batches in `parts`, a list of (start, end) positions in the store, end exclusive.
+    """Cleans the batches at the (start, end) positions in `parts`, end exclusive. The caller calls `learn_keys`, then `write`.
 
-    last_offsets: maps each known producer id to the last offset of its last batch. Call `learn_keys`, then `write`.
+    last_offsets: maps each known producer id to the last offset of its last batch.
     """
 
     def __init__(
@@ -162,7 +163,10 @@ class _Cleaner:
                 yield self._store.read(position, header.size), header
 
     def learn_keys(self, first_dirty_offset: int) -> None:
-        """Store the last offset of each key in the batches that end at `first_dirty_offset` or later; the batches before have each key once."""
+        """Remember the last offset of each key in the dirty batches, which end at `first_dirty_offset` or later.
+
+        The batches before were cleaned earlier, so that each key occurs only once in them.
+        """
         for batch, header in self._batches():
             if header.last_offset >= first_dirty_offset and not header.is_control:
                 for record in _readable(batch) or ():
@@ -213,7 +217,7 @@ class _Cleaner:
 
 
 def _readable(batch: bytes) -> list[Record] | None:
-    """Return the records of a batch, or None if they are damaged. A damaged batch is kept unchanged."""
+    """Return the records of a batch, or None if they cannot be decoded; compaction then keeps the batch unchanged."""
     try:
         return list(records(batch))
     except DecodeError as error:

@@ -120,9 +120,9 @@ class ProducerStates:
         return min((entry.batches[-1].max_timestamp for entry in self.producers.values()), default=None)
 
     def before(self, offset: int) -> dict[int, ProducerEntry]:
-        """Return the state of producers that have a remembered batch below `offset`.
+        """Return the state of the producers that have a remembered batch below `offset`, by producer id.
 
-        A log that starts at `offset` no longer has those batches.
+        The caller saves these states when it moves the log start to `offset`, because they cannot be rebuilt from the batches that remain.
         """
         return {i: entry for i, entry in self.producers.items() if entry.batches[0].first_offset < offset}
 

@@ -278,7 +278,7 @@ class NamedSegment(_Extent):
             raise
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`. Raises StorageError if bytes of a failed append cannot be removed."""
+        """End the segment at position `end`: no more bytes are appended. Raises StorageError if bytes of a failed append cannot be removed."""
         if self.has_leftover:
             self._open_to_append(end - self.base)
         self.end = end
@@ -339,7 +339,7 @@ class NamedSegment(_Extent):
 
 
 def grant_bytes(size: int) -> int:
-    """Return by how many bytes a memory file of `size` bytes extends its reservation: by `size`, but at least 128 KiB and at most 1 MiB."""
+    """Return by how many bytes to extend the reservation of a memory file that has `size` bytes: by its size, within 128 KiB and 1 MiB."""
     return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
 
 

@@ -76,7 +76,8 @@ class Store:
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
-        """The number of the active segment of the log. It increases with each one; a segment of the log may be several of the store."""
+        """The number of the log's active segment. It increases with each new one. The store may split one segment of the log into several of its own.
+        """
         self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._needs: list[int] = []
@@ -182,7 +183,10 @@ class Store:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Append to separate segments within this context, as compaction does. Appends after it belong to the same segment of the log as before."""
+        """Return a context in which appends go to separate segments, as compaction needs.
+
+        Appends after the context continue the segment of the log that was active before.
+        """
         open_bytes, number = self.open_bytes, self.segment_number
         # Also if the last segment is empty: a failed append may have left a file under the other name.
         self._start_segment(0, is_cleaned=True)
@@ -211,7 +215,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment for the next append. Up to position `_room_end` it takes bytes without a call of `make_room`."""
+        """The segment that takes the next append. It has room up to position `_room_end`; beyond that, `make_room` must be called first."""
         self._base: int = self.last.base
         self._room_end = self._base
 
@@ -271,7 +275,7 @@ class Store:
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Return a context that drops no bytes, and at its end removes the readers added in it."""
+        """Return a context in which no bytes are dropped. At its end, the readers added in it are removed."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:

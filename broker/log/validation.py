@@ -171,7 +171,10 @@ def is_transactional(data: Buffer) -> bool:
 
 
 def _batch_size(produced: memoryview, at: int) -> int | None:
-    """Return the size in bytes of the batch that begins at index `at`, None if it is incomplete. Raises InvalidBatch for a bad size or magic."""
+    """Return the size in bytes of the batch that begins at index `at`, None if it is incomplete.
+
+    Raises InvalidBatch if the size is invalid or the magic is not supported.
+    """
     left = len(produced) - at
     if left < PREFIX_BYTES:
         return None
@@ -281,7 +284,10 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return the batch with the timestamp type CreateTime, for a producer that set LogAppendTime although the topic uses CreateTime (P-12)."""
+    """Return the batch with the timestamp type CreateTime instead of LogAppendTime.
+
+    A producer may set LogAppendTime although the topic uses CreateTime (P-12).
+    """
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
     _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))
