@@ -1,7 +1,7 @@
 """The partitions that a parked request waits for, each until it reaches a given offset.
 
 A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start offset of every live replica
-(`DelayedDeleteRecords`). Must never know wire messages or quotas.
+(`DelayedDeleteRecords`). This module does not depend on wire messages or quotas.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """One partition that a parked request waits for while this broker leads it in `leader_epoch`.
+    """The wait of a parked request for one partition, which this broker must lead in `leader_epoch` until the wait ends.
 
-    settled: whether the wait for this partition has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
+    settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """
 
     __slots__ = ("error_code", "leader_epoch", "partition", "settled")
@@ -28,7 +28,10 @@ class Awaited(ABC):
         self.settled = False
 
     def look(self) -> None:
-        """End the wait if the partition is deleted (error 3), has another leader or epoch (error 6), or has reached the offset."""
+        """Check the partition, and end the wait if its condition is met or can no longer be met.
+
+        The wait ends if the partition is deleted (error 3), has another leader or epoch (error 6), or has reached the offset.
+        """
         if self.settled:
             return
         partition = self.partition
@@ -85,7 +88,7 @@ class AwaitedPartitions:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the sets in which to register the request, so that it is checked whenever one of its partitions changes."""
+        """Return the sets of watchers to which the request must be added, so that it is checked whenever one of its partitions changes."""
         return [awaited.partition.watchers for awaited in self._awaited]
 
     def is_settled(self, now_ms: int) -> bool:

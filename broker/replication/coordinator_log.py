@@ -1,7 +1,7 @@
-"""An internal topic as a coordinator writes and reads it: records are appended through the replica manager, and counted once replicated.
+"""The internal topic of a coordinator: appends records through the replica manager, awaits their replication, and reads records.
 
-Keys and values are bytes: this module does not depend on groups or transactions. Corresponds to `PartitionWriter` and
-`CoordinatorLoader` in Kafka, and to `GroupMetadataManager.appendForGroup`.
+Keys and values are bytes: this module does not depend on groups or transactions. Corresponds to `PartitionWriter` and `CoordinatorLoader` in Kafka,
+and to `GroupMetadataManager.appendForGroup`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import NewRecord, build_batch, records
 
 Done = Callable[[int, int], None]
-"""Called once with an error code (0: the records are replicated) and the time in ms."""
+"""A function that is called once, with an error code (0: the records are replicated) and the time in ms."""
 
 
 class LoggedRecord(NamedTuple):
-    """One record of a coordinator's partition. value: None for a tombstone."""
+    """One record of a partition in a coordinator's internal topic. value: None for a tombstone."""
 
     offset: int
     key: bytes | None
@@ -56,7 +56,10 @@ class CoordinatorLog:
         return self._append(index, entries, now_ms, acks_all=False)[0]
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
-        """Call `done` when all records that partition `index` has now are replicated, possibly before this method returns, or with an error."""
+        """Call `done` when all records that partition `index` has at the time of this call are replicated.
+
+        `done` is called once, possibly before this method returns, or with the error that prevented it.
+        """
         partition = self._led(index)
         if partition is None:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, now_ms)
@@ -82,7 +85,7 @@ class CoordinatorLog:
         return ErrorCode.NONE, appended.awaited
 
     def read(self, index: int) -> Iterator[LoggedRecord]:
-        """Yield all records of partition `index` that this broker leads, also those that are not replicated yet; markers are left out."""
+        """Yield all records of partition `index` , which this broker leads, including unreplicated ones; transaction markers are left out."""
         partition = self._led(index)
         if partition is None:
             return

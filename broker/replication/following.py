@@ -1,6 +1,6 @@
-"""The following replicas of one broker: a fetcher for each leader's broker, and the changes that tests make to their fetches.
+"""The following replicas of one broker: one fetcher for each broker that leads them, and the changes that tests make to the fetches.
 
-Corresponds to `ReplicaFetcherManager` in Kafka. Must never know wire messages, clients or how a leader appends.
+Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Peer(Protocol):
 
 
 class Following:
-    """The fetches of broker `broker_id`. peers: returns another broker by id, or None while that broker is down.
+    """The fetches of broker `broker_id`. peers: a function that returns another broker by its id, or None while that broker is down.
 
     fetchers: maps the leader's broker id to the fetcher; a fetcher is kept when it follows no partition any more.
     """
@@ -51,9 +51,12 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Maps partitions to the changes that a test made to their fetches; shared with all fetchers, because they stay when the leader changes."""
+        """Maps (topic, index) to the changes that a test made to the fetches of that partition.
+
+        Shared with all fetchers, because the changes stay when the leader changes.
+        """
         self._cut_links: set[int] = set()
-        """The ids of brokers from which this broker fetches nothing because a test cut the link."""
+        """The ids of brokers whose link to this broker a test has cut, so that this broker fetches nothing from them."""
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
@@ -146,7 +149,7 @@ class Following:
 
 
 def truncate_to_leader(log: ReplicaLog, leader: ReplicaLog) -> None:
-    """Drop the records that the leader does not have, epoch by epoch as OffsetForLeaderEpoch reports them (KIP-101, KIP-279)."""
+    """Remove from `log` the records that the leader does not have, epoch by epoch as OffsetForLeaderEpoch reports them (KIP-101, KIP-279)."""
     while log.log_end_offset > log.log_start_offset:
         epoch, end = leader.end_offset_for_epoch(log.epochs.latest)
         if epoch < 0:

@@ -1,7 +1,7 @@
 """One replica of a partition on one broker: leader or follower, in-sync replicas, the high watermark (`Partition`, `Replica`).
 
-A leader learns the positions of its followers only from their fetches (N-11). Knows offsets and broker ids; must never know wire
-messages, connections or quotas.
+A leader learns the positions of its followers only from their fetches (N-11). This module works with offsets and broker ids. It does not depend on
+wire messages, connections or quotas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Watcher(Protocol):
 
 
 class FollowerFetcher(Protocol):
-    """Interface of the fetcher whose fetch is parked at the leader."""
+    """Interface of a follower's fetcher, whose fetch may be parked at the leader."""
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
@@ -80,7 +80,7 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """Record that the last fetch was repeated at `at_ms`, while the leader did not change."""
+        """Record that the follower repeated its last fetch at `at_ms`, and that the leader's log has not changed in between."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
@@ -149,7 +149,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(time in ms at which this replica was created, number of bytes written to the partition before)."""
+        """(time in ms at which this replica was created, number of bytes that producers had written to the partition by then)."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -278,10 +278,10 @@ class Partition:
         return self.log.high_watermark < self.epoch_start_offset
 
     def delete_records_before(self, offset: int) -> int:
-        """Raise this leader's log start to `offset` (-1: the high watermark) for DeleteRecords (KIP-107).
+        """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError 44 if the topic is only
-        compacted, 1 for an offset below 0 or above the high watermark, 56 if the new log start cannot be persisted.
+        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError 44 if the topic is only compacted, 1
+        for an offset below 0 or above the high watermark, 56 if the new log start cannot be persisted.
         """
         if not self.deletes:
             raise KafkaError(
