@@ -1,9 +1,9 @@
-"""Changes of settings for AlterConfigs and IncrementalAlterConfigs: those of a topic, a broker, all brokers, or a group.
+"""Changes of settings for AlterConfigs and IncrementalAlterConfigs: the settings of a topic, a broker, all brokers, or a group.
 
-Follows Kafka's `ConfigAdminManager`. All own settings of a resource are replaced at once; `applied` computes the new settings from single
-operations. Functions here raise KafkaError: 3 (unknown topic), 40 (invalid settings of a topic or group), 42 (invalid settings of a broker,
-or a contradictory request), 56 (the change cannot be persisted), -1 (appending to a setting that Kafka does not know). This module does not
-depend on wire messages.
+All settings that are set on a resource itself are replaced at once; `applied` computes the new settings from single operations. Functions here raise
+KafkaError: 3 (unknown topic), 40 (invalid settings of a topic or group), 42 (invalid settings of a broker, or a contradictory request), 56 (the
+change cannot be persisted), -1 (appending to a setting that Kafka does not know). Follows Kafka's `ConfigAdminManager`. This module does not depend
+on wire messages.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TopicConfigs(Protocol):
 
 
 class Configured(Protocol):
-    """Interface of a cluster for changes of settings."""
+    """Interface of a cluster as far as changes of settings need it."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -69,7 +69,7 @@ class Configured(Protocol):
     def controller(self) -> TopicConfigs: ...
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist the new settings of `owner` before they take effect. Raises KafkaError 56 if that fails.
+        """Persist the settings of a broker or group before they take effect. Raises KafkaError 56 if that fails.
 
         owner: a broker id, -1 for all brokers, or a group id. layer: all settings that are set on the owner itself, as text.
         """
@@ -79,7 +79,7 @@ class Configured(Protocol):
 
 
 class ConfiguredBroker(Protocol):
-    """Interface of the broker that received the request to change settings."""
+    """Interface of the broker that handles a request to change settings."""
 
     @property
     def broker_id(self) -> int: ...
@@ -89,7 +89,7 @@ class ConfiguredBroker(Protocol):
 
 
 class Resource(Protocol):
-    """A topic, broker or group whose settings can be changed. bad_value: the error code of a request with an invalid value or name."""
+    """A topic, broker or group whose settings can be changed. bad_value: the error code for an invalid name or value of a setting."""
 
     bad_value: ErrorCode
 
@@ -149,7 +149,7 @@ class TopicResource:
 class BrokerResource:
     """The dynamic settings of one broker, or of all brokers (ALL_BROKERS).
 
-    checked_id: the broker against whose current values a change for all brokers is checked: the broker that received the request.
+    checked_id: the id of the broker that received the request. A change for all brokers is checked against the current values of this broker.
     """
 
     bad_value = ErrorCode.INVALID_REQUEST

@@ -26,7 +26,7 @@ _HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 class Property(NamedTuple):
-    """One setting in a file. line: the number of the line on which it begins, counted from 1."""
+    """One setting in a properties file. line: the number of the line on which it begins, counted from 1."""
 
     name: str
     value: str
