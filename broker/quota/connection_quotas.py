@@ -83,7 +83,7 @@ class ConnectionQuotas:
             self._listener_rates[listener] = self._new_rate()
 
     def settings_changed(self) -> None:
-        """Read the limits again; they apply from the next connection on."""
+        """Read the connection limits from the settings again; the new limits apply from the next connection on."""
         self._limits = None
 
     def _current(self) -> _Limits:

@@ -47,7 +47,10 @@ def level_of(entity: QuotaEntity) -> Levels:
 
 
 def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics: Semantics) -> Binding:
-    """Return the quota that applies to a client. client_id: "" for a client without one. levels: those on which quotas are configured."""
+    """Return the quota that applies to a client. client_id: "" for a client without one.
+
+    levels: the levels (user, client id, or both) on which quotas have been configured.
+    """
     if semantics == "kafka" and not client_id:
         return _resolve_unnamed_as_kafka(lookup, levels, user)
     several = levels & (levels - 1)

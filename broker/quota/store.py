@@ -27,7 +27,7 @@ from kafkaproto.error_codes import ErrorCode
 
 Component = tuple[str, str | None]
 Change = tuple[QuotaEntity, str, float | None]
-"""(entity, key, new value or None if it is removed)."""
+"""A changed quota: (entity, key, new value, or None if the quota is removed)."""
 
 
 class QuotaOp(NamedTuple):
@@ -39,7 +39,7 @@ class QuotaOp(NamedTuple):
 
 
 class QuotaAlteration(NamedTuple):
-    """The changes to one entity, given as (type, name) pairs; the name is None for the default entity."""
+    """The requested changes to the quotas of one entity. The entity is given as (type, name) pairs; the name is None for the default entity."""
 
     entity: Sequence[Component]
     ops: Sequence[QuotaOp]
@@ -47,7 +47,7 @@ class QuotaAlteration(NamedTuple):
 
 @dataclass(slots=True)
 class AlterationResult:
-    """The result for one entity. `error_message` is None if `error_code` is 0, and only then."""
+    """The result of the changes to one entity. `error_message` is None if and only if `error_code` is 0."""
 
     entity: Sequence[Component]
     error_code: int = 0
