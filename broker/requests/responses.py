@@ -1,4 +1,7 @@
-"""The encoding of responses. Records stay ranges of the log, and values known only after encoding, such as the throttle time, are filled in."""
+"""The encoding of responses.
+
+Records are not copied: they stay ranges of the log. Values known only after encoding, such as the throttle time, are written into the encoded bytes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def encode(exchange: Exchange, message: Any) -> Frame:
 
 
 def _leave_records_out(message: Any) -> None:
-    """Make the encoder return a splice for all records of a fetch response, also for those in memory, which it would copy."""
+    """Mark the records of a fetch response so that the encoder leaves all of them out and returns their positions (splices).
+
+    The encoder would otherwise copy records that are in memory.
+    """
     for topic in message.responses:
         for partition in topic.partitions:
             if type(partition.records) is bytes:
