@@ -85,7 +85,7 @@ def check_seconds(name: str, value: object) -> None:
 
 
 def with_hint(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a method to raise TypeError, which names the most similar parameter, for an unknown keyword argument."""
+    """Return a method that raises TypeError for an unknown keyword argument, and names the most similar parameter in the message."""
     known = tuple(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)

@@ -20,31 +20,31 @@ class Base(ABC):
     """A cluster that runs between `start` and `stop`."""
 
     _server: Server | None = None
-    """The server of the last start, None before the first one."""
+    """The server that the last `start` created, None before the first one."""
     _running = False
     _process_id = 0
-    """The id of the process that runs the cluster."""
+    """The id of the process that called `start`."""
 
     @property
     def server(self) -> Server:
-        """The server with its sockets, for tests that need internals. Raises RuntimeError before the first start."""
+        """Return the server with its sockets, for tests that need internals. Raises RuntimeError before the first start."""
         if self._server is None:
             raise RuntimeError("the cluster is not started: call start(), or use it inside its `with` block")
         return self._server
 
     @property
     def state(self) -> Cluster:
-        """The state of the cluster, for tests that need internals; use it in `run_in_loop`. Raises RuntimeError before the first start."""
+        """Return the state of the cluster, for tests that need internals; use it in `run_in_loop`. Raises RuntimeError before the first start."""
         return self.server.cluster
 
     @property
     def is_running(self) -> bool:
-        """Whether the cluster has started and not stopped."""
+        """Return whether the cluster has started and not stopped."""
         return self._running
 
     @property
     def has_started(self) -> bool:
-        """Whether the cluster has started once, also if it has stopped since."""
+        """Return whether the cluster has started at least once, also if it has stopped since."""
         return self._server is not None
 
     def _running_server(self) -> Server:

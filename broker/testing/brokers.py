@@ -110,7 +110,7 @@ class FollowerHandle:
         return f"<follower of {self._topic}-{self._index} on broker {self._broker_id}>"
 
     def hold(self, at: int | None = None) -> None:
-        """Fetch no batch that begins at or above offset `at` until `release`, whichever broker leads. at None: no batch from now on.
+        """Stop fetching batches that begin at or above offset `at` until `release`, whichever broker leads. None stops at the current offset.
 
         Raises ValueError if the broker does not follow the partition now.
         """
@@ -137,7 +137,7 @@ class FollowerHandle:
 
     @property
     def log_end_offset(self) -> int:
-        """The offset that the next record of this replica gets. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no replica."""
+        """Return the offset that the next record of this replica gets. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no replica."""
         replicas = self._cluster.state.nodes[self._broker_id].replicas
 
         def find() -> int:

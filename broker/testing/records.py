@@ -32,7 +32,7 @@ class StoredRecord:
     value: bytes | None
     """The value; None is a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = field(default=())
-    """(name, value) in the order of the record."""
+    """The record's headers as (name, value), in order."""
 
 
 def unknown_topic(cluster: Cluster, topic: str) -> KafkaError:

@@ -77,7 +77,7 @@ class TestCluster(Handle):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.clock = ClockHandle(self)
-        """The cluster's clock: `clock.advance(30_000)` lets 30 seconds pass at once."""
+        """The cluster's clock. For example, `clock.advance(30_000)` lets 30 seconds pass at once."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._asynchronous: AsyncTestCluster | None = None
@@ -127,7 +127,7 @@ class TestCluster(Handle):
                 self._end()
 
     def _refuse_in_condition(self) -> None:
-        """Raise RuntimeError if called in the broker's own thread, which would wait for itself forever."""
+        """Raise RuntimeError if the caller is in the broker's own thread, which would wait for itself forever."""
         if self._thread is threading.current_thread():
             raise RuntimeError(
                 "a condition of wait_for runs inside the broker: it can read the cluster, but not stop it or wait"
@@ -319,7 +319,7 @@ class TestCluster(Handle):
 
 
 async def _finish_calls() -> None:
-    """Wait until the calls of other threads that reached the loop have their results."""
+    """Wait until the calls that other threads made into the broker's loop have returned their results."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)
