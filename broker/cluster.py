@@ -1,7 +1,7 @@
 """The cluster: N brokers in one process with one clock, one seed and one journal. A state machine whose inputs are bytes and times.
 
 It has no socket and no event loop. The code that drives it calls `actions.run(now_ms)` after each input, and `run_due(now_ms)` when the
-time `timers.next_deadline_ms()` is reached. Must never know asyncio or wire messages.
+time `timers.next_deadline_ms()` is reached. This module does not depend on asyncio or wire messages.
 """
 
 from __future__ import annotations

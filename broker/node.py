@@ -1,6 +1,6 @@
 """One broker of the cluster: its replicas, quotas, fetch sessions and connections under one id. It holds state and starts nothing itself.
 
-Request handlers access the state of the broker through this class. Must never know wire messages or sockets.
+Request handlers access the state of the broker through this class. This module does not depend on wire messages or sockets.
 """
 
 from __future__ import annotations

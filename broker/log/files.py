@@ -55,8 +55,9 @@ class SegmentFile(FileIO):
         budget.open_files += 1
 
     def reserve(self, n: int) -> bool:
-        """Reserve budget for `n` more bytes of this file, rounded up to whole memory pages. Returns False, and reserves nothing, if the budget is
-        used up.
+        """Reserve budget for `n` more bytes of this file, rounded up to whole memory pages.
+
+        Returns False, and reserves nothing, if the budget is used up.
         """
         n = _whole_pages(n)
         if not self.budget.reserve(n):
