@@ -1,4 +1,7 @@
-"""A change of a group and its causes, as observers get them. Imports no group, so that observers do not load the coordinator at start."""
+"""A change of a group and its causes, as observers get them.
+
+This module does not import groups, so that observers do not load the coordinator when the broker starts.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Members of consumer groups that use the classic protocol: their JoinGroup, SyncGroup and Heartbeat requests (KIP-848, GN-56 to GN-60).
 
-A JoinGroup takes the place of a heartbeat: the member reports its subscription and what it owns, and moves towards its target. A SyncGroup
-gives it its assignment. Corresponds to `classicGroupJoinToConsumerGroup` and its neighbours in Kafka's `GroupMetadataManager` (Java).
+For such a member, JoinGroup has the effect of a ConsumerGroupHeartbeat: the member reports its subscription and the partitions that it owns, and
+moves towards its target assignment. SyncGroup returns its assignment. Corresponds to `classicGroupJoinToConsumerGroup` and related methods in Kafka's
+`GroupMetadataManager` (Java).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class ClassicMembers:
         self._transitions.store(group.group_id, entries, now_ms, stored)
 
     def _check_joining(self, group: ConsumerGroup, request: JoinRequest) -> None:
-        """Check that the member has a place and a protocol in common with the others. Raises KafkaError 23 or 81."""
+        """Check that the group is not full and that the member has a protocol in common with the other members. Raises KafkaError 23 or 81."""
         is_known = request.member_id in group.members
         if not is_known and len(group.members) >= self._transitions.settings.max_size:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -78,7 +79,7 @@ class ClassicMembers:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerMember:
-        """Add or update the member, and move it towards its target; its timers start."""
+        """Add or update the member, move it towards its target assignment, and start its timers."""
         is_downgrade = False
         is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
         if is_restart and self._transitions.settings.is_release_4:  # 3.9 does not downgrade a group for that
@@ -107,7 +108,7 @@ class ClassicMembers:
         return member
 
     def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int) -> SyncResult:
-        """Handle SyncGroup and return the member's assignment as consumers read it, or an error (GN-60)."""
+        """Handle SyncGroup and return the member's assignment in the form that consumers decode, or an error (GN-60)."""
         try:
             member = self._members.find_classic(group, request.member_id, request.group_instance_id)
         except KafkaError as error:
@@ -152,7 +153,7 @@ class ClassicMembers:
 
 
 def _subscription_of(request: JoinRequest) -> ConsumerProtocolSubscription:
-    """Return the subscription in a JoinGroup request; all protocols have the same. Raises KafkaError -1 if it cannot be decoded."""
+    """Return the subscription in a JoinGroup request, which is the same for all its protocols. Raises KafkaError -1 if it cannot be decoded."""
     try:
         return decode_subscription(request.protocols[0][1])
     except DecodeError:

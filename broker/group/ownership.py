@@ -15,9 +15,10 @@ from kafkaproto.partitioner import java_hash
 
 
 class Ownership:
-    """Which partitions this broker coordinates. load, unload: functions called with (partition, time in ms) when that changes.
+    """The partitions of `__consumer_offsets` that this broker coordinates.
 
-    load_ms: returns how long loading takes; 0 loads at once.
+    load, unload: functions called with (partition, time in ms) when the broker starts or stops coordinating a partition. load_ms: a function that
+    returns how long loading takes in ms; 0 loads at once.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class Ownership:
 
     @property
     def is_loading(self) -> bool:
-        """Whether a partition that this broker leads is not loaded yet."""
+        """Return whether a partition that this broker leads is not loaded yet."""
         return bool(self._loading)
 
     def partition_of(self, group_id: str) -> int:
-        """Return the partition of a group; -1 if the offsets topic does not exist (GO-3)."""
+        """Return the partition of `__consumer_offsets` to which a group belongs; -1 if this topic does not exist (GO-3)."""
         return java_hash(group_id) % self._partition_count if self._partition_count else -1
 
     def refusal(self, group_id: str) -> int:
@@ -55,7 +56,10 @@ class Ownership:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if index in self._loading else ErrorCode.NOT_COORDINATOR
 
     def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
-        """Set the partitions that this broker leads, of `partition_count`; 0 if there is no offsets topic (GO-12)."""
+        """Set the partitions of `__consumer_offsets` that this broker leads (GO-12).
+
+        partition_count: the number of all partitions; 0 if the topic does not exist.
+        """
         led = set(led)
         for index in sorted((self._loaded | set(self._loading)) - led):
             cancel(self._loading.pop(index, None))

@@ -18,7 +18,7 @@ WORD_CHARACTERS: Final = TOPIC_CHARACTERS - {".", "-"}
 _CATEGORIES: Final = (
     "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"
 )
-"""The general categories that RE2J 1.8 knows."""
+"""The names of the Unicode general categories that RE2J 1.8 supports."""
 _SCRIPTS: Final = """
     Arabic Armenian Avestan Balinese Bamum Batak Bengali Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal
     Carian Cham Cherokee Common Coptic Cuneiform Cypriot Cyrillic Deseret Devanagari Egyptian_Hieroglyphs Ethiopic
@@ -29,7 +29,7 @@ _SCRIPTS: Final = """
     Runic Samaritan Saurashtra Shavian Sinhala Sundanese Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham
     Tai_Viet Tamil Telugu Thaana Thai Tibetan Tifinagh Ugaritic Unknown Vai Yi
 """
-"""The scripts that RE2J 1.8 knows (Unicode 6.0); it refuses the names of newer scripts."""
+"""The names of the Unicode scripts that RE2J 1.8 supports (Unicode 6.0); it rejects the names of newer scripts."""
 
 Characters = frozenset[str]
 _NO_CHARACTERS: Final[Characters] = frozenset()

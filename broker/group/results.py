@@ -37,7 +37,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """A member in the list that the leader receives. metadata: the member's metadata for the chosen protocol."""
+    """A member in the list that the group leader receives. metadata: the member's metadata for the chosen protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -46,9 +46,9 @@ class JoinedMember(NamedTuple):
 
 @dataclass(slots=True)
 class JoinResult:
-    """The result of a JoinGroup. members: empty unless the receiver is the leader.
+    """The result of a JoinGroup. members: empty unless the member that gets the result is the leader.
 
-    skip_assignment: whether the receiver is a leader that must not assign partitions again (KIP-814).
+    skip_assignment: whether that member is a leader that must not assign partitions again (KIP-814).
     """
 
     member_id: str
@@ -88,9 +88,9 @@ class SyncResult:
 
 
 JoinReply = Callable[[JoinResult, int], None]
-"""Called with the result of a JoinGroup and the time in ms at which it is sent."""
+"""A function that is called with the result of a JoinGroup and the time in ms at which it is sent."""
 SyncReply = Callable[[SyncResult, int], None]
-"""Called with the result of a SyncGroup and the time in ms at which it is sent."""
+"""A function that is called with the result of a SyncGroup and the time in ms at which it is sent."""
 
 
 class LeavingMember(NamedTuple):
@@ -102,7 +102,7 @@ class LeavingMember(NamedTuple):
 
 @dataclass(slots=True)
 class LeaveResult:
-    """The error code of the request and, if that is 0, (member, error code) for each member."""
+    """The result of a LeaveGroup: the error code of the request and, if that is 0, (member, error code) for each member."""
 
     error_code: int
     members: Sequence[tuple[LeavingMember, int]] = ()

@@ -1,4 +1,4 @@
-"""The subscribed topics in a consumer's metadata, which is all that a coordinator needs of it.
+"""The subscribed topics in the metadata of consumers; a coordinator needs nothing else of it.
 
 This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
 """
