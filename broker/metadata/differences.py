@@ -1,4 +1,4 @@
-"""Events for the differences of two metadata images: changed topics, leaders and in-sync replicas."""
+"""Reports the differences of two metadata images as events: changed topics, leaders and in-sync replicas."""
 
 from __future__ import annotations
 
