@@ -1,7 +1,7 @@
-"""Conversion of records for old Fetch versions: magic 2 came with version 4, zstd with version 10 (F-31 to F-35, KIP-283).
+"""Conversion of records for clients with old Fetch versions: magic 2 needs version 4, zstd version 10 (F-31 to F-35, KIP-283).
 
-Records are converted when the response is built. Reading comes before, so byte limits and min_bytes count bytes of the log, not converted
-bytes (`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.
+Records are converted when the response is built. Byte limits and min_bytes apply to the records as they are in the log, before the conversion
+(`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.
 """
 
 from __future__ import annotations
@@ -63,11 +63,10 @@ def for_client(
 
 
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
-    """Return the records of `data` from `offset` on in at most `magic`, cut off or padded to the size of `data` (F-35).
+    """Return the records of `data` from `offset` on, converted to `magic` or lower, and cut off or padded to the size of `data` (F-35).
 
-    If the first converted batch is larger than `data`, the result is this batch.
-
-    Raises UnsupportedCompression if the first batch is compressed with zstd, and the errors of `down_convert`.
+    If the first converted batch is larger than `data`, only this batch is returned. Raises UnsupportedCompression if the first batch is compressed
+    with zstd, and the errors of `down_convert`.
     """
     result = bytearray()
     size_bytes = _PADDING_HEAD.size

@@ -65,7 +65,7 @@ Results = Sequence[tuple[K, R]]
 
 
 class Answer(NamedTuple, Generic[K, R]):
-    """The session fields of a fetch response: error code, session id, and the partitions in the response."""
+    """The fields of a fetch response that a session determines: error code, session id, and the partitions in the response."""
 
     error_code: int
     session_id: int
@@ -78,7 +78,7 @@ def next_epoch(epoch: int) -> int:
 
 
 class _Cached:
-    """One partition of a session: the last request for it and two offsets of the last result sent; high watermark -1 after an error."""
+    """One partition of a session: the client's last request for it, and the offsets in the last result sent; high watermark -1 after an error."""
 
     __slots__ = ("high_watermark", "log_start_offset", "request")
 
