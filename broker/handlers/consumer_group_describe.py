@@ -1,7 +1,7 @@
 """ConsumerGroupDescribe (key 69, versions 0-1): members, epochs and assignments of consumer groups of the new protocol (KIP-848).
 
 v1 adds the type of each member.
-Behaviour: GN-64 to GN-66. A classic or unknown group has the error GROUP_ID_NOT_FOUND.
+Behaviour: rules GN-64 to GN-66. A classic or unknown group has the error GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations

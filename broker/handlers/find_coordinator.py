@@ -1,9 +1,9 @@
 """FindCoordinator (key 10, versions 0-6): the broker that coordinates a group.
 
 v1 adds key types (0 group, 1 transaction) and messages; v3 is flexible; v4 takes many keys, each with its own error; v5 and v6 change no layout.
-Behaviour: M-8. The first request creates the offsets topic. With profile `kafka` the broker answers it with COORDINATOR_NOT_AVAILABLE, as
-Kafka does until the topic exists; with profile `test` it answers with the coordinator, so that no client waits for its retry.
-Transactions have no coordinator yet: the error is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), which no client retries.
+Behaviour: rule M-8. The first request creates the offsets topic. With profile `kafka` the response to it is COORDINATOR_NOT_AVAILABLE, as in Kafka
+until the topic exists; with profile `test` it has the coordinator, so that no client waits for its retry. Transactions have no coordinator yet: the
+error is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), which no client retries.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """InitProducerId (key 22, versions 0-5): a producer id for an idempotent producer.
 
 v2 is flexible; v3 lets a producer keep its id and epoch; v4 and v5 change no layout.
-Behaviour: P-22. There is no transaction coordinator yet: the error for a transactional id is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53),
-which no client retries.
+Behaviour: rule P-22. There is no transaction coordinator yet: the error for a transactional id is TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53), which
+no client retries.
 """
 
 from __future__ import annotations

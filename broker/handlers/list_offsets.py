@@ -1,8 +1,8 @@
 """ListOffsets (key 2, versions 0-9): the offset for a timestamp, or for an end of the log.
 
-v0 returns an array of offsets; v1 one offset with its timestamp; v2 adds isolation level and throttle time; v4 leader epochs; v7 timestamp
--3 (the record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
-Behaviour: L-1 to L-10. With replica id -2 any replica answers, otherwise only the leader.
+v0 returns an array of offsets; v1 one offset with its timestamp; v2 adds isolation level and throttle time; v4 leader epochs; v7 timestamp -3 (the
+record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
+Behaviour: rules L-1 to L-10. With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPart
 
 
 def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListOffsetsPartition) -> Partition:
-    """Return the partition whose offset is requested.
+    """Return the partition for which the client requests an offset.
 
     Raises KafkaError 3 if it is unknown, 74 or 75 for a wrong leader epoch, 6 if this broker must be the leader and is not (L-3, L-4).
     """

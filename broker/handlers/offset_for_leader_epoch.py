@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23, versions 0-4): the end offset of a leader epoch, to which a diverging log is truncated.
 
 v1 adds the epoch to the response; v2 the client's current leader epoch and throttle time; v3 replica_id (-1: a consumer); v4 is flexible.
-Behaviour: E-1 to E-5. Under `semantics` kip a consumer gets no offset beyond the high watermark (D4).
+Behaviour: rules E-1 to E-5. Under `semantics` kip a consumer gets no offset beyond the high watermark (D4).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Produce (key 0, versions 0-11): append record batches to partitions.
 
-v1 adds throttle time (at the end of the response); v2 log append time; v3 requires one batch of magic 2 (before, messages of any magic);
-v5 adds log start offset; v7 zstd; v8 record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 changes no
-layout.
-Behaviour: P-1 to P-16. acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the connection.
+v1 adds throttle time (at the end of the response); v2 log append time; v3 requires one batch of magic 2 (before, messages of any magic); v5 adds log
+start offset; v7 zstd; v8 record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 changes no layout.
+Behaviour: rules P-1 to P-16. acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the connection.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
-    """Return the error with which one invalid batch rejects the whole request, or None if no batch does.
+    """Return the error that rejects the whole request because of one invalid batch, or None if there is no such batch.
 
     The error is 2 if the bytes cannot begin with a batch, 53 if a batch is transactional and the request has no transactional id.
     """
@@ -195,7 +194,7 @@ def _wait(
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]],
     timeout_ms: int,
 ) -> Delayed:
-    """Park the request until its records are replicated; after `timeout_ms` the error is 7 and the offsets stay (P-13)."""
+    """Park the request until its records are replicated. After `timeout_ms` the error is 7, and the records stay in the log (P-13)."""
 
     def build(_now_ms: int) -> Reply:
         for waiting, answer in awaited:
