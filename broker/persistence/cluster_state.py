@@ -40,7 +40,8 @@ PRODUCER_ID_BLOCK = 1000
 class PersistedState(Protocol):
     """Interface of a cluster: the parts that are persisted and restored.
 
-    When `ClusterPersistence` is created, only the memory budget and the action queue exist. All parts exist when `go_on` is called.
+    When `ClusterPersistence` is created, only the memory budget and the action queue exist. All parts exist when `go_on` is called, which restores
+    them.
     """
 
     @property
@@ -103,14 +104,15 @@ class ClusterPersistence:
         self.topics_left = frozenset(left.topics)
         self.next_producer_id = self._producer_ids_end = left.next_producer_id
         self._groups_to_move = dict(left.groups)
-        """Groups whose committed offsets are still in the metadata log, where earlier versions kept them: (protocol type, offsets) by id."""
+        """Maps ids of groups to (protocol type, offsets) for committed offsets that are still in the metadata log, where earlier versions kept them.
+        """
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Restore the newly built cluster to the state in which the previous process ended. All brokers are running again."""
+        """Restore the newly built cluster to the state that the previous process persisted. All brokers run again, even those that were stopped."""
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
         self._check_brokers(left.topics.values())
@@ -177,7 +179,7 @@ class ClusterPersistence:
     # ---- what holds now ------------------------------------------------------------------------------------------------------
 
     def _all_facts(self) -> Iterator[MetadataRecord]:
-        """Yield records that describe the whole state to be persisted."""
+        """Yield metadata records that describe the whole current state."""
         cluster = self._cluster
         yield records.life(self.life)
         image = cluster.controller.image

@@ -28,7 +28,7 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""The log is rewritten when it has grown by at least this many bytes, and to more than twice its size after the last rewrite."""
+"""The minimum growth in bytes before the log is rewritten. It must also have grown to more than twice its size after the last rewrite."""
 
 
 class MetadataLog:
@@ -69,7 +69,7 @@ class MetadataLog:
             self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file facts, which was incomplete")
 
     def _refuse_to_forget(self) -> None:
-        """Raise ConfigError if segment files exist for partitions that the metadata log does not know."""
+        """Raise ConfigError if segment files exist for partitions that the metadata log does not contain, so that no data is deleted by mistake."""
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
@@ -152,7 +152,10 @@ class MetadataLog:
 
     @property
     def lacks(self) -> bool:
-        """Return whether some change could not be persisted. While this is so, no segment file is deleted, because the log still refers to it."""
+        """Return whether some change is missing in the log because it could not be written.
+
+        While this is so, no segment file is deleted, because the log still refers to it.
+        """
         return self._pool.keeps_segments
 
     def settle(self) -> None:
@@ -201,7 +204,7 @@ class MetadataLog:
 
 
 class PartitionRecorder:
-    """Appends the records of one partition (`kafkaproto.broker.log.replica_log.Keeper`)."""
+    """Writes the metadata records of one partition's log (`kafkaproto.broker.log.replica_log.Keeper`)."""
 
     __slots__ = ("_index", "_metadata_log", "_topic_id")
 

@@ -42,7 +42,7 @@ class LogFacts:
 class Recovered(NamedTuple):
     """The result of a recovery. cut_bytes: how many bytes were removed because of damage.
 
-    cut_at: the offset at which the log therefore ends, -1 if no bytes were removed.
+    cut_at: the offset at which the log ends because of that, -1 if no bytes were removed.
     """
 
     state: LogState
@@ -92,7 +92,7 @@ def _resume(
 
 
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
-    """Build the log from its last persisted state and its files, and truncate it where it is damaged."""
+    """Return the log, built from its last persisted state and its files, and truncated where a batch is damaged."""
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)
     log = ReplicaLog(store)

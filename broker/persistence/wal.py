@@ -24,10 +24,10 @@ _BEGINNING = b'{"'
 
 
 class WriteAheadLog:
-    """An open file of records. `records`: the records that it held when it was opened.
+    """An open file of records. `records`: the records that the file had when it was opened.
 
-    `cut_bytes`: the size of an incomplete record at the end, which is ignored, and which `replace` removes. Raises ValueError if a record is
-    damaged and others follow it, which no interrupted write can cause.
+    `cut_bytes`: the size of an incomplete record at the end, which is ignored, and which `replace` removes. Raises ValueError if a damaged record is
+    followed by others, which no interrupted write can cause.
     """
 
     def __init__(self, path: Path) -> None:
