@@ -93,7 +93,7 @@ class Proxy:
 
     @property
     def bootstrap(self) -> str:
-        """The host:port for clients."""
+        """Return host:port of the proxy, for the bootstrap setting of clients."""
         return _shown((self._host, self._doors[self._to].port))
 
     async def stop(self) -> None:
@@ -121,7 +121,7 @@ class Proxy:
         return {str(api.api_key): [api.min_version, api.max_version] for api in answer.api_keys}
 
     async def _ask_brokers(self) -> list[dict[str, Any]]:
-        """Return the brokers of the cluster; an empty list if Metadata gets no response, for example because it needs authentication."""
+        """Return the brokers in a Metadata response; an empty list if there is no response, for example if the cluster requires authentication."""
         try:
             answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
