@@ -1,6 +1,6 @@
 """Three clocks with one interface: the current time in milliseconds since the epoch (1970, UTC), as in Kafka's records.
 
-No other module asks the operating system for the time. Nothing here sleeps or waits.
+Other modules get the time only from these clocks. Nothing in this module sleeps or waits.
 """
 
 from __future__ import annotations
