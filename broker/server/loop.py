@@ -1,6 +1,6 @@
 """The driver of a cluster in an asyncio loop: handles each input at one instant (a turn), and sets the timer for the next deadline.
 
-Knows no socket.
+This module does not depend on sockets.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class BrokerLoop:
             self.leave(now_ms)
 
     def opened(self, channel: Socket) -> None:
-        """Make `closed` wait until this channel is closed."""
+        """Record that a channel was opened, so that `closed` waits until it is closed."""
         self._channels.add(channel)
         self._all_closed.clear()
 
