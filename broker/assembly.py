@@ -1,4 +1,7 @@
-"""Functions that build and connect the parts of a cluster from its settings. Knows no `Cluster`, and decides nothing while it runs."""
+"""Functions that build and connect the parts of a cluster from its settings.
+
+This module does not depend on `Cluster`.
+"""
 
 from __future__ import annotations
 
@@ -102,8 +105,8 @@ def new_config(
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
     """Return a function that makes the group coordinator of one broker, without groups. It writes to the offsets topic through `replicas`.
 
-    The settings are read and checked now, and the modules of the coordinator are imported when the function is called.
-    Raises ConfigError for an assignor that this broker does not have.
+    The settings are read and checked at once; the coordinator's modules are imported only when the function is called. Raises ConfigError for an
+    assignor that this broker does not have.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
@@ -205,7 +208,7 @@ def assignor_name(given: str) -> str:
 def new_mutations(
     config: ClusterConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> MutationQuotas:
-    """Return the controller mutation quotas of a new cluster, with nothing charged yet (KIP-599)."""
+    """Return the controller mutation quotas of a new cluster, which have not charged any client yet (KIP-599)."""
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
 
@@ -216,7 +219,7 @@ def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
 
 
 def new_balance(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> LeaderBalance:
-    """Return the component that moves leaderships back to preferred replicas. It reads both of its settings each time it runs."""
+    """Return the component that moves leaderships back to preferred replicas. It reads its two settings again at each check."""
     return LeaderBalance(
         controller,
         timers,

@@ -205,7 +205,7 @@ class Cluster:
                 yield from node.replicas.partitions.values()
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
-        """Set the addresses under which clients reach this broker, by listener name."""
+        """Set the addresses that Metadata reports for a broker, by listener name."""
         node = self.nodes[broker_id]
         self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
 
@@ -354,9 +354,10 @@ class Cluster:
         self.stores.close()
 
     def reset(self) -> None:
-        """Return to the initial state: delete topics, groups, quotas, changed settings and journal, start stopped brokers, close connections.
+        """Bring the cluster back to its initial state.
 
-        Ports and attached observers stay. The data directory stays in use, without its topics.
+        Topics, groups, quotas, changed settings and the journal are deleted, stopped brokers are started, and connections are closed. Ports and
+        attached observers stay. The data directory stays in use, without its topics.
         """
         _reset(self)
 

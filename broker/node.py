@@ -44,7 +44,10 @@ COMPLAIN_EVERY_MS = 60_000
 
 
 class OpenConnection(Protocol):
-    """An open connection of a broker. active_ms: when bytes were last received, or a response was last sent, in ms of the broker's clock."""
+    """An open connection of a broker.
+
+    active_ms: when bytes were last received or a response was last sent, in ms of the broker's clock.
+    """
 
     @property
     def connection_id(self) -> int: ...
@@ -65,7 +68,7 @@ class OpenConnection(Protocol):
 
 
 class SharedState(Protocol):
-    """The state that the brokers of a cluster share."""
+    """Interface of the state that the brokers of a cluster share."""
 
     @property
     def clock(self) -> Clock: ...
@@ -141,7 +144,7 @@ class SharedState(Protocol):
 
 
 class Node:
-    """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: for fetch session ids.
+    """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: generates fetch session ids.
 
     new_groups: makes the group coordinator when it is first used, because most clusters have no groups, and start faster without it.
     """
@@ -170,7 +173,7 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """Handler time in ms that was charged to requests so far, so that no time is charged to two requests."""
+        """The handler time in ms that was charged to requests so far, so that no time is charged twice."""
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
         self.connection_quotas = ConnectionQuotas(config, cluster.quota_store)
@@ -183,12 +186,12 @@ class Node:
 
     @cached_property
     def groups(self) -> GroupCoordinator:
-        """The group coordinator of this broker."""
+        """Return the group coordinator of this broker."""
         return self._new_groups()
 
     @property
     def has_groups(self) -> bool:
-        """Whether this broker has coordinated groups since the cluster started."""
+        """Return whether this broker has coordinated groups since the cluster started."""
         return "groups" in self.__dict__
 
     @property
@@ -197,7 +200,7 @@ class Node:
 
     @property
     def log_dir(self) -> str:
-        """The path that this broker reports as its log directory; it need not exist."""
+        """Return the path that this broker reports as its log directory; it need not exist."""
         given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
         return str(given).split(",")[0].strip() or f"/kafkaproto/broker-{self.broker_id}"
 

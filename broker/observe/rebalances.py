@@ -71,10 +71,10 @@ class RebalanceHistory(Observer):
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
         """Add a rebalance to the history, or update the current one, after a change of a group.
 
-        a. A classic group in PreparingRebalance starts a rebalance, unless its members are still joining for the previous one. b. A new generation
-        completes that join. Without such a join, it is a rebalance by itself, as is each new group epoch. c. Other changes update the current
-        rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead. d. Another coordinator continues the
-        rebalance if it has loaded its generation or epoch; otherwise the rebalance ends unfinished.
+        a. A classic group in PreparingRebalance starts a rebalance, unless its members are still joining for the previous one.
+        b. A new generation completes that join. Without such a join, it is a rebalance by itself, as is each new group epoch.
+        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
+        d. Another coordinator continues the rebalance if it has loaded its generation or epoch; otherwise the rebalance ends unfinished.
         """
         current = self._current(change.group_id)
         kinds = {cause.kind for cause in change.causes}

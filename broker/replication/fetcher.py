@@ -141,10 +141,10 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Handle a change of `partition`, the leader's replica.
 
-        A. It has new records, or under `semantics` kip a new high watermark (D5): the parked fetch completes. B. It has only a new high watermark or
-        log start: the leader sends them when the wait of the parked fetch is over (N-10). C. The leader's quota is exceeded: the partition is fetched
-        again when the wait of the parked fetch is over (R-6). D. The follower's quota leaves the partition out: nothing happens, because no fetch
-        includes it (R-7).
+        A. It has new records, or under `semantics` kip a new high watermark (D5): the parked fetch completes.
+        B. It has only a new high watermark or log start: the leader sends them when the wait of the parked fetch is over (N-10).
+        C. The leader's quota is exceeded: the partition is fetched again when the wait of the parked fetch is over (R-6).
+        D. The follower's quota leaves the partition out: nothing happens, because no fetch includes it (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is None or followed.is_held:
