@@ -1,12 +1,12 @@
 """A small Kafka client without a socket: encodes requests, decodes responses and negotiates versions.
 
-Two functions for single frames:
+Two functions handle single frames:
 
     data = request_frame(MetadataRequest([]), 4, correlation_id=1, client_id="me")      # send these bytes
     response = read_response(ApiKey.METADATA, 4, frame)                                  # the frame without its length
 
-and `Client` for a connection, which counts correlation ids and matches responses to requests. The program that uses `Client` provides the
-socket, the timeouts and the retries.
+`Client` handles a connection: it counts correlation ids and matches responses to requests. The program that uses `Client` provides the socket, the
+timeouts and the retries.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Client:
         self.next_id = 1
         """The correlation id of the next request."""
         self.sent: dict[int, tuple[int, int]] = {}
-        """The requests without a response yet, oldest first: correlation id to (API key, version)."""
+        """Maps the correlation ids of requests without a response yet to (API key, version), oldest first."""
         self._received = bytearray()
         self._is_second_request_sent = False
 

@@ -11,7 +11,7 @@ from kafkaproto.generator import PACKAGE, SCHEMAS, emit
 from kafkaproto.generator.spec import Message, SpecError, load, snake_case
 
 FOLDERS = ("messages", "data")
-"""Folders that contain only generated code."""
+"""The folders that contain only generated code."""
 
 
 def generate(schemas: Path = SCHEMAS) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Text of the generated modules: dataclasses, layouts, the indexes, the error codes and the release table.
 
-This module does not decide the wire format (`layouts`) nor what definitions may contain (`spec`).
+This module decides neither the wire format (`layouts`) nor the permitted content of definitions (`spec`).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""Names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
+"""Matches the names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
 """Matches a request that a broker's listeners accept. (ZooKeeper brokers accepted some more, for their controller.)"""
 

@@ -40,7 +40,7 @@ class Type:
 
     @property
     def is_struct(self) -> bool:
-        """Return whether values (or items) are structs."""
+        """Return whether the values, or the items of an array, are structs."""
         return self.name not in SCALARS
 
 
@@ -66,7 +66,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct or the message itself: ``name`` from the definition, ``versions`` in which it occurs."""
+    """A struct, or a message as a whole: its ``name`` in the definition, the ``versions`` that have it, and its fields."""
 
     name: str
     versions: VersionRange
@@ -75,7 +75,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole definition. ``structs`` holds every nested struct, inner ones first, the message itself last.
+    """A whole definition. ``structs`` contains every nested struct, inner ones first, and the message itself as the last one.
 
     If the message is the key of a coordinator's record, ``topic`` and ``value`` name the record's topic and the definition of its value.
     """
