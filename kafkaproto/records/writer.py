@@ -27,7 +27,7 @@ _varints = _Varints()
 
 
 def write_records(listed: Sequence[NewRecord], offset_deltas: Sequence[int], base_timestamp: int) -> bytes:
-    """Return the bytes of the records.
+    """Return the encoded records, one after the other.
 
     Raises AttributeError, OverflowError, TypeError or ValueError for objects that are not records and for values that do not fit.
     """
