@@ -1,4 +1,4 @@
-"""Decoding of a recorded request and its response, as far as possible. This module does not depend on the use of the decoded objects."""
+"""Decoding of a recorded request and its response, as far as possible. This module does not depend on what the decoded objects are used for."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CORRELATION_ID = Struct(">i")
 
 
 class Decoded:
-    """The decoded `header`, `request` and `response` of an exchange; each is None if it is missing or cannot be decoded.
+    """A recorded request and response with the decoded `header`, `request` and `response`. Each is None if it is missing or cannot be decoded.
 
-    trouble: the first error of decoding, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
+    trouble: the text of the first decoding error, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
     response_version: the version in which the response is encoded.
     """
 

@@ -47,8 +47,8 @@ _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
 class Trace:
     """A trace file: its header `meta`, and `entries()`, which can be iterated once.
 
-    After the iteration, `torn` is a text about an incomplete entry at the end of the file, or empty if there is none. Raises TraceError for a file
-    that is not a trace or has an unsupported version.
+    After the iteration, `torn` describes an incomplete entry at the end of the file; it is empty if there is none. Raises TraceError for a file that
+    is not a trace or has an unsupported version.
     """
 
     def __init__(self, path: Path) -> None:
