@@ -1,4 +1,4 @@
-"""Requests without content: empty strings, bytes and arrays, and random numbers."""
+"""Requests without content: message objects with empty strings, bytes and arrays, and random numbers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """The cell of a test on the card. name: the row. subject: the column, which is the name of the cluster under test."""
+    """The cell of a test in the table. name: the row. subject: the column, which is the name of the cluster under test."""
 
     name: str
     subject: str

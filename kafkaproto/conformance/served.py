@@ -50,7 +50,7 @@ class Served:
 
 
 NEWER_THAN_3_9 = {int(ApiKey.DESCRIBE_GROUPS): 6}
-"""Maps APIs that this project serves in versions that 3.9 does not have to the highest one."""
+"""Maps APIs to the highest version that this project serves, for APIs of which it serves versions that Kafka 3.9 does not have."""
 
 
 def release_of(offered: Ranges | None) -> str | None:

@@ -19,7 +19,7 @@ class _Sample:
 
 
 class SlowRate:
-    """One quota rate, with one object per sample. samples: the number of windows. window_ms: the length of each of them."""
+    """The rate of one quota, computed from one object per sample. samples: the number of windows. window_ms: the length of each window."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.n, self.w = samples, window_ms

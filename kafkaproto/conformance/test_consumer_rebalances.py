@@ -32,7 +32,7 @@ def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
 
 @pytest.mark.rule("GN-12", "GN-21", "GN-22", "GN-23", "GN-24", "GN-25", "GN-26", "GN-42", "GN-43")
 def test_partitions_are_revoked_before_they_are_assigned(subject: Subject) -> None:
-    """SN-30."""
+    """Three members join one after another, and none gets a partition before its owner has revoked it (scenario SN-30)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, ALL) == (1, None)
@@ -58,7 +58,7 @@ def test_partitions_are_revoked_before_they_are_assigned(subject: Subject) -> No
 
 @pytest.mark.rule("GN-12")
 def test_repeated_heartbeat_may_own_only_assigned_partitions(subject: Subject) -> None:
-    """SN-30, steps 10 and 11."""
+    """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, kept) == (2, None)
@@ -70,7 +70,7 @@ def test_repeated_heartbeat_may_own_only_assigned_partitions(subject: Subject) -
 
 @pytest.mark.rule("GN-27")
 def test_full_heartbeat_always_gets_the_assignment(subject: Subject) -> None:
-    """SN-31."""
+    """A heartbeat with all fields gets the assignment, even if it has not changed; a short heartbeat does not (scenario SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, kept) == (2, None)
@@ -82,7 +82,7 @@ def test_full_heartbeat_always_gets_the_assignment(subject: Subject) -> None:
 
 @pytest.mark.rule("GN-16", "GN-18", "GN-46")
 def test_changed_subscription_starts_an_epoch(subject: Subject) -> None:
-    """SN-33."""
+    """A member subscribes to a second topic and is assigned all of it, while it revokes its partitions of the first (scenario SN-33)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     kept, moved = split(group)
@@ -146,7 +146,7 @@ def test_revoked_partitions_return_to_the_member_from_4_2_on_at_once(subject: Su
 
 @pytest.mark.rule("GN-36", "GN-40", "GN-41")
 def test_range_assigns_consecutive_partitions_of_each_topic(subject: Subject) -> None:
-    """SN-39."""
+    """Two members prefer the assignor "range", and one of them subscribes to a second topic, too (scenario SN-39)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     first, second = group.topic.name, other.name
@@ -158,7 +158,7 @@ def test_range_assigns_consecutive_partitions_of_each_topic(subject: Subject) ->
 
 @pytest.mark.rule("GN-14", "GN-29")
 def test_member_that_does_not_revoke_in_time_is_fenced(subject: Subject) -> None:
-    """SN-40, with a shorter timeout."""
+    """The member is fenced although it sends heartbeats, and the other member gets all partitions (scenario SN-40, with a shorter timeout)."""
     group = ConsumerGroup(subject)
     split(group, timeout_ms=REVOKE_WITHIN_MS)
     start = subject.now_ms()
@@ -175,7 +175,7 @@ def test_member_that_does_not_revoke_in_time_is_fenced(subject: Subject) -> None
 
 @pytest.mark.rule("GN-16", "GN-17")
 def test_added_partitions_are_assigned_with_the_next_heartbeat(subject: Subject) -> None:
-    """SN-41."""
+    """The only member gets the added partitions without a timer in between (scenario SN-41)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert created(subject, CreatePartitionsTopic(group.topic.name, 8, None)) == [(group.topic.name, 0)]

@@ -16,7 +16,7 @@ STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 
 
 def left(member_id: str) -> list[tuple[int, str, int | None]]:
-    """Return the tombstones of a member that leaves."""
+    """Return the tombstones expected for a member that leaves, as (type, member id, None)."""
     return [(kind, member_id, None) for kind in (CURRENT, TARGET, MEMBER)]
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.needs(offsets_topic=True)
 INVALID_REGULAR_EXPRESSION = 128
 TIMEOUT_MS = 60_000
 REFRESH_MS = 10_500
-"""A little more than the time between two resolutions in one group."""
+"""The time in ms between two resolutions in one group, and a little more."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def whole(group: ConsumerGroup) -> str:
 
 @pytest.mark.rule("GN-49", "GN-51", "GN-65")
 def test_regular_expression_is_resolved_after_the_response_to_the_join(group: ConsumerGroup) -> None:
-    """SN-38."""
+    """The member gets no partition at first, and all of them with its next heartbeat (scenario SN-38)."""
     regex = whole(group)[:-1] + "."
     assert group.result(join(group, "A", regex)) == (1, [])
     wait_for_epoch(group, 2)

@@ -71,7 +71,7 @@ def magics(data: bytes) -> set[int]:
 def whole(data: bytes) -> int:
     """Return the size in bytes of the whole messages at the start of a response's records.
 
-    Raises DecodeError unless the bytes after them begin like an incomplete batch, or are too few for the start of a batch.
+    Raises DecodeError unless the remaining bytes begin like an incomplete batch, or are too few for the start of a batch.
     """
     return entries.complete_bytes(data)
 
@@ -81,7 +81,7 @@ def records_of(data: bytes) -> list[Record]:
 
 
 def drained(topic: Topic, offset: int, version: int) -> list[Record]:
-    """Return all records that a consumer of this Fetch version reads from an offset on, fetch by fetch."""
+    """Return all records that a consumer with this Fetch version reads from `offset` on, with as many fetches as necessary."""
     result: list[Record] = []
     while True:
         error, data, _ = read(topic, offset, version)

@@ -32,7 +32,7 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 
 
 def known(topic: Topic) -> Any:
-    """Return the leader's ListOffsets response for the latest offset, or None if it has an error."""
+    """Return the leader's ListOffsets response for the latest offset, or None while the leader returns an error."""
     result = list_offsets(topic, LATEST)
     return None if result.error_code else result
 

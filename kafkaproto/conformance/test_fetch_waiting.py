@@ -36,7 +36,7 @@ def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subje
 
 @pytest.mark.rule("F-29")
 def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
-    """An append that does not reach min_bytes completes no fetch."""
+    """An append that does not reach min_bytes does not complete the fetch."""
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)

@@ -13,7 +13,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
-"""The ApiVersions version with which brokers began to name their range to clients of a later version (KIP-511)."""
+"""The ApiVersions version from which on brokers return their version range to clients that request a later version (KIP-511)."""
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 
 

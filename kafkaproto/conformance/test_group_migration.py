@@ -1,4 +1,4 @@
-"""Tests of groups that change between the classic and the new protocol while they have members (KIP-848)."""
+"""Tests of groups that are converted between the classic and the new protocol while they have members (KIP-848)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PREPARING = "PreparingRebalance"
 
 
 def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) -> bytes:
-    """Return a consumer's subscription to the group's topic, with the partitions that the consumer owns."""
+    """Return the subscription of a classic consumer to the group's topic, with the partitions that the consumer owns."""
     listed = [TopicPartition(group.topic.name, list(owned))] if owned else []
     return write_value(ConsumerProtocolSubscription([group.topic.name], owned_partitions=listed), version)
 
@@ -90,7 +90,7 @@ def member_types(group: ConsumerGroup) -> dict[str, int]:
 
 @pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61")
 def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subject: Subject) -> None:
-    """SN-42 and SN-43."""
+    """A member of the new protocol joins and leaves, while a classic member keeps its session and its offsets (scenarios SN-42 and SN-43)."""
     group = ConsumerGroup(subject)
     member = stable(group)
     assert group.enter("A") == (2, [])
@@ -120,7 +120,7 @@ def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subjec
 
 @pytest.mark.rule("GN-55")
 def test_groups_that_are_not_of_consumers_are_not_upgraded(subject: Subject) -> None:
-    """SN-44."""
+    """A consumer cannot join a group whose members use another protocol type, such as "connect" (scenario SN-44)."""
     group = ConsumerGroup(subject)
     make_stable(group.client(kind="connect"))
     no_consumers = f"Group {group.id} is not a consumer group."
@@ -165,7 +165,7 @@ def test_groups_with_data_of_a_custom_assignor_are_not_upgraded_from_4_0_on(subj
 
 @pytest.mark.rule("GN-55")
 def test_parked_join_requests_are_answered_when_a_group_is_to_be_upgraded(subject: Subject) -> None:
-    """Before 4.0 a group with a member that has no assignment yet is not upgraded, but the parked requests are answered all the same."""
+    """Before 4.0 a group with a member that has no assignment yet is not upgraded, but its parked requests get responses nevertheless."""
     group = ConsumerGroup(subject)
     first, second = stable(group), Consumer(group)
     second.send_enter()

@@ -131,7 +131,7 @@ def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Sub
 
 
 NEGATIVE_HASH = "consumers", "orders-group", "my-group", "polygenelubricants"
-"""Group ids whose hash in Java is negative. That of the last is the smallest number."""
+"""Group ids whose hash in Java is negative. The hash of the last one is the smallest possible number."""
 
 
 @pytest.mark.needs("offsets.topic.num.partitions", offsets_topic=True)

@@ -67,7 +67,7 @@ def test_records_of_an_upgrade_and_a_downgrade(subject: Subject) -> None:
 
 
 def next_kinds(log: GroupLog, count: int) -> list[int]:
-    """Wait for this many new records, and return their types."""
+    """Wait until the group has `count` new records, and return their types."""
     kinds: list[int] = []
 
     def are_there() -> bool:
@@ -80,7 +80,7 @@ def next_kinds(log: GroupLog, count: int) -> list[int]:
 
 @pytest.mark.rule("GO-5", "GN-63")
 def test_new_coordinator_stores_classic_groups_before_their_first_generation(subject: Subject) -> None:
-    """The record is written after the response to the join. The coordinator in Java also deletes groups that have only offsets."""
+    """The record is written after the response to the join. Kafka's coordinator in Java also deletes groups that have only offsets."""
     group = ConsumerGroup(subject)
     log = GroupLog(group)
 

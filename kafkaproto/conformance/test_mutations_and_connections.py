@@ -46,14 +46,14 @@ def created(
 
 @contextmanager
 def mutating(subject: Subject) -> Iterator[Connection]:
-    """Yield a connection whose client id may create one partition per second."""
+    """Yield a connection whose client may create one partition per second."""
     client_id = subject.new_name("maker")
     with limited(subject, ({"client-id": client_id}, {MUTATIONS: RATE})):
         yield subject.connect(0, client_id)
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether a throttle time is as expected. It may be a little shorter, because tokens are refilled continuously."""
+    """Return whether a throttle time is as expected, or a little shorter, because tokens are refilled continuously."""
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 
@@ -129,7 +129,7 @@ def test_mutation_quota_tokens_are_refilled_and_each_client_has_its_own_tokens(s
 
 @contextmanager
 def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
-    """Set dynamic settings of broker 0 during the block, and restore the previous values afterwards."""
+    """Return a context in which broker 0 has these dynamic settings. Their previous values are restored at its end."""
     named = {name.replace("_", "."): value for name, value in settings.items()}
 
     def change(operation: int) -> None:

@@ -23,9 +23,9 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 def described(
     subject: Subject, *components: tuple[str, int, str | None], strict: bool = False
 ) -> tuple[int, list[dict[str, str | None]] | None]:
-    """Send DescribeClientQuotas and return (error, entities). components: (entity type, kind of match, name).
+    """Send DescribeClientQuotas and return (error, entities). components: filter components as (entity type, kind of match, name).
 
-    An entity maps its types to names. entities: None if the response has no list.
+    Each entity is a dict of types to names. entities: None if the response has no list.
     """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
     answer = subject.ask_once(request, 1)

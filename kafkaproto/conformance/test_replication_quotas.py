@@ -26,18 +26,21 @@ from kafkaproto.messages.incremental_alter_configs import (
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000
-"""Time in ms after which bytes leave the quota window: replication.quota.window.num of the profile, plus a second for a late sample."""
+"""The time in ms after which bytes leave the quota window: replication.quota.window.num seconds, plus one for a late sample."""
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
 RATE = 20_000
 SETTLED_MS = 200
-"""Time in ms for which a real broker may already report a changed setting without applying it."""
+"""The time in ms for which a real broker may already report a changed setting without applying it."""
 
 
 def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: str | None) -> int:
-    """Set settings of a resource, or delete those whose value is None, and return the error code. Dots are written as underscores."""
+    """Set settings of a resource, or delete those whose value is None, and return the error code.
+
+    Dots in names are written as underscores. kind, name: the type and name of the resource.
+    """
     operations = [
         AlterableConfig(key.replace("_", "."), DELETE if value is None else SET, value) for key, value in values.items()
     ]
@@ -62,7 +65,7 @@ def set_list(topic: Topic, key: str, text: str) -> None:
 
 @contextmanager
 def limited(subject: Subject, key: str, rate: int, broker_id: int | None = 0) -> Iterator[None]:
-    """Set a replication rate on a broker, or on every broker (None), during the block."""
+    """Return a context in which a replication rate is set on one broker, or on every broker if `broker_id` is None."""
     named = key.replace(".", "_")
     name, requested, source = ("", 0, 3) if broker_id is None else (str(broker_id), broker_id, 2)
     before = described(subject, BROKER, str(requested), key, requested)

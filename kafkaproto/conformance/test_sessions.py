@@ -59,7 +59,7 @@ def summary(answer: Any) -> list[tuple[int, int, int]]:
 
 @contextmanager
 def named(subject: Subject, name: str) -> Iterator[None]:
-    """Give this name to topics created during the block."""
+    """Return a context in which new topics get this name."""
     subject.new_name = lambda prefix="t": name  # type: ignore[method-assign]
     try:
         yield
