@@ -56,7 +56,7 @@ def module(messages: list[Message], sources: str) -> str:
     layouts = [text for message in messages for text in layout_texts(message, Layouts(message, names[message.name]))]
     body = "\n\n".join(classes) + "\n\n" + "\n".join(layouts)
     title = " and ".join(message.name for message in messages)
-    docstring = f'"""{title}: classes for all versions, and the layout of each version."""\n'
+    docstring = f'"""{title}: dataclasses with the fields of all versions, and the wire layout of each version."""\n'
     return f"{banner(sources)}{docstring}{imports(body)}\n\n{body}"
 
 
@@ -120,7 +120,7 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
         if message.kind == "header":
             what = message.name.replace("Header", " header")
         elif message.api_key is None:
-            what = f"Data of {message.name}"
+            what = data_text(message)
         else:
             what = f"{message.kind.capitalize()} of API key {message.api_key}"
         return f"{what}: {versions_text(message.versions)}; {flexible_text(message)}."
@@ -133,8 +133,15 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     items = listed([place for is_item, place in uses if is_item])
     values = listed([place for is_item, place in uses if not is_item])
     if items and values:
-        return f"An item of {items}, or the value of {values}."
-    return f"An item of {items}." if items else f"The value of {values}."
+        return f"One item of the list {items}, or the struct in the field {values}."
+    return f"One item of the list {items}." if items else f"The struct in the field {values}."
+
+
+def data_text(message: Message) -> str:
+    """Return in words what a definition without an API key describes: the key or the value of a record, or other data."""
+    if message.topic:
+        return f"Key of a record in the topic `{message.topic}`"
+    return "Value of a record" if message.name.endswith("Value") else "Data inside a message or a record"
 
 
 def listed(words: list[str]) -> str:
@@ -152,10 +159,10 @@ def versions_text(versions: VersionRange) -> str:
 def flexible_text(message: Message) -> str:
     """Return in words which versions of a message are flexible: none, all, or those from a first one."""
     if not message.flexible:
-        return "not flexible"
+        return "not flexible (KIP-482)"
     if message.flexible.lowest > message.versions.lowest:
-        return f"flexible from version {message.flexible.lowest}"
-    return "flexible" if message.versions.lowest == message.versions.highest else "all flexible"
+        return f"flexible from version {message.flexible.lowest} on (KIP-482)"
+    return "flexible (KIP-482)" if message.versions.lowest == message.versions.highest else "all flexible (KIP-482)"
 
 
 def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
