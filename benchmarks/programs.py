@@ -1,6 +1,6 @@
 """A program that takes part in a race: starts it, pins it to cores, measures its memory, stops it.
 
-This module does not know what the race measures.
+This module does not depend on what the race measures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The runs of traces and captures in a file or a folder, and their rows. This module does not know Spark, nor the tables' folder."""
+"""The runs of traces and captures in a file or a folder, and their rows. This module does not depend on Spark or the tables' folder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The messages and batches to measure, and the ratio that each must reach.
 
-A case runs in a process of its own, in which all codecs alternate. This module does not know the names of other codecs.
+A case runs in a process of its own, in which all codecs alternate. This module does not depend on the names of other codecs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rivals in the race: kfake, and a real Kafka 3.9.1 of three brokers. What they need is downloaded on first use.
 
-This module does not know what is raced.
+This module does not depend on what is raced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds the connections in the segments between two endpoints: for each its client, its start, its end, and whether it speaks Kafka.
 
-Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when it ends. This module does not know
+Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when it ends. This module does not depend on
 the contents of frames.
 """
 

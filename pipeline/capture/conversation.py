@@ -1,7 +1,7 @@
 """Pairing of the requests and responses of a connection to exchanges of a trace.
 
 If nothing is missing since a request and a response were paired, the next response belongs to the oldest pending request, whatever its
-correlation id. Otherwise the correlation id decides, and older unpaired frames have lost their counterpart. This module does not know packets, nor
+correlation id. Otherwise the correlation id decides, and older unpaired frames have lost their counterpart. This module does not depend on packets or
 what becomes of exchanges.
 """
 

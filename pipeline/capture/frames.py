@@ -1,6 +1,6 @@
 """Frames in the bytes of one direction, found by their length prefixes; after a hole, or in mid-stream, the next frame is searched for.
 
-This module does not know which request a response belongs to: a `Finder` contains what it needs to recognise frames.
+This module does not depend on which request a response belongs to: a `Finder` contains what it needs to recognise frames.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables of captures, made by Spark.
 
 A task reads each file once, the segments are partitioned by connection and sorted, and tasks make the rows of one connection at a time. Topic names
-and broker ids are joined at the end. Memory never holds a whole connection. This module does not know how a connection is decoded.
+and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on how a connection is decoded.
 """
 
 from __future__ import annotations

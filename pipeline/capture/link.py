@@ -1,6 +1,6 @@
 """Extraction of the TCP segment from a packet of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback; IPv4 and IPv6.
 
-This module does not know connections.
+This module does not depend on connections.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One pass over a capture file: yields every TCP segment with its two endpoints, and counts the packets that are left out.
 
-This module does not know connections, nor Spark.
+This module does not depend on connections or Spark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Capture files as runs, and the rows of their connections; topic names and broker ids are filled in at the end.
 
 Each capture file is a run. Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not
-know Spark, nor where tables are stored.
+depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reassembly of one direction of a TCP connection: reordered, repeated and overlapping segments become one byte stream with explicit holes.
 
-Memory is bounded: a segment that is missing for too long becomes a hole. This module does not know what the bytes mean.
+Memory is bounded: a segment that is missing for too long becomes a hole. This module does not depend on what the bytes mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The position in a run up to which its tables are complete, so that the next job adds only what follows.
 
 A place is stored as JSON and every part is validated: a folder of tables may come from another machine or another version of this program.
-This module does not know Spark, nor where places are stored.
+This module does not depend on Spark or where places are stored.
 """
 
 from __future__ import annotations

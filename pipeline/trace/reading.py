@@ -3,7 +3,7 @@
 One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
 at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain a part of
 the run, it starts after that part. A file that cannot be read, and an entry with values that no table can hold, yield a notice instead of an
-exception: a single flipped bit on a disk must not cost the other runs. This module does not know Spark, nor where tables are stored.
+exception: a single flipped bit on a disk must not cost the other runs. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows of the tables in `schema`, made from the entries of a trace with the codec alone: no Spark, no Arrow.
 
 Every entry yields rows, whatever its frames contain: the column `trouble` says what could not be decoded. Entries must come in the order of the
-trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not know files, nor
+trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not depend on files or
 how rows are stored.
 """
 

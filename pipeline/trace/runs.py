@@ -1,7 +1,7 @@
 """The runs of a trace: which files belong to one recording, and up to which byte the tables already contain them.
 
-A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not know the columns of rows,
-Spark, nor where tables are stored.
+A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not depend on the columns of rows,
+Spark or where tables are stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """State of incremental fetch sessions (KIP-227): which partitions each fetch covers, and which partitions its response must contain.
 
 `Sessions` needs all fetches of a run in their order. After a missing fetch, only the partitions that a request names itself are known, until the
-session starts again. The state can be saved as JSON. This module knows no columns other than those of `Step`.
+session starts again. The state can be saved as JSON. This module depends only on the columns of `Step`.
 """
 
 from __future__ import annotations

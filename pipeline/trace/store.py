@@ -3,7 +3,7 @@
 A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after that, the next one moves the
 committed files. The rows of a run replace its old rows or are added to them. The place (position in the run) that the job reached is committed with
 them, and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A lock
-allows one job at a time. This module does not know traces or Spark.
+allows one job at a time. This module does not depend on traces or Spark.
 """
 
 from __future__ import annotations

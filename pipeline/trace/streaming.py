@@ -3,7 +3,7 @@
 This is a Structured Streaming query over the folder, whose offset is the size of each file. Each micro-batch runs the job of
 `kafkaproto tables`, which commits completely or not at all, so a repeated batch finds nothing new. For a trace only the new part is read and its
 rows are added in files of their own: a longer trigger interval makes fewer and larger files. A capture that grows is read again from the start.
-This module does not know the content of files.
+This module does not depend on the content of files.
 """
 
 from __future__ import annotations

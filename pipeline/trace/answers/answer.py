@@ -1,6 +1,6 @@
 """An answer: a question and its tables, each with the query that makes it. The tables are small however large the trace is.
 
-This module does not know any particular answer, nor how answers are shown.
+This module does not depend on any particular answer or how answers are shown.
 """
 
 from __future__ import annotations

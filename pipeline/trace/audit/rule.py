@@ -1,6 +1,6 @@
 """A rule, its outcome, and the tables that it queries. A rule that checked nothing is "not exercised", never "holds".
 
-This module does not know any particular rule.
+This module does not depend on any particular rule.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figures of the report as SVG, drawn by matplotlib from the rows of answers.
 
-Each function returns None if there is nothing to draw. This module does not know Spark, traces or the page.
+Each function returns None if there is nothing to draw. This module does not depend on Spark, traces or the page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page: fills the template with the results of the audit and the answers.
 
-The module takes plain data and returns one self-contained HTML text. It does not know Spark, nor where rows come from.
+The module takes plain data and returns one self-contained HTML text. It does not depend on Spark or where rows come from.
 """
 
 from __future__ import annotations
