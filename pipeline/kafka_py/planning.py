@@ -1,4 +1,4 @@
-"""Computes offsets and ranges by asking the brokers: existing partitions, and the start and end of a read.
+"""Computes offsets and ranges from the responses of the brokers: existing partitions, and the start and end of a read.
 
 It runs on the driver, for batch and streaming. This module does not depend on records or Spark.
 """
@@ -21,7 +21,7 @@ _SYMBOLS = (EARLIEST, LATEST)
 class Beginning(NamedTuple):
     """The offsets at which a query starts.
 
-    late: the partitions that start at the latest offset. If these offsets are looked up again later, they may be larger.
+    late: the partitions that start at the latest offset. If the latest offsets are looked up again later, they may be larger.
     """
 
     offsets: Offsets
