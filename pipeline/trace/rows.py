@@ -23,10 +23,10 @@ from kafkaproto.trace.format import Entry, Event, Exchange, State
 
 MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
-"""Number of connections that may close before the state of a closed connection is dropped.
+"""The number of connections that may close before the state of a closed connection is dropped.
 
-The exchange during which a connection closed is recorded after the close event, so its state is needed a little longer. It must not be kept for
-ever: a run can have a million connections.
+The exchange during which a connection closed is recorded after the close event, so its state is needed a little longer. It must not be kept for ever:
+a run can have a million connections.
 """
 
 
@@ -71,7 +71,7 @@ class Rows:
         """Maps the sequence number of an exchange to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """Return the state that later entries may need, as JSON values. A change of its form needs a new `place.FORM`."""
+        """Return the state that rows of later entries may depend on, as JSON values. A change of its form needs a new `place.FORM`."""
         return {
             "sessions": self._sessions.carried(),
             "topics": self._cluster.topics,

@@ -27,10 +27,10 @@ class RequestedPartition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One fetch of a session.
+    """The state after one fetch of a session.
 
-    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are the columns of the
-    same name of the table `requests`; None if they cannot be known.
+    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are the columns of the same
+    name of the table `requests`; None if they cannot be known.
     """
 
     requested: dict[PartitionKey, RequestedPartition]

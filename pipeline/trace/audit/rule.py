@@ -95,7 +95,7 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if no run lacks an entry."""
+        """Return True if no entry is missing in any run."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()

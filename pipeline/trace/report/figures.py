@@ -55,7 +55,7 @@ def swim_lanes(rows: Rows) -> str | None:
 
 
 def _waiting(row: Row) -> tuple[float, float]:
-    """Return (start, duration) of a request's wait in ms; if it was not recorded, the time from handler start to response."""
+    """Return (times, rows), with zero rows added for empty intervals, so that no line of the figure connects their neighbours."""
     waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
     return row["ready_ms"] - waited_ms, waited_ms
 

@@ -231,7 +231,10 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
 
 
 def rejected_by(release: str) -> Any:
-    """Return a function of API name and version: True if a broker of `release` rejects them. Raises ValueError for an unknown release."""
+    """Return a function that takes an API name and a version and returns True if a broker of `release` rejects them.
+
+    Raises ValueError for an unknown release.
+    """
     ranges = releases.accepted(release)
     keys = {info.name: key for key, info in APIS.items()}
 
