@@ -84,9 +84,10 @@ def with_trace() -> Iterator[Program]:
 
 
 class Feature(NamedTuple):
-    """A feature to measure.
+    """A feature whose cost is measured.
 
-    title, text: of its section in docs/benchmarks.md. start: runs a broker that has the feature. cells: rows of the race with the required ratios.
+    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: rows of the race
+    with the required ratios.
     """
 
     title: str

@@ -25,7 +25,7 @@ def choice_of(names: Collection[str]) -> Callable[[str], str]:
 
 
 class Program:
-    """A process that prints its address as its first line. A subclass may start something else.
+    """A process that prints its address as its first line. A subclass may start another process.
 
     seen: maps the name of a row of the race to its measured numbers, one per round. idle_mb, after_mb: resident memory in MiB before and after the
     race.

@@ -160,7 +160,7 @@ def cells_on_disk() -> list[Cell]:
 
 
 THREE = [Cell("produce, 16 KB batches, three replicas, acks=all", produced_to_three, {KAFKA: AHEAD})]
-"""Rows of the race that need three brokers."""
+"""The rows of the race that need three brokers."""
 
 
 def seconds_to_first_line(command: list[str]) -> float:

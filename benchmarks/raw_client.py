@@ -1,4 +1,4 @@
-"""The client of the race: a raw socket that sends frames built beforehand, and reads and drops the responses. It is the same for all racers."""
+"""The client of the race: a raw socket that sends frames built beforehand, and reads and discards the responses. All racers get the same client."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def fetch_buffer() -> memoryview:
 
 
 def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: int) -> memoryview:
-    """Fetch 10 MiB from an offset of partition 0 with Fetch v11; return the records as a slice of the buffer."""
+    """Fetch 10 MiB of partition 0, from `offset` on, with Fetch v11. Returns the records as a slice of the buffer."""
     partition = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[partition])]
@@ -232,9 +232,9 @@ def many_connections(address: str, seconds: float = 1.5) -> float:
 
 
 def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float], bool]) -> int:
-    """Send the same frame on 64 connections, and again on each when its response arrives. Returns the number of responses.
+    """Send one frame on 64 connections, and again on each connection when its response arrives. Returns the number of responses.
 
-    go_on: takes (number of responses so far, seconds since the start) and returns whether to continue.
+    go_on: a function of (number of responses so far, seconds since the start) that returns whether to continue.
     """
     selector = selectors.DefaultSelector()
     parts: dict[socket.socket, bytearray] = {}

@@ -1,4 +1,4 @@
-"""The limits of a comparison, and the table that says which rows keep them."""
+"""The limits of a comparison, and the table that says which benchmark rows keep them."""
 
 from __future__ import annotations
 

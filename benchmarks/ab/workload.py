@@ -24,7 +24,7 @@ WARM_UP = 40
 """Number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
 REQUESTS = 100
 STEP_MS = 100
-"""Milliseconds by which the virtual clock moves at a time while a response is due."""
+"""The time in ms by which the virtual clock moves at a time while a response is due."""
 MOST_STEPS = 10_000
 SMALL_VALUE, LARGE_VALUE = 100, 16_000
 FAR_ABOVE = 1e12
@@ -32,7 +32,7 @@ FAR_ABOVE = 1e12
 SMALL_QUOTA = 100.0
 """A quota in bytes per second that a few requests exceed."""
 THROTTLE_MS = 30_000
-"""Upper bound of the throttle times in all rows, in ms."""
+"""The upper limit of the throttle times in all rows, in ms."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
 """The time in ms since the epoch at which a `ManualClock` starts."""
@@ -103,7 +103,7 @@ class Peer:
         cluster.run()
 
     def exchange(self, frame: bytes) -> None:
-        """Deliver a request and advance the clock until its response is written, as a client with one request in flight does."""
+        """Deliver a request and advance the clock until its response is written. The client has one request in flight."""
         before = self.responses
         self.deliver(frame)
         self.await_response(before)
@@ -162,7 +162,7 @@ class Crowd(Peer):
 
 
 class Exchange(NamedTuple):
-    """What a response contained: its throttle time, the size of its records in bytes, and its error codes other than 0."""
+    """The content of a response: its throttle time, the size of its records in bytes, and its error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int
@@ -485,7 +485,7 @@ def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> 
 
 
 def marker() -> None:
-    """Call the libc function at which callgrind dumps and resets its counters; nothing else here calls it."""
+    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. No other code here calls this function."""
     os.getpriority(os.PRIO_PROCESS, 0)
 
 

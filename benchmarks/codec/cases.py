@@ -173,9 +173,9 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""Least ratio of kio's decoding time to this codec's, by kind of message; None for no requirement."""
+"""The minimum ratio of kio's decoding time to this codec's, by kind of message; None for no requirement."""
 ENCODE_WANTED = 2.0
-"""Least ratio of kio's encoding time to this codec's, for any message."""
+"""The minimum ratio of kio's encoding time to this codec's, for any message."""
 RECORDS_WANTED: dict[str, float | None] = {
     "iterate": 0.25,
     "keys": 1.0,
@@ -183,9 +183,9 @@ RECORDS_WANTED: dict[str, float | None] = {
     "build": None,
     "checksum": None,
 }
-"""Least ratio of the time of aiokafka's C extension to this codec's, by kind of work; None for no requirement."""
+"""The minimum ratio of the time of aiokafka's C extension to this codec's, by kind of work; None for no requirement."""
 PURE_WANTED, PURE_MEDIAN_WANTED = 1.0, 2.0
-"""Least ratio of the time of codecs in pure Python to this codec's: for every case, and for the median of all cases."""
+"""The minimum ratio of the time of codecs in pure Python to this codec's: for every case, and for the median of all cases."""
 
 
 def message_cases() -> list[MessageCase]:

@@ -1,4 +1,4 @@
-"""A message layout in construct's own classes, as written by hand with construct alone.
+"""A message layout made of construct's own classes only, as a user of construct would write it.
 
 A nullable length is a field beside its value, and tagged fields stay raw bytes: construct compiles this form best.
 """

@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """The ratios of one case: by codec, its time divided by the time of this project's codec."""
+    """The ratios of one case, by codec: the codec's time divided by the time of this project's codec."""
 
     title: str
     kind: str
