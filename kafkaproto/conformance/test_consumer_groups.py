@@ -38,7 +38,7 @@ def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
 
 
 @pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14")
-def test_first_heartbeats_with_missing_fields_are_refused(subject: Subject) -> None:
+def test_first_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
     """A first heartbeat needs a rebalance timeout, topic names, an empty list of owned partitions and a known assignor (scenario SN-28)."""
     group = ConsumerGroup(subject)
     topic = [group.topic.name]
@@ -63,7 +63,7 @@ def test_first_heartbeats_with_missing_fields_are_refused(subject: Subject) -> N
 
 
 @pytest.mark.rule("GN-4", "GN-5", "GN-10", "GN-31")
-def test_heartbeats_with_invalid_ids_and_epochs_are_refused(subject: Subject) -> None:
+def test_heartbeats_with_invalid_ids_and_epochs_are_rejected(subject: Subject) -> None:
     """Each heartbeat gets the error code and the message that Kafka returns (scenario SN-28)."""
     group = ConsumerGroup(subject)
     beat, leave = f"Consumer group {group.id} not found.", f"Group {group.id} not found."
@@ -95,7 +95,7 @@ def test_coordinator_creates_a_member_id_only_in_version_0(subject: Subject) -> 
 
 
 @pytest.mark.rule("GN-7")
-def test_empty_list_of_topics_is_a_subscription_from_4_0_on(subject: Subject) -> None:
+def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     response = group.heartbeat("A", 0, [], [], TIMEOUT_MS)
     if group.is_release_4:
@@ -164,7 +164,7 @@ def test_member_may_join_again_before_4_2_only_until_its_second_epoch(subject: S
 
 
 @pytest.mark.rule("GN-11", "GN-18", "GN-31")
-def test_leaving_members_start_an_epoch_each(subject: Subject) -> None:
+def test_each_member_that_leaves_starts_a_new_group_epoch(subject: Subject) -> None:
     """Members leave by a heartbeat with epoch -1. The empty group can then be deleted (scenario SN-34)."""
     group = ConsumerGroup(subject)
     for member_id in "ABC":
@@ -216,7 +216,7 @@ def fetch_as(group: ConsumerGroup, member_id: str | None, epoch: int) -> tuple[i
 
 
 @pytest.mark.rule("GO-18")
-def test_commits_and_fetches_of_a_member_name_its_epoch(subject: Subject) -> None:
+def test_offset_commits_and_fetches_of_a_member_must_contain_its_epoch(subject: Subject) -> None:
     """OffsetCommit and OffsetFetch with another epoch than the member's get STALE_MEMBER_EPOCH (scenario SN-36)."""
     group = ConsumerGroup(subject)
     for member_id in "AC":
@@ -243,7 +243,7 @@ def test_commits_and_fetches_of_a_member_name_its_epoch(subject: Subject) -> Non
 
 
 @pytest.mark.rule("GN-62")
-def test_classic_requests_do_not_reach_members_of_the_new_protocol(subject: Subject) -> None:
+def test_requests_of_the_classic_protocol_do_not_find_new_protocol_members(subject: Subject) -> None:
     """DescribeGroups and Heartbeat do not find the group or its member; ListGroups, DeleteGroups and OffsetDelete do (scenario SN-37)."""
     group = ConsumerGroup(subject)
     topic = group.topic.name
@@ -270,7 +270,7 @@ def test_classic_requests_do_not_reach_members_of_the_new_protocol(subject: Subj
 
 
 @pytest.mark.rule("GN-10", "GN-63")
-def test_empty_groups_change_their_protocol_and_keep_their_offsets(subject: Subject) -> None:
+def test_empty_groups_can_change_their_protocol_and_keep_their_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     offsets = {group.topic.name: {0: (7, "x")}}
     committed = {(group.topic.name, 0): 7}
@@ -287,7 +287,7 @@ def test_empty_groups_change_their_protocol_and_keep_their_offsets(subject: Subj
 
 
 @pytest.mark.rule("GN-66")
-def test_empty_group_id_is_invalid_from_4_0_on_and_fails_the_request_before(subject: Subject) -> None:
+def test_empty_group_id_gets_invalid_request_from_4_0_on_and_another_error_before(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups

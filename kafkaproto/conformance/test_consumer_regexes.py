@@ -79,7 +79,7 @@ def test_regular_expression_matches_whole_names_only(group: ConsumerGroup) -> No
         (r"\1", "invalid escape sequence"),
     ],
 )
-def test_invalid_regular_expressions_are_refused(group: ConsumerGroup, regex: str, reason: str) -> None:
+def test_invalid_regular_expressions_are_rejected(group: ConsumerGroup, regex: str, reason: str) -> None:
     error, message = refusal(join(group, "A", regex))
     assert error == INVALID_REGULAR_EXPRESSION
     assert message == f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
@@ -87,7 +87,7 @@ def test_invalid_regular_expressions_are_refused(group: ConsumerGroup, regex: st
 
 
 @pytest.mark.rule("GN-52", "GN-16")
-def test_names_and_regular_expression_of_a_member_add_up(group: ConsumerGroup) -> None:
+def test_member_can_subscribe_by_names_and_by_a_regular_expression_together(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group), other.name)) == (1, {other.name: ALL})
     wait_for_epoch(group, 2)
@@ -103,7 +103,7 @@ def test_names_and_regular_expression_of_a_member_add_up(group: ConsumerGroup) -
 
 
 @pytest.mark.rule("GN-52")
-def test_changed_regular_expression_takes_partitions_away_at_once_and_gives_others_later(group: ConsumerGroup) -> None:
+def test_changed_regular_expression_revokes_at_once_and_assigns_other_topics_later(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)
@@ -120,7 +120,7 @@ def test_changed_regular_expression_takes_partitions_away_at_once_and_gives_othe
 
 
 @pytest.mark.rule("GN-52")
-def test_topic_created_later_is_found_when_the_expression_is_resolved_again(group: ConsumerGroup) -> None:
+def test_topic_created_later_matches_when_the_expression_is_resolved_again(group: ConsumerGroup) -> None:
     assert group.result(join(group, "A", f"{whole(group)}(-later)?"))[0] == 1
     wait_for_epoch(group, 2)
     assert group.beat("A", 1) == (2, ALL)
@@ -132,7 +132,7 @@ def test_topic_created_later_is_found_when_the_expression_is_resolved_again(grou
 
 
 @pytest.mark.rule("GN-51", "GO-5")
-def test_records_of_a_regular_expression(group: ConsumerGroup) -> None:
+def test_coordinator_writes_records_for_a_regular_expression(group: ConsumerGroup) -> None:
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)

@@ -39,7 +39,7 @@ def reassign(group: Group, *replicas: int) -> None:
 
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12")
-def test_groups_and_parked_joins_when_the_coordinator_moves(subject: Subject) -> None:
+def test_parked_joins_are_rejected_and_groups_move_with_their_coordinator(subject: Subject) -> None:
     """Parked joins get NOT_COORDINATOR from the old coordinator, and members continue at the new one (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)
@@ -75,7 +75,7 @@ def test_groups_and_parked_joins_when_the_coordinator_moves(subject: Subject) ->
 
 
 @pytest.mark.rule("GO-4", "GO-29")
-def test_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> None:
+def test_offset_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject, 0)
     leader = group.coordinator()

@@ -77,7 +77,7 @@ def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subje
 
 
 @pytest.mark.rule("F-21", "F-24")
-def test_fetch_is_answered_by_leaders_and_for_new_consumers_by_followers(subject: Subject) -> None:
+def test_leaders_answer_every_fetch_and_followers_only_that_of_new_consumers(subject: Subject) -> None:
     """The leader serves all requests, a follower only consumers from version 11 on, and a broker without a replica none."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
@@ -104,7 +104,7 @@ def test_fetch_is_answered_by_leaders_and_for_new_consumers_by_followers(subject
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-25")
-def test_leader_and_follower_check_the_leader_epoch_of_a_fetch_alike(subject: Subject) -> None:
+def test_leader_and_follower_check_the_leader_epoch_of_a_fetch_in_the_same_way(subject: Subject) -> None:
     """Kafka's test: `FetchRequestTest.testCurrentEpochValidation`. Also checked inside a fetch session."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))

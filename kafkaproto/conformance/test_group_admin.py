@@ -169,7 +169,7 @@ def test_offsets_of_a_group_of_another_protocol_type_are_not_deleted(subject: Su
 
 
 @pytest.mark.rule("GC-64")
-def test_group_that_loses_its_last_offset_without_members_is_deleted(subject: Subject) -> None:
+def test_group_without_members_is_deleted_with_its_last_offset(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

@@ -69,7 +69,7 @@ def test_member_id_of_a_client_without_id_begins_with_a_hyphen(subject: Subject)
 
 
 @pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18")
-def test_requests_between_join_and_sync(subject: Subject) -> None:
+def test_commits_are_rejected_and_heartbeats_accepted_between_join_and_sync(subject: Subject) -> None:
     """While the leader's assignment is missing, commits are rejected, heartbeats and joins succeed, and invalid syncs get errors (scenario SN-3)."""
     topic = new_topic(subject)
     client = Group(subject).client()

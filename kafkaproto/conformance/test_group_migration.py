@@ -89,7 +89,7 @@ def member_types(group: ConsumerGroup) -> dict[str, int]:
 
 
 @pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61")
-def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subject: Subject) -> None:
+def test_classic_group_is_upgraded_and_downgraded_while_its_member_stays(subject: Subject) -> None:
     """A member of the new protocol joins and leaves, while a classic member keeps its session and its offsets (scenarios SN-42 and SN-43)."""
     group = ConsumerGroup(subject)
     member = stable(group)
@@ -119,7 +119,7 @@ def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subjec
 
 
 @pytest.mark.rule("GN-55")
-def test_groups_that_are_not_of_consumers_are_not_upgraded(subject: Subject) -> None:
+def test_groups_of_another_protocol_type_than_consumer_are_not_upgraded(subject: Subject) -> None:
     """A consumer cannot join a group whose members use another protocol type, such as "connect" (scenario SN-44)."""
     group = ConsumerGroup(subject)
     make_stable(group.client(kind="connect"))
@@ -206,7 +206,7 @@ def test_new_member_of_the_classic_protocol_joins_a_consumer_group_at_once(subje
 
 
 @pytest.mark.rule("GN-56", "GN-57", "GN-60", "GN-62")
-def test_wrong_requests_of_classic_members_of_a_consumer_group_are_refused(subject: Subject) -> None:
+def test_wrong_requests_of_classic_members_of_a_consumer_group_are_rejected(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)
@@ -240,7 +240,7 @@ def test_wrong_requests_of_classic_members_of_a_consumer_group_are_refused(subje
 
 
 @pytest.mark.rule("GN-32", "GN-57")
-def test_restarted_static_member_of_the_classic_protocol_keeps_its_place(subject: Subject) -> None:
+def test_restarted_static_member_of_the_classic_protocol_keeps_its_partitions(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     first = Consumer(group, instance="i1")
@@ -262,7 +262,7 @@ def test_restarted_static_member_of_the_classic_protocol_keeps_its_place(subject
 
 
 @pytest.mark.rule("GN-61", "GN-32")
-def test_static_member_that_changes_to_the_classic_protocol_downgrades_the_group_from_4_0_on(subject: Subject) -> None:
+def test_group_is_downgraded_if_its_static_member_becomes_classic_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     member = Consumer(group, instance="i1", protocols=(("range", embedded(group, ALL)),))

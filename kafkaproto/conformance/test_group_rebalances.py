@@ -14,7 +14,7 @@ SESSION_MS = 6_000
 
 
 @pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52")
-def test_second_member_starts_a_rebalance_that_the_first_learns_by_heartbeat(subject: Subject) -> None:
+def test_second_member_starts_a_rebalance_that_a_heartbeat_reports_to_the_first(subject: Subject) -> None:
     """The first member joins again, and a member that the leader does not assign anything gets an empty assignment (scenario SN-5)."""
     group = Group(subject)
     a, b = group.client(), group.client()
@@ -131,7 +131,7 @@ def test_leader_that_does_not_sync_in_time_is_removed(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-11", "GC-35", "GC-45")
 @pytest.mark.parametrize("instance", [None, "i1"])
-def test_silent_member_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
+def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
     """The group is empty afterwards, and its generation grows (scenario SN-10)."""
     group = Group(subject)
     client = group.client(session_ms=SESSION_MS, instance=instance)
@@ -146,7 +146,7 @@ def test_silent_member_is_removed_after_its_session_timeout(subject: Subject, in
 
 
 @pytest.mark.rule("GC-19", "GC-24")
-def test_rebalance_waits_for_a_client_that_was_given_an_id_until_it_leaves(subject: Subject) -> None:
+def test_rebalance_waits_for_a_client_with_a_new_member_id_until_it_leaves(subject: Subject) -> None:
     group = Group(subject)
     a, pending = group.client(), group.client()
     make_stable(a)

@@ -60,7 +60,7 @@ def test_unknown_group_has_no_offsets_and_no_error(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22")
-def test_each_partition_of_a_commit_is_checked_alone(subject: Subject) -> None:
+def test_each_partition_of_an_offset_commit_is_checked_separately(subject: Subject) -> None:
     """An unknown partition or metadata that is too long rejects only its own offset (scenario SN-22)."""
     t1 = new_topic(subject, partitions=6).name
     client = Group(subject).client()
@@ -80,7 +80,7 @@ def test_each_partition_of_a_commit_is_checked_alone(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-15", "GC-60")
-def test_commits_and_deletions_list_unknown_partitions_first(subject: Subject) -> None:
+def test_offset_commit_and_delete_responses_list_unknown_partitions_first(subject: Subject) -> None:
     known, other = new_topic(subject, partitions=2).name, new_topic(subject).name
     group = Group(subject)
     offset = (5, "")
@@ -93,7 +93,7 @@ def test_commits_and_deletions_list_unknown_partitions_first(subject: Subject) -
 
 
 @pytest.mark.rule("GO-15")
-def test_partition_that_is_committed_twice_gets_the_last_offset(subject: Subject) -> None:
+def test_partition_that_a_request_commits_twice_gets_the_last_offset(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     partitions = [OffsetCommitRequestPartition(0, offset) for offset in (5, 6)]
@@ -105,7 +105,7 @@ def test_partition_that_is_committed_twice_gets_the_last_offset(subject: Subject
 
 
 @pytest.mark.rule("GO-16", "GO-17", "GO-18")
-def test_commit_needs_the_current_generation_of_a_member(subject: Subject) -> None:
+def test_offset_commit_needs_the_current_generation_of_a_member(subject: Subject) -> None:
     """Wrong generations and unknown members get errors (scenario SN-23)."""
     t1 = new_topic(subject).name
     offsets, place = {t1: {0: (5, "x")}}, (t1, 0)
@@ -139,7 +139,7 @@ def test_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: S
 
 
 @pytest.mark.rule("GO-18")
-def test_commit_is_accepted_in_the_join_phase_and_refused_in_the_sync_phase(subject: Subject) -> None:
+def test_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_phase(subject: Subject) -> None:
     t1 = new_topic(subject).name
     group = Group(subject)
     a, b = group.client(), group.client()
@@ -170,7 +170,7 @@ def test_offsets_of_several_groups_are_fetched_at_once(subject: Subject) -> None
 
 
 @pytest.mark.rule("GO-31", "GO-32")
-def test_other_brokers_refuse_to_fetch_the_offsets_of_a_group(subject: Subject) -> None:
+def test_other_brokers_than_the_coordinator_refuse_to_fetch_group_offsets(subject: Subject) -> None:
     group = Group(subject)
     t1 = new_topic(subject).name
     commit(group, {t1: {0: (5, "x")}})
@@ -191,7 +191,7 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-1")
-def test_offsets_topic_is_internal_compacted_and_closed_to_clients(subject: Subject) -> None:
+def test_offsets_topic_is_internal_compacted_and_not_writable_by_clients(subject: Subject) -> None:
     group = Group(subject)
     entry = group.offsets.metadata()
     assert entry.is_internal

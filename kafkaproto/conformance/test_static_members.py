@@ -48,7 +48,7 @@ def test_restarted_static_leader_skips_the_assignment_from_version_9_on(subject:
 
 
 @pytest.mark.rule("GC-33")
-def test_restarted_static_follower_gets_no_members_and_does_not_skip(subject: Subject) -> None:
+def test_restarted_static_follower_gets_no_members_and_no_skip_assignment(subject: Subject) -> None:
     group = Group(subject)
     leader, old = group.client(version=9), group.client(instance="i1", version=9)
     make_stable(leader, old)
