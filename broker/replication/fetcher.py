@@ -20,11 +20,10 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class ReplicaFetcher:
-    """The fetches of broker `follower_id` from one leader's broker.
+    """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
 
-    After a response with records for a partition, that partition moves to the end of the fetch order (R-9). overrides: delays and holds set by tests,
-    shared by all fetchers of a broker, because they stay when the leader changes. leader_quota: limits what the leader's broker sends.
-    follower_quota: limits what this broker receives.
+    overrides: delays and holds set by tests, shared by all fetchers of a broker, because they stay when the leader changes. leader_quota: limits what
+    the leader's broker sends. follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -175,10 +174,7 @@ class ReplicaFetcher:
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
-        """Record at the leader the empty fetches that Kafka's follower would have sent while the fetch was parked.
-
-        Kafka's follower sends one every replica.fetch.wait.max.ms.
-        """
+        """Record at the leader the empty fetches that Kafka's follower would have sent while the fetch was parked."""
         if self._parked_ms is None or self.cut:
             return
         wait = max(1, self._settings.wait_max_ms)
