@@ -75,7 +75,7 @@ def new_topic(
             read_answer(sock)
         return NewTopic(name, address)
     if created.topics[0].error_code:
-        raise RuntimeError(f"CreateTopics returned {created.topics[0]}")
+        raise RuntimeError(f"CreateTopics failed: {created.topics[0]}")
     for _ in range(100):
         metadata_response = ask(address, ApiKey.METADATA, 4, metadata)
         partition_states = metadata_response.topics[0].partitions if metadata_response.topics else []
@@ -84,7 +84,7 @@ def new_topic(
             leader = next(p.leader_id for p in partition_states if p.partition_index == 0)
             return NewTopic(name, next(f"{b.host}:{b.port}" for b in metadata_response.brokers if b.node_id == leader))
         time.sleep(0.05)
-    raise RuntimeError(f"{name} has no leaders")
+    raise RuntimeError(f"topic {name} has a partition without a leader")
 
 
 def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:

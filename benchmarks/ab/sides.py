@@ -135,7 +135,9 @@ def environment_of(dependencies: list[str]) -> Path:
         for command in commands[: 2 if dependencies else 1]:
             completed = subprocess.run(command, capture_output=True, text=True, check=False)
             if completed.returncode:
-                raise SideError(f"the environment cannot be made: {_last_line(completed.stderr or completed.stdout)}")
+                raise SideError(
+                    f"the virtual environment cannot be created: {_last_line(completed.stderr or completed.stdout)}"
+                )
         ready.touch()
     return folder
 

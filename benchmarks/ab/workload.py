@@ -63,7 +63,7 @@ def find(name: str) -> Any:
             continue
         if hasattr(module, name):
             return getattr(module, name)
-    raise WorkloadError(f"{name} is in none of the modules {', '.join(HOMES[name])}")
+    raise WorkloadError(f"{name} is defined in none of the modules {', '.join(HOMES[name])}")
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
@@ -249,7 +249,7 @@ def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
     entry = message(module, "AlterClientQuotasRequestEntryData", entity=[component], ops=[change])
     response = peer.ask(message(module, "AlterClientQuotasRequest", entries=[entry]), ALTER_CLIENT_QUOTAS, 1)
     if [entry_result.error_code for entry_result in response.entries] != [0]:
-        raise WorkloadError(f"AlterClientQuotas returned {response}")
+        raise WorkloadError(f"AlterClientQuotas failed: {response}")
 
 
 def record(cluster: Any) -> None:
@@ -379,7 +379,7 @@ def member() -> tuple[Peer, str, int]:
             break
         peer.cluster.advance(STEP_MS)  # the coordinator may still be loading
     else:
-        raise WorkloadError(f"JoinGroup returned {joined}")
+        raise WorkloadError(f"JoinGroup failed: {joined}")
     assignment = message("sync_group", "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"a")
     sync = message(
         "sync_group",
@@ -449,7 +449,7 @@ def long_poll() -> Work:
         producer.exchange(produced)
         consumer.await_response(before)
         if cluster.now_ms - now_ms >= 500:
-            raise WorkloadError("the produce did not complete the fetch that waited")
+            raise WorkloadError("the produce did not complete the parked fetch")
 
     expected = with_records(SMALL_VALUE, SMALL_VALUE + 200)
     return Work(consumer, FETCH, VERSIONS[FETCH], frames(), step, expected)

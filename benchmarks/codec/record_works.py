@@ -190,7 +190,7 @@ def columns_function(name: str) -> Callable[[bytes], Any]:
     try:
         function: Callable[[bytes], Any] = getattr(importlib.import_module("kafkaproto.records.columns"), name)
     except (ModuleNotFoundError, AttributeError):
-        raise NotSupportedYet(f"kafkaproto.records.columns.{name}") from None
+        raise NotSupportedYet(f"kafkaproto.records.columns has no function {name}") from None
     return function
 
 

@@ -60,7 +60,7 @@ def main(title: str, rounds: str, round_seconds: str) -> int:
     try:
         works = works_of(all_cases()[title])
     except NotSupportedYet as missing:
-        print(f"{title}: skipped, {missing} does not exist", file=sys.stderr)
+        print(f"{title}: skipped, {missing}", file=sys.stderr)
         works = {}
     results = {kind: measure(each, int(rounds), float(round_seconds)) for kind, each in works.items()}
     print(json.dumps(results))

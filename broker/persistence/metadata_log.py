@@ -56,7 +56,7 @@ class MetadataLog:
             self.left = MetadataState(self._facts.records)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"data directory {directory.path}: its file facts cannot be read: {error}; give an empty folder, for example "
+                f"data directory {directory.path}: its file 'facts' cannot be read: {error}; give an empty folder, for example "
                 "--data-dir ./kafka-data"
             ) from None
         if self._facts.cut_bytes or not self._facts.records:
@@ -66,15 +66,15 @@ class MetadataLog:
         self._rewrite_due = False
         self._written_anew_bytes = 0
         if self._facts.cut_bytes:
-            self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file facts, which was incomplete")
+            self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file 'facts', which was incomplete")
 
     def _refuse_to_forget(self) -> None:
         """Raise ConfigError if segment files exist for partitions that the metadata log does not contain, so that no data is deleted by mistake."""
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
-                f"data directory {self.directory.path}: its file facts ends at byte {self._facts.size_bytes} and does not mention "
-                f"topics/{path.name}; restore the file facts, or give an empty folder, for example --data-dir ./kafka-data"
+                f"data directory {self.directory.path}: its file 'facts' ends at byte {self._facts.size_bytes} and does not mention "
+                f"topics/{path.name}; restore the file 'facts', or give an empty folder, for example --data-dir ./kafka-data"
             )
 
     def _unknown_partitions(self) -> list[Path]:

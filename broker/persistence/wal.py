@@ -49,7 +49,7 @@ class WriteAheadLog:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._fd, self.size_bytes)
-            raise StorageError(f"cannot append a record of {len(data)} bytes to the file facts: {error}") from error
+            raise StorageError(f"cannot append a record of {len(data)} bytes to the file 'facts': {error}") from error
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
@@ -67,7 +67,7 @@ class WriteAheadLog:
                 os.close(fd)
             with suppress(OSError):
                 new.unlink()
-            raise StorageError(f"cannot rewrite the file facts: {error}") from error
+            raise StorageError(f"cannot rewrite the file 'facts': {error}") from error
         self.close()
         self._fd, self.size_bytes = fd, os.fstat(fd).st_size
 

@@ -126,7 +126,7 @@ class Proxy:
             answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
-                "the brokers will be learnt from responses to clients, because the proxy cannot ask %s: %s",
+                "the proxy learns the brokers from responses to clients, because it got no list of brokers from %s: %s",
                 _shown(self._to),
                 _why(error),
             )

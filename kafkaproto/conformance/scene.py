@@ -226,7 +226,7 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
         ) and all(_leads(topic, leader, assignment) for leader in {brokers[0] for brokers in assignment.values()}):
             return
         topic.subject.pass_ms(PAUSE_MS)
-    raise AssertionError(f"{topic.name} did not become known to every broker: {entries}")
+    raise AssertionError(f"not every broker knows topic {topic.name} and its leaders in time: {entries}")
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:

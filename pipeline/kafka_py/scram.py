@@ -81,7 +81,7 @@ class Scram:
         """Check the proof in the broker's last message that the broker knows the password, too. Raises ScramError."""
         attributes = _attributes(_text(server_final))
         if "e" in attributes:
-            raise ScramError(f"the broker reported {attributes['e']}")
+            raise ScramError(f"the broker rejected the login: {attributes['e']}")
         if not self._signature or not hmac.compare_digest(_base64(attributes.get("v", "")), self._signature):
             raise ScramError(
                 "the broker did not prove that it knows the password; it may not be the broker that was meant"

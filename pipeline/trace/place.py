@@ -41,5 +41,5 @@ def parse_place(text: str) -> Place:
     """Parse the JSON of a position (`Place`). Raises KeyError, TypeError or ValueError if it is not a position of this version."""
     fields = json.loads(text)
     if fields.pop("fingerprint") != FINGERPRINT:
-        raise ValueError("the saved place in the trace was written with another row format")
+        raise ValueError("the saved position in the trace was written with another row format")
     return Place(**fields)

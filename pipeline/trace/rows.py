@@ -267,7 +267,7 @@ def _only(names: frozenset[str], carried: Row) -> Row:
     """Return a copy of carried columns. Raises ValueError for other columns: carried state must not overwrite the keys of a row."""
     if not carried.keys() <= names:
         raise ValueError(
-            f"the carried state has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"
+            f"the saved state of the rows has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"
         )
     return dict(carried)
 

@@ -66,6 +66,7 @@ def test_sampler_finds_all_docstrings_messages_and_test_names() -> None:
             'raise argparse.ArgumentTypeError(f"must be at least 1 (got {n})")',
             ["argument --OPTION: must be at least 1 (got {n})"],
         ),
+        ('raise unknown("id", given, "the id of a group", known)', ["id must be the id of a group (got {given})"]),
         ('raise _unknown(name, "topic setting")', []),
         ('raise SpecError(f"{where}: {rule}")', []),
         ('raise type(error)(f"{self.address} {error}")', []),
