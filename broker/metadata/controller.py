@@ -180,7 +180,7 @@ class Controller:
         """Make the first replica of a partition its leader again (KIP-183). Raises KafkaError 3, 80 (it cannot lead), 84 (it leads already)."""
         state = self._known(topic, index)
         if state.leader == state.replicas[0]:
-            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "The preferred replica is the leader already.")
+            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "The preferred replica leads already.")
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
