@@ -303,7 +303,9 @@ class Cluster:
             self.persistence.remember_config(owner, layer)
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a topic on behalf of a client that named a missing topic (M-3). Raises KafkaError 17, 38, 89 and others.
+        """Create a topic on behalf of a client that named a missing topic (M-3).
+
+        Raises KafkaError INVALID_TOPIC_EXCEPTION (17), INVALID_REPLICATION_FACTOR (38), THROTTLING_QUOTA_EXCEEDED (89) and others.
 
         mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing.
         """

@@ -125,16 +125,16 @@ class SharedState(Protocol):
     def controller(self) -> Controller: ...
 
     def coordinator_of(self, group_id: str) -> int:
-        """Return the broker that coordinates a group. Raises KafkaError 15 while the group has no coordinator."""
+        """Return the broker that coordinates a group. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while the group has no coordinator."""
 
     def next_producer_id(self) -> int:
-        """Return a producer id that no producer of this cluster has. Raises KafkaError 56 if it cannot be persisted."""
+        """Return a producer id that no producer of this cluster has. Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named it, and charge the client for it. Raises KafkaError."""
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist settings before they change. Raises KafkaError 56 if they cannot be persisted.
+        """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
         owner: a broker id, -1 for all brokers, or a group id.
         """

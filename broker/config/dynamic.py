@@ -69,7 +69,7 @@ class Configured(Protocol):
     def controller(self) -> TopicConfigs: ...
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist the settings of a broker or group before they take effect. Raises KafkaError 56 if that fails.
+        """Persist the settings of a broker or group before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
         owner: a broker id, -1 for all brokers, or a group id. layer: all settings that are set on the owner itself, as text.
         """
@@ -282,8 +282,8 @@ A = TypeVar("A", bound=NamedResource)
 def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
     """Change each resource of a request with `alter`, and yield (entry of the request, error code, message) for each.
 
-    alter: changes one resource, or raises KafkaError. error code, message: 0 and None without an error. A resource that is named twice is not
-    changed at all and has error 42.
+    alter: changes one resource, or raises KafkaError. error code, message: 0 and None without an error. A resource that is named twice is not changed
+    at all and has error INVALID_REQUEST (42).
     """
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:

@@ -34,9 +34,10 @@ def for_client(
 ) -> PartitionRead:
     """Return the result of reading one partition in a form that a client before version 10 understands.
 
-    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides: A. the
-    topic's compression.type is zstd: error 76, whatever else is wrong; B. version 4 or later: unchanged; C. a consumer of a topic for which
-    conversion is off: error 35, even if there is nothing to read; D. errors and empty reads: unchanged; E. otherwise converted records.
+    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides: A. the topic's
+    compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), whatever else is wrong; B. version 4 or later: unchanged; C. a consumer of a
+    topic for which conversion is off: error UNSUPPORTED_VERSION (35), even if there is nothing to read; D. errors and empty reads: unchanged; E.
+    otherwise converted records.
     """
     if partition is None:
         return read

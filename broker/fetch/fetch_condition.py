@@ -92,7 +92,10 @@ class FetchCondition:
         return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
     def note_gone_partitions(self) -> None:
-        """Set error 3 on each partition that was deleted while the fetch was parked, before the broker reads for the response."""
+        """Set the error of each partition that was deleted while the fetch was parked, before the broker reads for the response.
+
+        The error is UNKNOWN_TOPIC_OR_PARTITION (3).
+        """
         for fetch, partition in self._partitions:
             if partition.gone:
                 fetch.error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

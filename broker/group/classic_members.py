@@ -64,7 +64,10 @@ class ClassicMembers:
         self._transitions.store(group.group_id, entries, now_ms, stored)
 
     def _check_joining(self, group: ConsumerGroup, request: JoinRequest) -> None:
-        """Check that the group is not full and that the member has a protocol in common with the other members. Raises KafkaError 23 or 81."""
+        """Check that the group is not full and that the member has a protocol in common with the other members.
+
+        Raises KafkaError INCONSISTENT_GROUP_PROTOCOL (23) or GROUP_MAX_SIZE_REACHED (81).
+        """
         is_known = request.member_id in group.members
         if not is_known and len(group.members) >= self._transitions.settings.max_size:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -153,7 +156,10 @@ class ClassicMembers:
 
 
 def _subscription_of(request: JoinRequest) -> ConsumerProtocolSubscription:
-    """Return the subscription in a JoinGroup request, which is the same for all its protocols. Raises KafkaError -1 if it cannot be decoded."""
+    """Return the subscription in a JoinGroup request, which is the same for all its protocols.
+
+    Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if it cannot be decoded.
+    """
     try:
         return decode_subscription(request.protocols[0][1])
     except DecodeError:

@@ -90,7 +90,10 @@ class ConsumerCoordinator:
         self._replies.flush(now_ms)
 
     def describe(self, group_id: str) -> ConsumerGroupDescription:
-        """Return the description of a group for ConsumerGroupDescribe. Raises KafkaError 69 if it is not a consumer group (GN-66)."""
+        """Return the description of a group for ConsumerGroupDescribe.
+
+        Raises KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
+        """
         group = self._groups.get_consumer(group_id)
         if group is None:
             is_classic = self._groups.get(group_id) is not None

@@ -243,7 +243,7 @@ def _check_static(
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
-    """Check the epoch in a member's heartbeat. Raises KafkaError 110 for any but the member's own epoch.
+    """Check the epoch in a member's heartbeat. Raises KafkaError FENCED_MEMBER_EPOCH (110) for any but the member's own epoch.
 
     A repeated heartbeat whose response was lost is accepted, too, although it has the previous epoch (GN-12).
     """

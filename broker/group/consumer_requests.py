@@ -91,7 +91,7 @@ class ConsumerGroupDescription:
 
 
 def check(request: ConsumerHeartbeat, assignors: Collection[str], *, is_release_4: bool) -> None:
-    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7). Raises KafkaError 42 or 112."""
+    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7). Raises KafkaError INVALID_REQUEST (42) or UNSUPPORTED_ASSIGNOR (112)."""
     epoch = request.member_epoch
     if is_release_4:
         if not request.creates_member_id or epoch > 0 or epoch == LEAVING:

@@ -41,8 +41,8 @@ class Topic(Protocol):
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
     """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
 
-    Its epochs equal the generation. Raises KafkaError 69 if a member has a subscription or an assignment that cannot be converted. Before 4.0
-    that includes members without an assignment, and user data of an assignor is lost.
+    Its epochs equal the generation. Raises KafkaError GROUP_ID_NOT_FOUND (69) if a member has a subscription or an assignment that cannot be
+    converted. Before 4.0 that includes members without an assignment, and user data of an assignor is lost.
     """
     group_id = classic.group_id
     group = ConsumerGroup(
@@ -178,7 +178,10 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
-    """Return a member's encoded assignment by topic id. Raises DecodeError, and KafkaError 69 if it has user data that would be lost."""
+    """Return a member's encoded assignment by topic id.
+
+    Raises DecodeError, and KafkaError GROUP_ID_NOT_FOUND (69) if it has user data that would be lost.
+    """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}
     decoded = _decode(ConsumerProtocolAssignment, assignment)

@@ -82,7 +82,7 @@ class Registry:
     ) -> ConsumerGroup:
         """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Parked requests get REBALANCE_IN_PROGRESS.
 
-        entries: the list to which the records of the conversion are added. `put_back` undoes it. Raises KafkaError 69.
+        entries: the list to which the records of the conversion are added. `put_back` undoes it. Raises KafkaError GROUP_ID_NOT_FOUND (69).
         """
         if classic.is_in(GroupState.EMPTY):
             group = ConsumerGroup(

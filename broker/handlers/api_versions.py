@@ -1,8 +1,9 @@
 """ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
 v1 adds throttle time; v3 is flexible and names the client's software; v4 fixes the encoding of feature levels of 0.
-Behaviour: the table is made from the registry (M-9). An unsupported version of this API is answered in version 0 with error 35 and the
-supported versions, so that a client can use a lower one (W-3). An invalid software name or version gets error 42 and no APIs (W-4).
+Behaviour: the table is made from the registry (M-9). An unsupported version of this API is answered in version 0 with error UNSUPPORTED_VERSION (35)
+and the supported versions, so that a client can use a lower one (W-3). An invalid software name or version gets error INVALID_REQUEST (42) and no
+APIs (W-4).
 """
 
 from __future__ import annotations

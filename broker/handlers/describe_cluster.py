@@ -1,7 +1,8 @@
 """DescribeCluster (key 60, versions 0-1): cluster id, controller, brokers.
 
 v1 adds the endpoint type: brokers (1) or controllers (2).
-Behaviour: rule M-7. This cluster has no separate controllers: type 2 gets error 114, an unknown type error 115.
+Behaviour: rule M-7. This cluster has no separate controllers: type 2 gets error MISMATCHED_ENDPOINT_TYPE (114), an unknown type error
+UNSUPPORTED_ENDPOINT_TYPE (115).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 In v0 an empty list means all topics; from v1 on null does, and empty means none. v1 adds racks, controller, internal flag; v2 cluster id; v4 a flag
 for automatic creation; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
-Behaviour: rules M-1 to M-6. A missing topic gets error 3; if client and broker allow it, it is created for the next request (M-3).
+Behaviour: rules M-1 to M-6. A missing topic gets error UNKNOWN_TOPIC_OR_PARTITION (3); if client and broker allow it, it is created for the next
+request (M-3).
 """
 
 from __future__ import annotations

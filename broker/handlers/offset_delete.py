@@ -1,7 +1,7 @@
 """OffsetDelete (key 47, version 0): delete committed offsets of a group.
 
-Behaviour: rules GC-60 and GC-61. Offsets of topics that members of the group read are kept (error 86). Unknown partitions get error 3, which is
-checked first.
+Behaviour: rules GC-60 and GC-61. Offsets of topics that members of the group read are kept (error GROUP_SUBSCRIBED_TO_TOPIC (86)). Unknown partitions
+get error UNKNOWN_TOPIC_OR_PARTITION (3), which is checked first.
 """
 
 from __future__ import annotations

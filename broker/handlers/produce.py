@@ -93,7 +93,8 @@ def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
     """Return the error that rejects the whole request because of one invalid batch, or None if there is no such batch.
 
-    The error is 2 if the bytes cannot begin with a batch, 53 if a batch is transactional and the request has no transactional id.
+    The error is CORRUPT_MESSAGE (2) if the bytes cannot begin with a batch, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53) if a batch is transactional
+    and the request has no transactional id.
     """
     try:
         for topic in request.topic_data:
@@ -194,7 +195,10 @@ def _wait(
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]],
     timeout_ms: int,
 ) -> Delayed:
-    """Park the request until its records are replicated. After `timeout_ms` the error is 7, and the records stay in the log (P-13)."""
+    """Park the request until its records are replicated.
+
+    After `timeout_ms` the error is REQUEST_TIMED_OUT (7), and the records stay in the log (P-13).
+    """
 
     def build(_now_ms: int) -> Reply:
         for waiting, answer in awaited:

@@ -49,8 +49,9 @@ class ProducerStates:
     def check(self, header: BatchHeader) -> RememberedBatch | None:
         """Check whether a client's batch with a producer id may be appended. Changes nothing.
 
-        Returns None if the batch is to be appended. If it is a duplicate, returns the original batch, whose offsets go into the response
-        (P-18). Raises InvalidBatch with error 47 for an older epoch (P-19), 45 for a sequence that does not follow (P-20).
+        Returns None if the batch is to be appended. If it is a duplicate, returns the original batch, whose offsets go into the response (P-18).
+        Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) for an older epoch (P-19), OUT_OF_ORDER_SEQUENCE_NUMBER (45) for a sequence that
+        does not follow (P-20).
         """
         entry = self.producers.get(header.producer_id)
         if entry is None:

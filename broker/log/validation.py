@@ -156,7 +156,10 @@ def only_batch(data: Buffer, version: int) -> memoryview:
 
 
 def is_transactional(data: Buffer) -> bool:
-    """Return whether the first batch is part of a transaction. Raises InvalidBatch with error 2 if `data` cannot begin with a batch."""
+    """Return whether the first batch is part of a transaction.
+
+    Raises InvalidBatch with error CORRUPT_MESSAGE (2) if `data` cannot begin with a batch.
+    """
     if (  # nearly always true; this runs for every produce request
         len(data) > HEADER_BYTES
         and data[_MAGIC_AT] == MAGIC

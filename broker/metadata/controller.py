@@ -125,7 +125,7 @@ class Controller:
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic. Raises KafkaError 3 if there is none."""
+        """Delete a topic. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is none."""
         if name not in self.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
         self._publish(self.image.with_topics({}, (name,)), (name,))
@@ -136,7 +136,10 @@ class Controller:
         return None if topic is None else topic.configs
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace a topic's own settings. Raises KafkaError 3 for an unknown topic, ConfigError for an invalid setting."""
+        """Replace a topic's own settings.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic, ConfigError for an invalid setting.
+        """
         topic = self.image.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
@@ -166,7 +169,8 @@ class Controller:
     def elect(self, topic: str, index: int, leader: int) -> None:
         """Make the replica on broker `leader` the leader of a partition, in a new leader epoch.
 
-        Raises KafkaError 3 for an unknown partition, 80 if the broker does not run or is not in sync.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not run or
+        is not in sync.
         """
         state = self._known(topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):
@@ -232,7 +236,10 @@ class Controller:
         self._publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
 
     def ensure_internal(self, name: str) -> Topic:
-        """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError 38 if too few brokers are running."""
+        """Return the internal topic `name`, creating it if it does not exist.
+
+        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are running.
+        """
         existing = self.image.topics.get(name)
         if existing is not None:
             return existing
@@ -254,7 +261,7 @@ class Controller:
     def _publish(self, image: Image, changed: Sequence[str]) -> None:
         """Make `image` the current one, for a change that a client requested.
 
-        Raises KafkaError 56 if it cannot be persisted; then nothing has changed.
+        Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted; then nothing has changed.
         """
         if self._remember is not None:
             self._remember(self.image, image, changed)

@@ -77,12 +77,12 @@ class PersistedState(Protocol):
 class ClusterPersistence:
     """Persists a cluster.
 
-    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so
-    that the cluster can be built; then call `go_on`. path: the folder. new_cluster_id: the cluster id if the folder is empty. Raises
-    ConfigError for a folder that cannot be used.
+    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so that the
+    cluster can be built; then call `go_on`. path: the folder. new_cluster_id: the cluster id if the folder is empty. Raises ConfigError for a folder
+    that cannot be used.
 
-    Each change is passed to one of the `remember...` methods before it is made. These raise KafkaError 56 if the change cannot be
-    written; then it must not be made.
+    Each change is passed to one of the `remember...` methods before it is made. These raise KafkaError KAFKA_STORAGE_ERROR (56) if the change cannot
+    be written; then it must not be made.
     """
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:

@@ -136,7 +136,7 @@ class MetadataLog:
             self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that a client requested. Raises KafkaError 56; then the change must not be made."""
+        """Append a record of a change that a client requested. Raises KafkaError KAFKA_STORAGE_ERROR (56); then the change must not be made."""
         try:
             self.note(fact)
         except StorageError as error:

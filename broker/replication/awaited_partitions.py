@@ -30,7 +30,8 @@ class Awaited(ABC):
     def look(self) -> None:
         """Check the partition, and end the wait if its condition is met or can no longer be met.
 
-        The wait ends if the partition is deleted (error 3), has another leader or epoch (error 6), or has reached the offset.
+        The wait ends if the partition is deleted (error UNKNOWN_TOPIC_OR_PARTITION (3)), has another leader or epoch (error NOT_LEADER_OR_FOLLOWER
+        (6)), or has reached the offset.
         """
         if self.settled:
             return
@@ -49,7 +50,10 @@ class Awaited(ABC):
 
 
 class AwaitedAppend(Awaited):
-    """A wait for the high watermark to reach `required_offset`. The error is 20 if fewer than min.insync.replicas are then in sync."""
+    """A wait for the high watermark to reach `required_offset`.
+
+    The error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20) if fewer than min.insync.replicas are then in sync.
+    """
 
     __slots__ = ("required_offset",)
 

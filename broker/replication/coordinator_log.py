@@ -42,8 +42,8 @@ class CoordinatorLog:
     def append(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int, done: Done) -> None:
         """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
 
-        `done` is called when the records are replicated, possibly before this method returns, or with the error that prevented it. The
-        error is 6 if this broker does not lead the partition.
+        `done` is called when the records are replicated, possibly before this method returns, or with the error that prevented it. The error is
+        NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead the partition.
         """
         error, awaited = self._append(index, entries, now_ms, acks_all=True)
         if awaited is None:

@@ -220,7 +220,7 @@ class Partition:
     # ---- leader --------------------------------------------------------------------------------------------------------------
 
     def check_in_sync(self) -> None:
-        """Raise KafkaError 19 if the ISR is too small for acks=-1 (P-7)."""
+        """Raise KafkaError NOT_ENOUGH_REPLICAS (19) if the ISR is too small for acks=-1 (P-7)."""
         if len(self.isr) < self.effective_min_isr:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -280,8 +280,9 @@ class Partition:
     def delete_records_before(self, offset: int) -> int:
         """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError 44 if the topic is only compacted, 1
-        for an offset below 0 or above the high watermark, 56 if the new log start cannot be persisted.
+        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION (44) if the topic is
+        only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if the new log start
+        cannot be persisted.
         """
         if not self.deletes:
             raise KafkaError(

@@ -316,7 +316,8 @@ class ReplicaManager:
     def leader_or_error(self, image: Image, topic: str, index: int) -> Partition:
         """Return a partition that this broker leads.
 
-        Raises KafkaError 3 if the cluster has no such partition, 6 if this broker does not lead it (P-3, L-3, E-2).
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if the cluster has no such partition, NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead
+        it (P-3, L-3, E-2).
         """
         partition = self.partitions.get((topic, index))
         if partition is not None and partition.is_leader:

@@ -60,7 +60,10 @@ def about(subject: Subject, actual_ms: int, expected: int) -> bool:
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
 def test_strict_create_topics_creates_topics_until_the_quota_and_rejects_the_rest(subject: Subject) -> None:
-    """Two topics of 5 partitions leave 1 of 11 tokens, enough to create a third topic of 5; the fourth is rejected with error 89."""
+    """Two topics of 5 partitions leave 1 of 11 tokens, which is enough to create a third topic of 5.
+
+    The fourth topic is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
+    """
     with mutating(subject) as connection:
         names, codes, throttle_ms = created(subject, connection, 6, 5, 5, 5, 5)
         assert codes == [0, 0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
