@@ -305,9 +305,8 @@ class Cluster:
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        Raises KafkaError INVALID_TOPIC_EXCEPTION (17), INVALID_REPLICATION_FACTOR (38), THROTTLING_QUOTA_EXCEEDED (89) and others.
-
-        mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing.
+        mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing. Raises KafkaError
+        INVALID_TOPIC_EXCEPTION (17), INVALID_REPLICATION_FACTOR (38), THROTTLING_QUOTA_EXCEEDED (89) and others.
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
