@@ -38,7 +38,7 @@ class Program:
         folder: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        """Prepare a program. folder: its working directory. environment: its environment variables. None: those of this process."""
+        """Prepare a program. folder: its working directory. environment: its environment variables; None stands for those of this process."""
         self.name = name
         self.command = command
         self.folder = folder

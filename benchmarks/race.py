@@ -119,7 +119,7 @@ def fetched_of_many(incremental: bool) -> Callable[[str], float]:
 
 
 def cells() -> list[Cell]:
-    """Return every row, in the order of the race."""
+    """Return all rows of the race, in their order."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35, KAFKA: AHEAD, KFAKE: 0.5}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5, KAFKA: AHEAD, KFAKE: 0.5}),
@@ -240,7 +240,7 @@ def running(racers: Sequence[Program]) -> Iterator[None]:
 
 
 def race(rounds: int, alone: bool) -> list[Program]:
-    """Run the race and return all racers with their results; the broker is the first. alone: without Kafka and kfake."""
+    """Run the race and return all racers with their results; the broker is the first. alone: whether to leave out Kafka and kfake."""
     racers = [ours(), floor()]
     if not alone:
         from benchmarks.rivals.racers import Kafka, kfake

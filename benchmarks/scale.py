@@ -124,7 +124,7 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 
 
 def main() -> int:
-    """Run the command. Exit status 1 with --check if the ratio exceeds its limit or a rule is broken."""
+    """Run the command. Returns exit status 1, with --check, if the ratio exceeds its limit or a rule is broken; otherwise 0."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",
         description="Measure the pipeline on large traces. Writes docs/benchmarks.md.",

@@ -173,7 +173,10 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
 
 def check_bounds(get: BrokerConfig) -> None:
-    """Check that the timeouts of consumer groups are within their own bounds, as Kafka does at start (GN-67). Raises ConfigError."""
+    """Check that the timeouts of consumer groups are within the minimum and maximum that the settings define (GN-67). Raises ConfigError.
+
+    Kafka makes this check at start, too.
+    """
     for name in ("heartbeat.interval.ms", "session.timeout.ms"):
         value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
         if not least <= value <= most:
@@ -214,7 +217,7 @@ def new_mutations(
 
 
 def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
-    """Enter the quotas of the configuration into the store (KIP-13)."""
+    """Add the quotas that the broker's settings define to the store (KIP-13)."""
     apply_static_quotas(store, {name: config.get(-1, name) for name in STATIC_QUOTAS})
 
 
@@ -279,7 +282,10 @@ def open_persistence(
 def attach_observers(
     events: Events, journal: Journal, others: Iterable[Observer], release_name: str, timers: Timers
 ) -> None:
-    """Attach the observers that every cluster has: its journal, `others`, and the logs; with a detailed journal also the log of requests."""
+    """Attach the observers that every cluster has: its journal, `others`, and those that write logs.
+
+    With a detailed journal, the log of requests is attached, too.
+    """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal), SaslAttempts(timers, journal)
     for observer in (journal, *others, *logs):
         events.attach(observer)

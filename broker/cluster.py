@@ -183,7 +183,7 @@ class Cluster:
         return self.clock.now_ms()
 
     def run_due(self, now_ms: int) -> None:
-        """Fire all due timers, then run their consequences, and repeat this while more timers are due."""
+        """Fire all due timers and run the actions that they cause. Repeat this while more timers are due."""
         while True:
             deadline = self.timers.next_deadline_ms()
             if deadline is None or deadline > now_ms:
@@ -340,7 +340,7 @@ class Cluster:
         self.request_cost_ms[api] = cost_ms
 
     def setting_changed(self) -> None:
-        """Pass a changed broker setting to the components that keep a copy of it."""
+        """Inform the components that keep a copy of a broker setting that it has changed."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()

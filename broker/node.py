@@ -131,7 +131,7 @@ class SharedState(Protocol):
         """Return a producer id that no producer of this cluster has. Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a topic on behalf of a client that named it, and charge the client for it. Raises KafkaError."""
+        """Create a missing topic that a client requested, and charge the client for it. Raises KafkaError."""
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
@@ -140,7 +140,7 @@ class SharedState(Protocol):
         """
 
     def setting_changed(self) -> None:
-        """Pass a changed broker setting to the components that keep a copy of it."""
+        """Inform the components that keep a copy of a broker setting that it has changed."""
 
 
 class Node:
@@ -257,7 +257,7 @@ class Node:
         self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
-        """Return how many milliseconds a request of this API takes on a manual clock, as set by a test."""
+        """Return how many ms a request of this API takes on a manual clock, as a test has set it."""
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:

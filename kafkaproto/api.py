@@ -101,7 +101,7 @@ def response_header_version(api_key: int, version: int) -> int:
 
 
 NEVER = 0x8000
-"""Stands for the first flexible version of an API that has no flexible version: a number above every version."""
+"""A number above every version. It stands for "no version" where the first flexible version of an API is expected."""
 _FIRST_FLEXIBLE = {
     int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
 }

@@ -85,7 +85,7 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_numeric(self) -> bool:
-        """Return whether the items are numbers, which one call of `struct` decodes together."""
+        """Return whether the items are numbers. One call of `struct` decodes all of them."""
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:

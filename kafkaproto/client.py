@@ -29,9 +29,9 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from kafkaproto.versions import NO_VERSIONS, VersionRange
 
 FIRST_ASKED_VERSION = 3
-"""The version of the first ApiVersions request: the lowest one that contains name and version of the client's software (KIP-511)."""
+"""The version of a client's first ApiVersions request: the lowest one with name and version of the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
-"""The version of the ApiVersions response from a broker that does not support the version of the request."""
+"""The version of an ApiVersions response if the broker does not support the version of the request."""
 SOFTWARE = "kafkaproto", "1"
 CORRELATION_ID_BYTES = 4
 MAX_CORRELATION_ID = 2**31 - 1

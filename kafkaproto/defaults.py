@@ -15,7 +15,7 @@ from kafkaproto.flat import FlatCode
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
 Defaults = dict[str, Callable[[], Any]]
-"""Maps a field name to the function that creates its default, in the order of the fields."""
+"""Maps the names of fields, in the order of the fields, to functions that create their defaults."""
 
 UNMADE = "..."
 """The placeholder (an ellipsis) for a nested struct that is not created yet. Generated decoders write it into the slot of the field."""
@@ -27,7 +27,7 @@ def unmade(name: str) -> str:
 
 
 def defaults_of(cls: type) -> Defaults:
-    """Return the functions that create the defaults of a dataclass."""
+    """Return the functions that create the default values of a dataclass's fields."""
     return {field.name: _default_factory(field) for field in dataclasses.fields(cls)}
 
 

@@ -25,7 +25,7 @@ from kafkaproto.wire_type import WireType
 
 
 class Window:
-    """A stream over a buffer that copies only the bytes that are read. Its positions are those of the buffer."""
+    """A stream over a buffer that copies only the bytes that are read from it. Its positions are those of the buffer."""
 
     def __init__(self, view: memoryview, position: int) -> None:
         self.view = view

@@ -52,7 +52,7 @@ codecs.register_error(REPLACE, replace_as_java_does)
 
 
 class FlatCode:
-    """The text of one flat function under construction."""
+    """The source text of one generated function (flat code), which is built line by line."""
 
     def __init__(self, *, decoding: bool, copied: bool = False, weighed: bool = False) -> None:
         self.decoding = decoding
@@ -63,7 +63,7 @@ class FlatCode:
         self.out = "out"
         self.names: dict[str, Any] = {}
         self.locals: list[str] = []
-        """The variable names that `local` has returned."""
+        """The variable names that `local` has returned so far."""
         self._lines: list[str] = []
         self._depth = 1
         self._run: list[tuple[str, str]] = []
@@ -106,7 +106,7 @@ class FlatCode:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Add an indented block under the line ``header``."""
+        """Return a context in which lines are indented under the line ``header``."""
         self.line(header)
         self._depth += 1
         written = len(self._lines)
@@ -302,7 +302,7 @@ def _tag_number(field: tuple[int, bytes]) -> int:
 
 
 SHORT_ARRAY = 16
-"""Longest array of numbers, in items, that is decoded with a cached struct. Replica lists are that short."""
+"""The maximum number of items of an array that is decoded with a cached struct. Lists of replicas are usually shorter."""
 
 
 SIGNED_BYTES = (*range(128), *range(-128, 0))
@@ -344,5 +344,5 @@ def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[li
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:
-    """Return the bytes of the numbers, without their count."""
+    """Return the encoded numbers of an array, without their count."""
     return struct.pack(f">{len(values)}{fmt}", *values)

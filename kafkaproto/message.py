@@ -181,7 +181,7 @@ class Message(StructType[T]):
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Add the message's versions, which the wire types do not know, to an EncodeError raised inside the block."""
+        """Return a context that adds the message's versions to an EncodeError raised in it, because the wire types do not know them."""
         try:
             yield
         except EncodeError as error:

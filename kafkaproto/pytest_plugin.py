@@ -32,7 +32,7 @@ LOOP_SCOPES: tuple[LoopScope, ...] = ("function", "class", "module", "package", 
 _IN_LOOP = "_kafka_async_cluster_in_loop_of_"
 _WITH_ANYIO = "_kafka_async_cluster_with_anyio"
 _LASTING: weakref.WeakSet[Handle] = weakref.WeakSet()
-"""The clusters of class, module, package and session fixtures, which run for longer than one test."""
+"""The clusters of fixtures with the scope class, module, package or session. They run for longer than one test."""
 _CLUSTERS = pytest.StashKey[dict[str, "Handle"]]()
 
 

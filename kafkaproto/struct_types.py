@@ -224,7 +224,7 @@ class TaggedNullableStruct(NullableStruct):
 
 
 def parts(wire_type: WireType) -> Iterator[WireType]:
-    """Yield a wire type and, recursively, the wire types in it."""
+    """Yield a wire type and all wire types that it contains, recursively."""
     yield wire_type
     inner: tuple[WireType, ...] = ()
     match wire_type:

@@ -19,7 +19,7 @@ from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
 
 
 class Tagged(WireType):
-    """``Tagged(0, "rack" / CompactString)``: a field that is only sent if it differs from its default (KIP-482)."""
+    """A tagged field, for example ``Tagged(0, "rack" / CompactString)``. It is only sent if it differs from its default (KIP-482)."""
 
     def __init__(self, tag: int, field: Construct) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ TYPE_NAMES = {
     "?": "a bool",
     "16s": "a uuid",
 }
-"""Maps the `struct` format of a fixed-width type to its name in error texts."""
+"""Maps the `struct` format of a number type to the name of the type in error texts."""
 
 
 class WireType(Construct):  # type: ignore[misc]  # construct ships no annotations

@@ -19,7 +19,7 @@ DEFAULT_JOURNAL, DEFAULT_ALERTS = "__journal", "throttle-alerts"
 
 
 def parser(command: str) -> argparse.ArgumentParser:
-    """Return the argument parser of one command."""
+    """Return the argument parser of the command with this name."""
     return PARSERS[command]()
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 WARM_UP = 40
-"""Number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
+"""The number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
 REQUESTS = 100
 STEP_MS = 100
 """The time in ms by which the virtual clock moves at a time while a response is due."""
@@ -67,7 +67,7 @@ def find(name: str) -> Any:
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
-    """Build a message, or a struct inside one, of `kafkaproto.messages`."""
+    """Return a message of `kafkaproto.messages`, or a struct inside one, with these values of its fields."""
     return getattr(importlib.import_module(f"kafkaproto.messages.{module}"), name)(**fields)
 
 

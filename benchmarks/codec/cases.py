@@ -109,7 +109,7 @@ Case = MessageCase | RecordCase
 
 
 def batch(size_bytes: int) -> bytes:
-    """Return an uncompressed batch of about this size; varints make it a little smaller or larger."""
+    """Return an uncompressed batch of about this size in bytes; varints make it a little smaller or larger."""
     return build_batch([NewRecord(b"x" * (size_bytes - 80), None, TIMESTAMP_MS)])
 
 
@@ -130,7 +130,7 @@ def fetch_request(topics: int, partitions: int, forgotten: list[ForgottenTopic])
 
 
 def fetch_response(version: int, partitions: int) -> FetchResponse:
-    """Return a response with one MiB of records in this many partitions of one topic."""
+    """Return a Fetch response with one MiB of records, divided among this many partitions of one topic."""
     records = batch(MIB // partitions)
     data = [PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=None, records=records) for i in range(partitions)]
     topic = (

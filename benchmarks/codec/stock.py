@@ -32,7 +32,7 @@ RAW_TAGS = construct.PrefixedArray(
 
 
 def stock(wire_type: WireType) -> construct.Construct:
-    """Return a construct for the same bytes, made of construct's classes only."""
+    """Return a construct that encodes the same bytes as a wire type, and consists only of construct's own classes."""
     match wire_type:
         case Message():
             fields = [name / stock(field) for name, field in wire_type.fields]

@@ -27,7 +27,7 @@ MISSING = "-"
 
 @dataclass
 class Section:
-    """One table with its title and text."""
+    """One table of the page, with its title and text."""
 
     key: str
     title: str
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def required(self) -> dict[str, float]:
-        """Return the least ratio required for each codec; ``Python`` stands for the fastest codec in pure Python."""
+        """Return the minimum ratio required for each codec; the key ``Python`` stands for the fastest codec in pure Python."""
         case = all_cases()[self.title]
         required = {"Python": PURE_WANTED}
         if isinstance(case, MessageCase):

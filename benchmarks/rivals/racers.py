@@ -25,7 +25,7 @@ SETTINGS = {
 
 
 def kfake() -> Program:
-    """Return franz-go's fake broker, built with Go."""
+    """Return the rival kfake: franz-go's test broker, built with Go."""
     return Program("kfake", [built()])
 
 

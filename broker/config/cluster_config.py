@@ -127,7 +127,7 @@ class ClusterConfig:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
 
     def dynamic_texts(self, broker_id: int) -> dict[str, str]:
-        """Return the dynamic settings of one broker, or of all brokers (ALL_BROKERS), as unparsed text."""
+        """Return the dynamic settings of broker `broker_id`, or those for all brokers (ALL_BROKERS), as unparsed text."""
         texts = self._dynamic_texts.get(broker_id, {})
         return {name: texts.get(name) or as_text(value) or "" for name, value in self._dynamic_layer(broker_id).items()}
 

@@ -75,7 +75,7 @@ class Configured(Protocol):
         """
 
     def setting_changed(self) -> None:
-        """Pass a changed broker setting to the components that keep a copy of it."""
+        """Inform the components that keep a copy of a broker setting that it has changed."""
 
 
 class ConfiguredBroker(Protocol):
@@ -104,13 +104,13 @@ class Resource(Protocol):
         """
 
     def check_deletion(self, name: str) -> None:
-        """Raise ConfigError or KafkaError if the setting cannot be deleted."""
+        """Raise ConfigError or KafkaError if the setting of this resource cannot be deleted."""
 
     def in_force(self, name: str) -> str:
         """Return the current value of a setting as text, whether it is set on this resource or inherited."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError if settings that are valid by themselves contradict each other. own: all settings of the resource itself."""
+        """Raise ConfigError if settings that are valid separately contradict each other. own: all settings that are set on the resource itself."""
 
     def store(self, own: Mapping[str, str]) -> None:
         """Replace the settings that are set on this resource itself."""
@@ -209,7 +209,7 @@ class BrokerResource:
             config.set_dynamic(self._broker_id, before)
 
     def _thread_counts(self) -> dict[str, int]:
-        """Return the settings for numbers of threads that are dynamic in this release, with their current values."""
+        """Return the names and current values of the settings for numbers of threads that are dynamic in this release."""
         config = self._cluster.config
         known = config.definitions.broker
         return {
@@ -298,7 +298,7 @@ def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[t
 
 
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
-    """Return the resource that a request names.
+    """Return the topic, broker or group whose settings a request describes or changes.
 
     The name of a broker must be the id of `node`, or empty for all brokers.
     """

@@ -36,7 +36,7 @@ FOR_SCRIPTS = frozenset(_OF_SCRIPTS.split())
 """Further variables that are not settings: scripts of Docker images and of Kafka read them. Kafka would warn about unknown settings."""
 
 _SERVICE_LINK = re.compile(r"KAFKA_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
-"""Matches the variables with addresses that Kubernetes and Docker links set in a container for a service whose name begins with `kafka`."""
+"""Matches variables that Kubernetes and Docker links set in a container: addresses of a service whose name begins with `kafka`."""
 _HOST = re.compile(r"://(\[[^\]]*\]|[^:]*):")
 
 

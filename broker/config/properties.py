@@ -85,7 +85,7 @@ def _known(name: str, definitions: Definitions) -> Setting | None:
 
 
 def _check(entry: Property, setting: Setting) -> None:
-    """Raise _InvalidLine for an invalid value."""
+    """Raise _InvalidLine if a line sets an invalid value."""
     try:
         parse(setting, entry.value)
     except ConfigError as error:

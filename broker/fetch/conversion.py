@@ -25,7 +25,7 @@ _CHUNK_BYTES = 128 << 10
 
 
 def knows_all(version: int) -> bool:
-    """Return whether clients of this Fetch version understand every record format and codec that a log may contain."""
+    """Return whether clients of a Fetch version understand every record format and compression type that a log may contain."""
     return version >= FIRST_VERSION_WITH_ZSTD
 
 

@@ -29,7 +29,7 @@ def must_answer_now(
 
 
 class FetchCondition:
-    """The condition for completing a parked fetch: `min_bytes` are available, or waiting has become pointless."""
+    """The condition for completing a parked fetch: `min_bytes` are available, or the wait cannot help any more."""
 
     __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 

@@ -94,7 +94,7 @@ class PartitionRead:
 
 
 def failed(error_code: int) -> PartitionRead:
-    """Return a result with an error and without offsets (F-16, F-19)."""
+    """Return the result of a read that failed: an error without offsets (F-16, F-19)."""
     return PartitionRead(error_code=int(error_code))
 
 
@@ -261,7 +261,7 @@ class Reader:
 
     @staticmethod
     def last_stable_offset(partition: Partition) -> int:
-        """Return the last stable offset (F-19). Without transactions it is the high watermark."""
+        """Return the last stable offset of a partition (F-19). Without transactions it is the high watermark."""
         return partition.log.high_watermark
 
     def bound(self, params: FetchParams, partition: Partition) -> int:

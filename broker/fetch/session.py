@@ -33,7 +33,7 @@ EVICTION_AGE_MS = 120_000
 
 
 class PartitionRequest(NamedTuple):
-    """The fields of a fetch request for one partition. -1 stands for a field that was not sent."""
+    """The fields of a fetch request for one partition. A value of -1 stands for a field that the client did not send."""
 
     fetch_offset: int
     max_bytes: int
@@ -121,7 +121,7 @@ class Session:
     epoch: int = 1
     cached_size: int = 0
     names: dict[Hashable, str] = field(default_factory=dict)
-    """Maps topic ids to the names they had: Kafka's sessions keep the name of a deleted topic (S-11)."""
+    """Maps topic ids to the topic names that the session stores. As in Kafka, it keeps the name of a deleted topic (S-11)."""
 
     @property
     def evictable_key(self) -> tuple[bool, int, int]:
@@ -319,7 +319,7 @@ class SessionCache:
         return session.session_id
 
     def touch(self, session: Session, now_ms: int) -> None:
-        """Record that a session was used: it moves to the end of the eviction order, and its size and age are updated."""
+        """Record that a session was used: it moves to the end of the eviction order, and its recorded size and age are updated."""
         session_id = session.session_id
         del self._sessions[session_id]
         self._sessions[session_id] = session

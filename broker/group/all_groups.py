@@ -1,4 +1,4 @@
-"""The groups of all brokers of a cluster."""
+"""Access to the groups of all brokers of a cluster."""
 
 from __future__ import annotations
 

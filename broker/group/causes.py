@@ -12,7 +12,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class CauseKind(StrEnum):
-    """The kinds of causes for a change of a group."""
+    """The kinds of events that can cause a change of a group."""
 
     JOINED = "joined"
     LEFT = "left"

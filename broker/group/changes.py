@@ -47,7 +47,7 @@ class GroupChanges:
         """Maps group ids to causes by member id. The causes are noted here until they are reported."""
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
-        """Note the cause of a change that is about to be reported. The first cause noted for a member counts."""
+        """Note the cause of a change that is about to be reported. If several causes are noted for a member, the first one is reported."""
         if self._events.group_changed is not None:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 

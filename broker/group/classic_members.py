@@ -31,7 +31,7 @@ from kafkaproto.errors import DecodeError
 
 
 class ClassicMembers:
-    """Handles the requests of the classic protocol to consumer groups that have members."""
+    """Handles requests of the classic protocol to groups of the new protocol that have members."""
 
     def __init__(self, transitions: Transitions, members: Membership, regexes: RegexSubscriptions) -> None:
         self._transitions = transitions
@@ -39,7 +39,7 @@ class ClassicMembers:
         self._regexes = regexes
 
     def join(self, group: ConsumerGroup, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
-        """Handle JoinGroup. `reply` is called once, when the changes are replicated or if the request is refused (GN-57, GN-58)."""
+        """Handle JoinGroup. `reply` is called once: when the changes are replicated, or at once if the request is rejected (GN-57, GN-58)."""
         entries: list[Entry] = []
         try:
             self._check_joining(group, request)

@@ -86,7 +86,7 @@ class Commits:
         return {key: offsets.get(key) for key in partitions}
 
     def refuses_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> int:
-        """Return the error for an OffsetFetch that names a member of a consumer group, otherwise 0 (GO-31)."""
+        """Return the error code for an OffsetFetch that contains a member of a consumer group; 0 if it is allowed (GO-31)."""
         group = self._groups.get_consumer(group_id)
         if group is None or (member_id is None and member_epoch < 0):
             return ErrorCode.NONE

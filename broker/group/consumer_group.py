@@ -38,7 +38,7 @@ class ClassicProtocol(NamedTuple):
 
 
 class ResolvedRegex(NamedTuple):
-    """The existing topics that a regular expression matched at `resolved_ms` (GN-51)."""
+    """The names of the existing topics that a regular expression matched at the time `resolved_ms` (GN-51)."""
 
     topics: frozenset[str]
     resolved_ms: int
@@ -89,9 +89,9 @@ class ConsumerGroup:
     targets: dict[str, Assignment] = field(default_factory=dict)
     """Maps member ids to target assignments; members without partitions may be missing."""
     subscribers: Counter[str] = field(default_factory=Counter)
-    """How many members subscribe to each topic name; names that only a regular expression matches are not counted."""
+    """The number of members that subscribe to each topic name. Names that only a regular expression matches are not counted."""
     regex_subscribers: Counter[str] = field(default_factory=Counter)
-    """How many members subscribe to each regular expression."""
+    """The number of members that subscribe to each regular expression."""
     regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
     """Maps the regular expressions that are resolved to the topics that they match."""
     regexes_resolved_ms: int | None = None
@@ -107,7 +107,7 @@ class ConsumerGroup:
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
     fenced: set[str] = field(default_factory=set)
-    """The removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
+    """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
     """The ids of the members that are not STABLE at the epoch of the target assignment."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class ConsumerGroup:
         return member.topic_names if resolved is None else member.topic_names | resolved.topics
 
     def supports_classic(self, protocols: Protocols) -> bool:
-        """Return whether all members of the classic protocol have at least one of these protocols."""
+        """Return whether all members that use the classic protocol support at least one of these protocols."""
         names = [{name for name, _ in m.classic.protocols} for m in self.members.values() if m.classic is not None]
         return any(all(name in offered for offered in names) for name, _ in protocols)
 
@@ -206,7 +206,7 @@ class ConsumerGroup:
         self._note_progress(member)
 
     def set_target(self, targets: Mapping[str, Assignment], epoch: int) -> None:
-        """Set the target assignment of `epoch` for all members."""
+        """Set the target assignments of all members, and the epoch of these assignments."""
         self.targets = dict(targets)
         self.assignment_epoch = epoch
         self.unreconciled = {member.member_id for member in self.members.values() if not self._is_reconciled(member)}

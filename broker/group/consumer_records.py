@@ -53,7 +53,7 @@ def topics_entry(group_id: str, topics: Mapping[str, tuple[bytes, int]] | None) 
 
 
 def member_entry(group_id: str, member: ConsumerMember) -> Entry:
-    """Return the record of a member's subscription."""
+    """Return the stored record of a member's subscription."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -75,7 +75,7 @@ def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
 
 
 def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
-    """Return the record of a member's target assignment."""
+    """Return the stored record of a member's target assignment."""
     listed = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
     value = target_value.ConsumerGroupTargetAssignmentMemberValue(listed)
     return _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, value)

@@ -48,7 +48,7 @@ class ConsumerHeartbeat:
 
 @dataclass(slots=True)
 class ConsumerHeartbeatResult:
-    """The result of a heartbeat. assignment: None if it is unchanged."""
+    """The result of a heartbeat. assignment: None if the member's assignment has not changed."""
 
     error_code: int = 0
     error_message: str | None = None
@@ -80,7 +80,7 @@ class DescribedConsumer(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerGroupDescription:
-    """A group in the result of ConsumerGroupDescribe."""
+    """The description of a group in the result of ConsumerGroupDescribe."""
 
     group_id: str
     state: str

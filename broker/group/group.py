@@ -83,7 +83,10 @@ class Group:
     protocol_name: str | None = None
     leader_id: str | None = None
     subscribed: frozenset[str] | None = None
-    """The topics that members of this generation subscribe to; None without the consumer protocol, or if a subscription cannot be decoded."""
+    """The topics to which members of this generation subscribe.
+
+    None if the group does not use the consumer protocol, or if a subscription cannot be decoded.
+    """
     members: dict[str, Member] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
@@ -134,7 +137,7 @@ class Group:
         return self.leader_id == member_id
 
     def not_a_member(self, member_id: str, instance_id: str | None) -> int:
-        """Return the error code if `member_id` is not a member or does not own `instance_id` (if given, KIP-345); otherwise 0."""
+        """Return an error code if `member_id` is not a member, or is not the member that has `instance_id` (KIP-345); otherwise 0."""
         if instance_id is not None:
             current = self.static_ids.get(instance_id)
             if current is None:
@@ -158,7 +161,7 @@ class Group:
         return member is not None or len(self.members) < max_size
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Return whether a member with these protocols can join: all members must have at least one protocol in common."""
+        """Return whether a member that offers these protocols can join: all members must have at least one protocol in common."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
@@ -190,7 +193,7 @@ class Group:
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
-        """Give a new member id to a static member whose process was restarted. The member keeps its position in the order of members."""
+        """Give a new member id to a static member whose process was restarted. The member keeps its position among the members."""
         old_id = member.member_id
         self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
@@ -249,7 +252,7 @@ class Group:
             member.protocols = before
 
     def restore(self, stored: StoredGroup, now_ms: int) -> None:
-        """Take over a stored generation: the group is stable if it has members, otherwise empty (GO-11)."""
+        """Restore a stored generation: the group is stable if it has members, otherwise empty (GO-11)."""
         self.protocol_type = stored.protocol_type or None
         self.generation_id = stored.generation_id
         self.protocol_name = stored.protocol_name
@@ -278,7 +281,7 @@ class Group:
         return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
 
     def current_generation(self, member_id: str) -> JoinResult:
-        """Return the result of joining the current generation for one member. The result for the leader also lists all members."""
+        """Return the result with which a member joins the current generation. The leader's result also lists all members."""
         return JoinResult(
             member_id,
             generation_id=self.generation_id,

@@ -25,7 +25,7 @@ class CommittedOffset(NamedTuple):
     expire_ms: int | None = None
 
     def is_expired(self, unused_since_ms: int, retention_ms: int, now_ms: int) -> bool:
-        """Return whether the offset is past its retention. unused_since_ms: the time from which `retention_ms` counts."""
+        """Return whether the offset has expired. unused_since_ms: the time from which the retention time `retention_ms` counts."""
         if self.expire_ms is not None:
             return now_ms >= self.expire_ms
         return now_ms - unused_since_ms >= retention_ms

@@ -1,4 +1,4 @@
-"""Lists and describes groups, as ListGroups and DescribeGroups show them."""
+"""Lists and descriptions of groups, as ListGroups and DescribeGroups return them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 
 def listed(groups: Iterable[AnyGroup], states: Collection[str], types: Collection[str]) -> list[GroupOverview]:
-    """Return groups for ListGroups. states, types: filters that ignore case; empty for all (GC-56)."""
+    """Return the groups that a ListGroups request selects. states, types: filters that ignore case; empty for all (GC-56)."""
     state_names, type_names = {state.lower() for state in states}, {kind.lower() for kind in types}
     overviews = (_overview(group) for group in groups)
     return [

@@ -57,7 +57,7 @@ class Rebalance:
     # Members come and change
 
     def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
-        """Add a new member with its parked join, and start a rebalance unless the group is in its join phase."""
+        """Add a new member whose JoinGroup is parked, and start a rebalance unless the group is in its join phase."""
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
         cancel(group.pending.pop(member_id, None))
@@ -130,7 +130,7 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def prepare(self, group: Group, now_ms: int) -> None:
-        """Start a rebalance: all members must join again. Parked syncs get the error REBALANCE_IN_PROGRESS."""
+        """Start a rebalance: all members must join again. Parked SyncGroup requests get the error REBALANCE_IN_PROGRESS."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             for member in group.members.values():
                 member.assignment = b""
@@ -214,7 +214,7 @@ class Rebalance:
     # The sync phase
 
     def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
-        """Park the member's sync until the leader sends the assignment."""
+        """Park the member's SyncGroup request until the leader sends the assignment."""
         self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)
@@ -250,7 +250,7 @@ class Rebalance:
     # Responses and timeouts
 
     def answer_join(self, member: Member, result: JoinResult) -> None:
-        """Respond to the member's parked join, if there is one."""
+        """Respond to the member's parked JoinGroup request, if there is one."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
             self._replies.put(reply, result)

@@ -15,7 +15,7 @@ NO_EPOCH = -1
 
 
 class MemberState(IntEnum):
-    """The states of a member, with the numbers that Kafka stores. UNKNOWN: a state that a newer broker stored."""
+    """The states of a member in reconciliation, with the numbers that Kafka stores. UNKNOWN: a state that a newer broker stored."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -78,7 +78,7 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
 
 
 def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
-    """Return whether the member still has one of these partitions. A member that reports nothing counts as having them."""
+    """Return whether the member still owns one of the `revoked` partitions. A member that reports no partitions counts as owning them."""
     return owned is None or intersects(owned, revoked)
 
 

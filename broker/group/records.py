@@ -22,7 +22,7 @@ _OFFSET_KEY, _GROUP_KEY = 1, 2
 CONSUMER_KEYS = frozenset({*range(3, 9), 16})
 """The types in the keys of records that belong to consumer groups of the new protocol (`consumer_records`)."""
 _OWN_EXPIRY = 1
-"""The version of an offset's value that has an expiry time (OffsetCommit v2 to v4)."""
+"""The version in which the stored value of an offset has its own expiry time (OffsetCommit v2 to v4)."""
 _NO_EXPIRY = -1
 
 Entry = tuple[bytes, bytes | None]
@@ -30,7 +30,7 @@ Entry = tuple[bytes, bytes | None]
 
 
 class RecordVersions(NamedTuple):
-    """The versions of values that brokers of a release write. All versions can be read."""
+    """The versions of stored values that brokers of a release write. All versions can be read."""
 
     offset: int
     group: int
@@ -68,7 +68,7 @@ class StoredGroup(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset of a group; `committed` is None if it was deleted."""
+    """A committed offset of a group, as stored; `committed` is None if the offset was deleted."""
 
     group_id: str
     key: PartitionKey

@@ -32,7 +32,7 @@ class Registry:
         self._groups: dict[str, Group] = {}
         self._consumers: dict[str, ConsumerGroup] = {}
         self.deletes_at_checks_only = False
-        """Whether a group that loses its last offset stays until the next check for expired offsets, as in Kafka 4 (GC-64)."""
+        """Whether a group that loses its last offset is deleted only at the next check for expired offsets, as in Kafka 4 (GC-64)."""
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
         """Starts the timers of a consumer group that was loaded; set by the coordinator of consumer groups."""
         self.changes = rebalance.changes
@@ -67,7 +67,7 @@ class Registry:
         return group
 
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
-        """Create a consumer group without members, which is not stored yet."""
+        """Create a consumer group without members. Its first record is not written yet."""
         group = self._consumers[group_id] = ConsumerGroup(group_id)
         self._watch(now_ms)
         return group

@@ -331,7 +331,7 @@ class _Parser:
         return in_range(low, high, ignore_case=self._ignore_case)
 
     def _named_class(self, name: str) -> Characters:
-        """Return the class that `[:name:]` stands for; `[:^name:]` is its complement."""
+        """Return the characters of the class that `[:name:]` stands for; `[:^name:]` stands for all others."""
         found = POSIX_CLASSES.get(name.removeprefix("^"))
         if found is None:
             raise ExpressionError("invalid character class range")

@@ -11,7 +11,7 @@ from kafkaproto.broker.group.regular_expression_classes import Characters
 LONGEST_TOPIC_NAME: Final = 249
 """The maximum length of a topic name, in characters."""
 MOST_INSTRUCTIONS: Final = 100_000
-"""The maximum size of a program. RE2J has no such limit: there, repetitions of repetitions may exhaust the memory of the broker."""
+"""The maximum number of instructions of a program. RE2J has no such limit: there, nested repetitions may exhaust the broker's memory."""
 
 
 class ExpressionError(Exception):
@@ -51,13 +51,13 @@ Program = list[Instruction]
 
 
 def in_order(programs: Sequence[Program]) -> Program:
-    """Return the program that runs these programs one after the other. Raises ExpressionError if it is too large."""
+    """Return a program that runs several programs one after the other. Raises ExpressionError if it is too large."""
     _check_size(sum(map(len, programs)))
     return [instruction for program in programs for instruction in program]
 
 
 def any_of(programs: Sequence[Program]) -> Program:
-    """Return the program that runs one of these programs. Raises ExpressionError if it is too large."""
+    """Return a program that runs any one of several programs. Raises ExpressionError if it is too large."""
     if len(programs) == 1:
         return programs[0]
     size = sum(len(program) + 1 for program in programs)

@@ -72,7 +72,7 @@ class TopicPattern:
         return len(self._program) in self._reachable(state, None)
 
     def _step(self, state: _State, character: str) -> _State:
-        """Return the state after one more character."""
+        """Return the state of a match after one more character."""
         positions = set()
         for position in self._reachable(state, character):
             if position < len(self._program):

@@ -1,4 +1,4 @@
-"""The arguments and results of the group coordinator, as plain data without wire messages and times."""
+"""The arguments and results of the group coordinator, as plain data. They contain no wire messages or times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 NO_GENERATION = -1
 UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
-"""The state in which an unknown group is described."""
+"""The state that is reported for an unknown group."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """(name, metadata) pairs of a member's protocols, in its order of preference."""
@@ -79,7 +79,7 @@ class SyncRequest:
 
 @dataclass(slots=True)
 class SyncResult:
-    """The result of a SyncGroup."""
+    """The result of a SyncGroup: an error code, or the member's assignment."""
 
     error_code: int = 0
     protocol_type: str | None = None
@@ -94,7 +94,7 @@ SyncReply = Callable[[SyncResult, int], None]
 
 
 class LeavingMember(NamedTuple):
-    """A member that leaves. An administrator who removes a static member gives an empty member id and the member's instance id."""
+    """A member that is to leave. An administrator who removes a static member passes an empty member id and the member's instance id."""
 
     member_id: str
     group_instance_id: str | None = None

@@ -12,7 +12,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def cancel(timer: Timer | None) -> None:
-    """Cancel a timer, if there is one."""
+    """Cancel a timer; None is ignored."""
     if timer is not None:
         timer.cancel()
 

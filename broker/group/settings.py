@@ -1,4 +1,4 @@
-"""The settings of the group coordinator: Kafka's names with underscores instead of dots."""
+"""The settings of the group coordinator. Their names are Kafka's, with underscores instead of dots."""
 
 from __future__ import annotations
 

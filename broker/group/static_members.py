@@ -101,7 +101,7 @@ class StaticMembers:
 
 
 def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest) -> JoinResult:
-    """Return the result of a restarted member that keeps its generation (GC-33)."""
+    """Return the JoinGroup result for a restarted member that keeps its generation (GC-33)."""
     result = group.current_generation(new_id)
     if request.can_skip_assignment:
         result.skip_assignment = group.is_leader(new_id)

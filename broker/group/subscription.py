@@ -12,7 +12,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
-    """Return all topics that occur in the members' subscriptions; None if one of them cannot be decoded."""
+    """Return all topics to which the members subscribe; None if a member's subscription cannot be decoded."""
     topics: set[str] = set()
     try:
         for metadata in metadatas:

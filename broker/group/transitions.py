@@ -47,7 +47,7 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17)."""
+        """Start a new group epoch if `bumps` is true, or if the subscribed topics changed (GN-16, GN-17)."""
         topics = self.topics()
         if bumps or topics is not group.seen_topics:
             was_loaded, group.seen_topics = group.seen_topics is None and group.epoch > 0, topics
@@ -89,7 +89,7 @@ class Transitions:
         self.reconcile(group, member, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
 
     def assign(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Compute the target assignment of the current epoch (GN-18, GN-48)."""
+        """Compute the target assignment for the current epoch of a group (GN-18, GN-48)."""
         topic_ids = {name: topic_id for name, (topic_id, _) in group.partition_counts.items()}
         members = [
             MemberSubscription(

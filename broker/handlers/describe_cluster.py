@@ -20,7 +20,7 @@ from kafkaproto.messages.describe_cluster import (
 
 BROKERS, CONTROLLERS = 1, 2
 ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
-"""The operations that a cluster supports, as bits of `AclEntry.supportedOperations`. Without access control all are authorised."""
+"""The operations that clients may use on a cluster, as bits of `AclEntry.supportedOperations`: all, because there is no access control."""
 
 
 def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int) -> Reply:

@@ -209,7 +209,7 @@ def _note_follower(
 
 
 class _Answer:
-    """Builds the response to one fetch, at once or after the fetch was parked."""
+    """Builds the response to one fetch, at once or when the parked fetch completes."""
 
     __slots__ = ("_exchange", "_fetches", "_keys", "_params", "_session")
 

@@ -154,7 +154,7 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
 
 
 def _not_available(exchange: Exchange) -> int:
-    """Return the error code for a new leader that does not know its high watermark yet; it depends on the version (L-8, KIP-207)."""
+    """Return the error code for requests to a new leader that does not know its high watermark yet. It depends on the version (L-8, KIP-207)."""
     known = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
     return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
 

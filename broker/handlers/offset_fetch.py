@@ -51,7 +51,7 @@ class _Fetched(NamedTuple):
 
 
 class _GroupOffsets(NamedTuple):
-    """The result for one group in a form independent of the version: its partitions in order, or the error code of the whole group (else 0)."""
+    """The result for one group, independent of the response version: its partitions in order, or the error code of the whole group (else 0)."""
 
     partitions: Sequence[tuple[PartitionKey, _Fetched]]
     error_code: int = 0
@@ -96,7 +96,7 @@ def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delay
 
 
 def _fetch_all(exchange: Exchange, request: OffsetFetchRequest, errors: Mapping[str, int]) -> Reply:
-    """Fetch the offsets of all groups of a request. errors: maps groups that cannot be fetched to their error."""
+    """Fetch the offsets of all groups in a request. errors: maps the groups whose offsets cannot be fetched to the error code."""
     if exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
         fetched = [
             _fetch(exchange, group.group_id, group.topics, request.require_stable, group.member_id, group.member_epoch)

@@ -44,7 +44,7 @@ NO_LEADER_KNOWN = LeaderIdAndEpoch()
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
-    """Return the outcome of a request rejected as a whole. Its bytes are not charged, only its handler time, as in Kafka (T-12)."""
+    """Return the outcome of a request that is rejected as a whole. Its bytes are not charged, only its handler time, as in Kafka (T-12)."""
     if request.acks == 0:
         return NoReply(close=True, charge=Charge.TIME)
     topics = [
@@ -83,7 +83,7 @@ def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
-    """Return each topic once, with each of its partitions once. If a partition is repeated, the last entry counts."""
+    """Return the topics and partitions of a request, each once. If a partition is repeated, only its last entry is kept."""
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)

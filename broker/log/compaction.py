@@ -99,7 +99,7 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
 
 
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
-    """Return the next time (ms) at which one more segment may be cleaned, or max.compaction.lag.ms is over; None if neither will happen."""
+    """Update the fetch session because the response is sent with its records. Returns (error code, session id) to write into the response."""
     candidates = cleanable(log, limits, now_ms)
     due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
     return min((at_ms for at_ms in due if at_ms is not None), default=None)
@@ -174,7 +174,7 @@ class _Cleaner:
                         self._latest[record.key] = record.offset
 
     def write(self) -> OffsetRange | None:
-        """Append the cleaned batches to the store and return their range, None if no batch remains."""
+        """Append the cleaned batches to the store. Returns their range of offsets and positions, None if no batch remains."""
         start = end = first_offset = end_offset = -1
         with self._store.aside():
             for batch, header in self._batches():

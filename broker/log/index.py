@@ -18,7 +18,7 @@ _STRIDE = 1024  # entries whose largest timestamp is computed by one call, at C 
 
 
 class SparseIndex:
-    """The index entries of a store. They are added in the order of positions and removed from the front."""
+    """The index entries of a store. Entries are added in the order of positions, and the oldest ones are removed."""
 
     __slots__ = ("_base_offsets", "_max_timestamps", "_next_entry_position", "_positions")
 
@@ -32,7 +32,7 @@ class SparseIndex:
         return len(self._positions)
 
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
-        """Add the batch that was appended at `position`, after all batches added before."""
+        """Add the batch at `position`, which was appended after all batches added before, to the index."""
         if position >= self._next_entry_position:
             self._positions.append(position)
             self._base_offsets.append(base_offset)

@@ -75,7 +75,7 @@ class SegmentFolder:
         self.pool = pool
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
-        """Return the path of the segment that begins at position `base`."""
+        """Return the path of the file for the segment that begins at position `base`."""
         return self.path / f"{base:020d}.{'cleaned' if is_cleaned else 'log'}"
 
     def segments(self) -> list[SegmentOnDisk]:

@@ -79,7 +79,7 @@ class ProducerStates:
         return None
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Record that a batch with a producer id was appended at `base_offset`."""
+        """Record that a batch of an idempotent producer was appended at `base_offset`."""
         entry = self.producers.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             entry = self.producers[header.producer_id] = ProducerEntry(header.producer_epoch)

@@ -159,7 +159,7 @@ class ReplicaLog:
     # State for the next process
 
     def lead(self, epoch: int) -> None:
-        """Start a leader epoch with this replica as the leader, before any write (E-3)."""
+        """Start to lead in a new leader epoch, before any write (E-3)."""
         is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
@@ -205,7 +205,7 @@ class ReplicaLog:
         return self.high_watermark
 
     def restore(self, state: LogState) -> None:
-        """Restore the state that an earlier process persisted. The whole log counts as committed."""
+        """Restore the state of the log that an earlier process persisted. All records count as committed."""
         self.log_start_offset, self.log_end_offset = state.log_start_offset, state.log_end_offset
         self.high_watermark = state.log_end_offset
         self.first_dirty_offset = state.first_dirty_offset
@@ -405,7 +405,7 @@ class ReplicaLog:
         return known if diverged else None
 
     def check_range(self, offset: int) -> None:
-        """Raise OffsetOutOfRange unless `offset` is readable or the log's end (F-16)."""
+        """Raise OffsetOutOfRange unless `offset` can be read or is the log end offset (F-16)."""
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
 

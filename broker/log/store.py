@@ -72,7 +72,7 @@ class Store:
         self.budget = budget
         self.folder = folder
         self.flush_messages = NO_FLUSH
-        """The number of records after which named files are forced to the disk (flush.messages)."""
+        """The number of appended records after which named files are forced to the disk (flush.messages)."""
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
@@ -176,7 +176,7 @@ class Store:
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
-        """Start a new segment with the next append. Raises StorageError."""
+        """Make the next append start a new segment. Raises StorageError."""
         if self.open_bytes:
             self._start_segment(0, is_cleaned=self._is_cleaning)
             self.segment_number += 1
@@ -264,7 +264,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Return the number of a new reader (a replica), which does not need any bytes yet."""
+        """Add a reader (a replica), which does not need any bytes yet, and return its number."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -322,7 +322,7 @@ class Store:
         self._use_last_segment()
 
     def leave(self) -> None:
-        """Release memory and descriptors. Named files stay on the disk for the next process."""
+        """Release memory and file descriptors of the store. Named files stay on the disk for the next process."""
         for segment in self.segments:
             segment.close()
         self.resume([self._empty_segment(0)], self.end_position)

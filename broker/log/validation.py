@@ -75,7 +75,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether these settings require checks of single records."""
+        """Return whether these settings require that the single records of a batch are checked."""
         if self.compact:
             return True
         return (
@@ -235,7 +235,7 @@ def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def _check_claims(header: BatchHeader) -> None:
-    """Check the header fields that describe the records and the producer (P-9). Raises InvalidBatch."""
+    """Check those fields of the batch header that describe the records and the producer (P-9). Raises InvalidBatch."""
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
@@ -319,7 +319,7 @@ def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, li
 
 
 def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
-    """Return an iterator over the decoded records of a batch. Raises InvalidBatch if they are damaged (P-9)."""
+    """Return an iterator over the decoded records of a batch. Raises InvalidBatch if the batch is damaged (P-9)."""
     try:
         yield from records(batch)
     except DecodeError as error:

@@ -45,7 +45,7 @@ class Controller:
         self._remember_if_possible = remember_if_possible
 
     def restore(self, topics: Mapping[str, Topic]) -> None:
-        """Start with the topics that an earlier process persisted."""
+        """Start with the topics that an earlier process persisted, instead of no topics."""
         self._follow(self.image.with_topics(topics), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class Controller:
 
 
 def _internal_settings(name: str, config: ClusterConfig) -> dict[str, str]:
-    """Return the settings that Kafka gives to an internal topic (GO-1)."""
+    """Return the topic settings that Kafka gives to the internal topic `name` (GO-1)."""
     if name != "__consumer_offsets":
         return {"cleanup.policy": "compact"}
     return {

@@ -24,7 +24,7 @@ class PartitionState:
     """
 
     index: int
-    """The number of the partition in its topic."""
+    """The number of the partition in its topic, from 0."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int

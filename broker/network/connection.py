@@ -26,7 +26,7 @@ FRAMES_PER_TURN = 64
 TURN_MS = 2.0
 """The time in ms for which a connection handles frames before it lets the other connections of the event loop continue."""
 THIS_SIDE = "closed from this side"
-"""The default reason for closing a connection: the broker closed it."""
+"""The default text for the reason why a connection was closed: the broker closed it."""
 
 
 class Skin(Protocol):

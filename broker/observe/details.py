@@ -109,7 +109,7 @@ class RequestDetails(NamedTuple):
 
 
 def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
-    """Return the details that only the request has, to be combined with those of its response."""
+    """Return the details that only a request has. They are combined later with those of its response."""
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
     return RequestDetails(_group_of(request), offsets)
@@ -176,7 +176,7 @@ def _name_of(item: Any, topic_name: TopicName) -> str:
 
 
 def _first(item: Any, names: tuple[str, ...]) -> Any:
-    """Return the value of the first attribute in `names` that the item has."""
+    """Return the value of the first attribute in `names` that `item` has."""
     for name in _known(cast(Any, type(item)), names):
         return getattr(item, name)
     return None

@@ -186,7 +186,7 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return the refusal for a request whose API or version is unsupported, or that cannot be decoded."""
+        """Return the text about a refused request: its API or version is unsupported, or it cannot be decoded."""
         if len(frame) < _KEY_AND_VERSION.size:
             return Refusal("frame", "a connection", f"{why}; {_other_protocol(peer.listener_name)}")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -243,7 +243,7 @@ def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
 
 
 def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
-    """Return the refusal for a connection whose first bytes are not a valid length. The text says what the bytes probably are."""
+    """Return the text about a refused connection whose first bytes are not a valid length. It says what the bytes probably are."""
     if len(head) > 1 and head[0] == TLS_HANDSHAKE and head[1] == TLS_MAJOR_VERSION:
         return Refusal("TLS", "a TLS connection", f"listener {listener} has no TLS; {PLAINTEXT}")
     if head.startswith(HTTP_METHODS):
@@ -260,7 +260,7 @@ def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
 
 
 def _is_request(head: bytes) -> bool:
-    """Return whether the bytes after the length are the API key and version of a request that exists."""
+    """Return whether the bytes after the frame length are the API key and version of an existing request."""
     if len(head) < LENGTH_BYTES + _KEY_AND_VERSION.size:
         return False
     key, version = _KEY_AND_VERSION.unpack_from(head, LENGTH_BYTES)

@@ -52,7 +52,7 @@ class ThrottleQueues(Observer):
 
     def __init__(self) -> None:
         self._ends: list[tuple[int, int, str]] = []
-        """A heap of (end of the throttle in ms, broker, quota)."""
+        """A heap of (end of the throttle in ms, broker id, quota type) for each throttled connection."""
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         if isinstance(reason, ThrottleReason):
@@ -111,7 +111,10 @@ _RATE_NAMES = {"Produce": "byte-rate", "Fetch": "byte-rate", "Request": "request
 
 
 def _of_clients(node: Node, now_ms: int) -> Values:
-    """Yield byte-rate or request-time of each client identity, its throttle-time if it was throttled recently, and exempt-request-time."""
+    """Yield the metrics of each client identity.
+
+    These are byte-rate or request-time, throttle-time if the client was throttled recently, and exempt-request-time.
+    """
     for sensor in node.quotas.metrics(now_ms):
         yield _RATE_NAMES[sensor.quota], sensor.quota, _identity(sensor), sensor.rate
         yield from _throttle_time(sensor)

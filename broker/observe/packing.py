@@ -84,7 +84,10 @@ _ONE_LOG = struct.Struct(">HHi")
 """Packs the two adjacent fields of a `State` entry that are equal for one log: the last of `STATE_FIELDS`, the first of `POSITIONS_FIELDS`."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""A collected entry: encoded bytes, an exchange to encode, or an offset change as (encoder, arguments with the sequence number second)."""
+"""A collected trace entry: encoded bytes, an exchange to encode, or an offset change.
+
+An offset change is (encoder, its arguments, of which the second is the sequence number).
+"""
 
 
 class StateOfOne(NamedTuple):
@@ -143,7 +146,7 @@ class MovesByLog:
         return moves
 
     def clear(self) -> None:
-        """Remove all logs."""
+        """Remove all logs from the map."""
         self._moves.clear()
 
 
@@ -161,7 +164,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Collect an entry of about `size_bytes`."""
+        """Collect a trace entry of about `size_bytes`."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
@@ -171,7 +174,7 @@ class Entries:
             self.flush()
 
     def keep_packed(self, entry: bytes) -> None:
-        """Collect an entry that is already encoded."""
+        """Collect a trace entry that is already encoded."""
         self.keep(entry, len(entry))
 
     def flush(self) -> None:

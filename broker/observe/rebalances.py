@@ -1,4 +1,4 @@
-"""The history of rebalances: when each group got a new generation or epoch, why, and how long it took. It is bounded."""
+"""The history of rebalances: when each group got a new generation or epoch, why, and how long that took. The history is bounded."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RebalanceSeen:
     from_epoch: int
     """The generation of a classic group, or the group epoch, before the rebalance."""
     to_epoch: int | None
-    """The generation or group epoch after it; None while the members of a classic group join."""
+    """The generation or group epoch after the rebalance; None while the members of a classic group join."""
     state: str
     """The last state of the group in this rebalance, under Kafka's name, such as "Stable"; "Dead" if it ended unfinished with its coordinator."""
     members: tuple[str, ...]
-    """The ids of the members in that state."""
+    """The ids of the members when the group was in this state."""
     causes: tuple[Cause, ...]
     """What caused the rebalance: members that joined, left or timed out, changed subscriptions, changed topics."""
     duration_ms: int | None = None

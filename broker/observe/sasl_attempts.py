@@ -43,12 +43,12 @@ connections unused for each one that they use.
 PATIENCE_MS = 2000
 """The time in ms without another request after which a client with fewer than ATTEMPTS connections is logged at INFO."""
 MOST_TIMES = 100
-"""The maximum number of remembered times for each client."""
+"""The maximum number of remembered times of attempts for each client."""
 SHORT_MS = 1000
 """The maximum time in ms between an ApiVersions request and the closing of its connection for it to count as a SASL attempt."""
 
 Client = tuple[str, str]
-"""(address without port, client id in the form of log lines)"""
+"""Identifies a client: (address without port, client id in the form of log lines)."""
 
 
 class Versions(NamedTuple):

@@ -97,7 +97,7 @@ class ClusterPersistence:
         self.life = self.metadata_log.life
         left = self.metadata_log.left
         self.is_new = left.life == 0
-        """Whether no process has used the folder before."""
+        """Whether this is the first process that uses the folder."""
         self.was_closed = left.was_closed
         """Whether the previous process stopped properly."""
         self.recovered_quotas = sum(value is not None for value in left.quotas.values())
@@ -218,7 +218,7 @@ class ClusterPersistence:
             self.metadata_log.note_or_refuse(_image_fact(old, new, changed))
 
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        """Persist a change that cannot be rejected: a failed write is logged, not raised."""
+        """Persist a change that cannot be rejected. If the write fails, this is logged and no exception is raised."""
         if changed:
             self.metadata_log.note_if_possible(_image_fact(old, new, changed))
 

@@ -92,7 +92,7 @@ class MetadataLog:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete the files of unknown partitions and start to persist changes, after the cluster was restored. Raises ConfigError."""
+        """Delete the files of unknown partitions, and persist changes from now on. Called after the cluster was restored. Raises ConfigError."""
         for path in self._unknown_partitions():
             self._folder(path).remove()
         try:

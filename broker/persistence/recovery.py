@@ -71,7 +71,7 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder`, and delete empty files and those of an unfinished compaction."""
+    """Return the segments in `folder` in order. Deletes empty files and the files of an unfinished compaction."""
     kept = []
     for on_disk in folder.segments():
         segment = NamedSegment.found(folder, on_disk, now_ms)
@@ -86,7 +86,7 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store continue `segments` at `end_position`. is_open: whether the next append goes to the last of them."""
+    """Make the store continue with `segments`, at `end_position`. is_open: whether the next append goes to the last segment."""
     following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *following], end_position)
 

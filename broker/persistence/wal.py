@@ -83,7 +83,7 @@ def _framed(fact: MetadataRecord) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
-    """Return the records before the first damaged or incomplete one, and the position where they end."""
+    """Return the records before the first damaged or incomplete one, and the position at which they end."""
     facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):
@@ -103,7 +103,7 @@ def _payload(data: bytes, at: int) -> memoryview | None:
 
 
 def _is_fact_behind(data: bytes, at: int) -> bool:
-    """Return whether a complete record begins anywhere after `at`."""
+    """Return whether a complete record begins anywhere after position `at`."""
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:
         if _payload(data, payload_at - _HEAD.size):

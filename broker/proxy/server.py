@@ -35,7 +35,7 @@ ASK_SECONDS = 10.0
 CLIENT_ID = "kafkaproto-proxy"
 UNKNOWN_BROKER = -1
 API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
-"""Versions of ApiVersions and Metadata that every broker since 0.10 supports."""
+"""The versions of ApiVersions and Metadata requests that the proxy sends: every broker since 0.10 supports them."""
 
 Address = tuple[str, int]
 
@@ -68,7 +68,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to `to`, if they differ."""
+        """Maps the address that the broker at `to` advertises to `to`, if the two addresses differ."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
@@ -97,7 +97,7 @@ class Proxy:
         return _shown((self._host, self._doors[self._to].port))
 
     async def stop(self) -> None:
-        """Close everything. Traffic recorded so far is in the trace."""
+        """Close all connections and ports. The traffic recorded so far is in the trace."""
         await close_servers([door.server for door in self._doors.values() if door.server is not None])
         for door in self._doors.values():
             door.socket.close()

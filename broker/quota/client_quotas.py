@@ -131,12 +131,12 @@ class ClientQuotas:
         self.exempt_request_time = SampledRate(samples, window_ms)
 
     def close(self) -> None:
-        """Cancel the timers that remove idle sensors."""
+        """Cancel the timers of the quota managers, which remove idle sensors."""
         for manager in (self.produce, self.fetch, self.request):
             manager.close()
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply a changed quota value (Q-10)."""
+        """Apply a changed quota value of an entity (Q-10)."""
         for manager in (self.produce, self.fetch, self.request):
             manager.quota_changed(entity, key, value)
 

@@ -32,7 +32,7 @@ UNLIMITED = float(2**63 - 1)
 
 
 class _BucketSensor(Sensor):
-    """A sensor with a token bucket. rate: the rate reported as the metric mutation-rate."""
+    """A sensor with a token bucket. rate: the rate of mutations, for the metric mutation-rate."""
 
     __slots__ = ("bucket",)
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 
 Semantics = Literal["kip", "kafka"]
-"""How quotas apply to a client with an empty client id: as KIP-55 says, or as Kafka's broker does (D9)."""
+"""How quotas apply to a client with an empty client id: "kip" as KIP-55 says, "kafka" as Kafka's broker does (D9)."""
 Lookup = Callable[[QuotaEntity], "float | None"]
 
 

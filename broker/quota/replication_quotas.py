@@ -93,7 +93,7 @@ class ReplicationQuota:
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:
-        """Return the rate in bytes a second, without changing any sample."""
+        """Return the current rate in bytes a second, without changing any sample."""
         return self._samples.peek(now_ms)
 
 
@@ -123,5 +123,5 @@ def answer_bytes(partitions: list[tuple[str, int]]) -> int:
 
 
 def _length_bytes(value: int) -> int:
-    """Return how many bytes an unsigned varint takes."""
+    """Return how many bytes the unsigned varint of `value` takes."""
     return max(1, -(-value.bit_length() // 7))

@@ -224,7 +224,7 @@ class ClientSensors(Generic[S]):
         return resolve(self._lookup, self._levels, user, client_id or "", self._semantics)
 
     def _bound_of(self, user_tag: str, client_tag: str) -> float | None:
-        """Return the quota for the clients of a sensor, given the sensor's tags."""
+        """Return the quota that applies to the clients of a sensor, given the sensor's tags."""
         return of_tags(self._lookup, user_tag, client_tag).bound
 
     def _lookup(self, entity: QuotaEntity) -> float | None:

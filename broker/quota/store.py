@@ -87,7 +87,7 @@ class ClientQuotaStore:
         self._values: dict[QuotaEntity, dict[str, float]] = {}
 
     def all(self) -> dict[tuple[QuotaEntity, str], float]:
-        """Return every value by (entity, key)."""
+        """Return all quota values, by (entity, key)."""
         return {(entity, key): value for entity, values in self._values.items() for key, value in values.items()}
 
     def get(self, entity: QuotaEntity, key: str) -> float | None:
@@ -106,7 +106,7 @@ class ClientQuotaStore:
                 self._apply(entity, key, None)
 
     def alter(self, alterations: Sequence[QuotaAlteration], validate_only: bool) -> list[AlterationResult]:
-        """Apply each alteration whole or not at all, independently of the others. Returns one result for each entity (Q-20)."""
+        """Apply each alteration completely or not at all, independently of the others. Returns one result for each entity (Q-20)."""
         results: dict[frozenset[Component], AlterationResult] = {}
         for alteration in alterations:
             identity = frozenset(dict(alteration.entity).items())  # the last value of a repeated type counts

@@ -76,7 +76,7 @@ class SampledRate:
         self._purge_due_ms = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add `value` at `now_ms`. Zero and negative values are events too (Q-2)."""
+        """Add `value` at the time `now_ms`. Zero and negative values count as events, too (Q-2)."""
         current = self._current
         if not self._sums:
             self._open_slot(now_ms)

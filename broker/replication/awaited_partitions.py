@@ -46,7 +46,7 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. May set `error_code`."""
+        """Return whether the partition has reached the required offset. May set `error_code` if it has."""
 
 
 class AwaitedAppend(Awaited):
@@ -102,7 +102,7 @@ class AwaitedPartitions:
         return all(awaited.settled for awaited in self._awaited)
 
     def time_out(self) -> None:
-        """Set the error REQUEST_TIMED_OUT (7) for each partition whose wait has not ended."""
+        """Set the error REQUEST_TIMED_OUT (7) for each partition whose wait has not ended, because the time limit has passed."""
         for awaited in self._awaited:
             if not awaited.settled:
                 awaited.error_code = int(ErrorCode.REQUEST_TIMED_OUT)

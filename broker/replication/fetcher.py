@@ -78,7 +78,7 @@ class ReplicaFetcher:
             followed.follower.following = None
 
     def close(self) -> None:
-        """Stop following all partitions and cancel the timer."""
+        """Stop following all partitions, and cancel the fetcher's timer."""
         for topic, index in self.partitions:
             self.remove(topic, index)
         if self._timer is not None:
@@ -189,7 +189,7 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make empty fetches on time from now on, because the leader's replication quota became active and counts each response."""
+        """Make empty fetches on time from now on, because the leader's replication quota has become active and counts each response."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
@@ -238,7 +238,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response for the partitions that are due. Returns the received ones, which the next fetch acknowledges."""
+        """Receive the leader's response for the partitions that are due. Returns these partitions; the next fetch acknowledges their records."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []

@@ -92,7 +92,7 @@ class FollowedPartition:
         return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 
     def is_delayed(self, now_ms: int) -> bool:
-        """Return whether the next fetch of the partition is due, but still delayed by a test."""
+        """Return whether the next fetch of the partition is due, but a delay set by a test has not passed yet."""
         return self.due and self.ready_ms > now_ms
 
     # ---- what the leader has that the follower lacks -------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class Following:
             del self._overrides[key]
 
     def stop(self) -> None:
-        """Close all fetchers, as a broker that stops does. Changes by tests stay."""
+        """Close all fetchers, because the broker stops. The changes that tests made stay."""
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
@@ -131,7 +131,7 @@ class Following:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """End `hold` and `slow` for a partition, also while this broker does not follow it."""
+        """End `hold` and `slow` for a partition, even while this broker does not follow it."""
         self._overrides.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)
@@ -143,7 +143,7 @@ class Following:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Drop all changes made by tests. Called while this broker follows nothing."""
+        """Drop all changes that tests made. Called while this broker follows no partition."""
         self._overrides.clear()
         self._cut_links.clear()
 

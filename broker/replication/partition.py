@@ -160,7 +160,7 @@ class Partition:
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
         self.deletes = True
-        """Whether `cleanup.policy` allows records to be deleted."""
+        """Whether the topic's `cleanup.policy` allows records to be deleted."""
         self.limits: TopicLimits
         self.down_converts = True
         self.retention = RetentionLimits()
@@ -207,11 +207,14 @@ class Partition:
 
     @property
     def effective_min_isr(self) -> int:
-        """The value of min.insync.replicas, at most the replication factor (P-7, since 3.7)."""
+        """Return the value of min.insync.replicas, at most the replication factor (P-7, since 3.7)."""
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
-        """Return the error for a client's leader epoch (-1: none): 74 if it is older, 75 if newer, otherwise 0 (F-25, E-2, L-4)."""
+        """Return the error code for the leader epoch that a client sent (-1 if none): 0 if it is the current one (F-25, E-2, L-4).
+
+        It is FENCED_LEADER_EPOCH (74) if the client's epoch is older, UNKNOWN_LEADER_EPOCH (75) if it is newer.
+        """
         if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
             return 0
         older = current_leader_epoch < self.leader_epoch
@@ -338,7 +341,7 @@ class Partition:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Return the bytes per second that producers wrote to the partition since this replica was created. For leaders only."""
+        """Return the bytes per second that producers have written to the partition since this replica was created. Only for leaders."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 

@@ -131,7 +131,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Apply the current limits of replication traffic, also to bytes that were counted before (R-2)."""
+        """Apply the current limits of replication traffic. They also apply to bytes that were counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -209,7 +209,7 @@ class ReplicaManager:
         self.following.forget_topic(name)
 
     def _drop_replica(self, name: str, index: int) -> None:
-        """Drop this broker's replica of a partition. Other brokers keep theirs."""
+        """Drop this broker's replica of one partition. Replicas on other brokers are kept."""
         partition = self.partitions.pop((name, index), None)
         if partition is None:
             return

@@ -65,7 +65,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """End recovery: every replica has its log again, and replicas created from now on start empty."""
+        """End the recovery: all replicas have their logs again. Replicas that are created from now on start empty."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

@@ -27,7 +27,7 @@ PERCENT_PER_NANO = 100.0 / 1_000_000_000
 
 @dataclass(slots=True)
 class Charged:
-    """The result of charging one request. throttle_ms: how long to throttle its client; 0 for not at all, and then reason is None."""
+    """The result of charging a request. throttle_ms: how long to throttle its client; if 0, the client is not throttled and reason is None."""
 
     throttle_ms: int
     reason: ThrottleReason | ForcedThrottle | None = None

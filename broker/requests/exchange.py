@@ -1,4 +1,4 @@
-"""A request in progress: its client, its header, and the state that is collected until its response is sent."""
+"""A request in progress: its client, its header, and the state that is kept until its response is sent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Exchange:
     size_bytes: int
     now_ms: int
     handling_ms: float = 0.0
-    """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (Q-15)."""
+    """The handler time of the request so far, in ms; 0 unless a request-time quota can be charged (Q-15)."""
     mutations: MutationCharge | None = None
     """The controller mutations that the request has charged to its client (Q-18); None if its API has none."""
     recording: Any = None

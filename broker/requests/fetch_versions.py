@@ -1,4 +1,4 @@
-"""The versions at which the layout of Fetch changed, as far as its handler and its response depend on them."""
+"""The versions from which on the layout of Fetch differs, as far as the handler and the response depend on them."""
 
 FIRST_WITH_THROTTLE_TIME = 1
 FIRST_WITH_SESSIONS = 7

@@ -28,7 +28,7 @@ class Charge(Enum):
 
 @dataclass(slots=True)
 class Reply:
-    """A response message. Its throttle time is filled in before it is encoded."""
+    """An outcome with a response message. Its throttle time is filled in before it is encoded."""
 
     message: Any
     charge: Charge = Charge.TIME

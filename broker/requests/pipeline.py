@@ -34,7 +34,7 @@ T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
 
 Decoded = tuple[Exchange, Registration, Any]
-"""(exchange, registration of the API, request message, which is None if its version is unsupported)"""
+"""A decoded request: (exchange, registration of its API, request message). The message is None if the version is unsupported."""
 
 
 class Refused(Exception):

@@ -25,11 +25,11 @@ _ERROR_AND_SESSION = Struct(">hi")
 _FLEXIBLE_HEADER_BYTES, _HEADER_BYTES = 5, 4
 _NO_TOPICS = bytes(4)
 _NO_TOPICS_FLEXIBLE = b"\x01\x00"
-"""An empty compact array of topics, followed by an empty section of tagged fields."""
+"""The encoding of an empty compact array of topics, followed by an empty section of tagged fields."""
 
 
 def encode(exchange: Exchange, message: Any) -> Frame:
-    """Return the frame of a response message. Raises EncodeError."""
+    """Return the encoded frame of a response message. Raises EncodeError."""
     codec = exchange.codec
     events = exchange.node.events
     if events.response_built is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FETCH = "Fetch"
 REMEMBERED = 1000
-"""The most (client id, topic, partition) tuples remembered as reported. When one more is added, all others are dropped first."""
+"""The maximum number of remembered (client id, topic, partition) tuples. When one more is reported, all remembered ones are dropped."""
 _OFFSET_BYTES = 8
 
 

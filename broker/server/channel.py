@@ -191,7 +191,7 @@ class Channel(asyncio.BufferedProtocol):
             await self._drain()
 
     async def _drain(self) -> None:
-        """Wait until the kernel has all written bytes. Raises ConnectionError if the socket is closed."""
+        """Wait until the kernel has accepted all written bytes. Raises ConnectionError if the socket is closed."""
         if self._transport.get_write_buffer_size():
             self._drained = asyncio.get_running_loop().create_future()
             try:

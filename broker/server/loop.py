@@ -20,7 +20,7 @@ T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
 
 ACCEPTING_ROUNDS = 8
-"""The number of event loop iterations after which a readable listener has surely accepted its connection."""
+"""The number of event loop iterations after which a listener that became readable has certainly accepted its connection."""
 QUIET_ROUNDS = 3
 """The number of event loop iterations without any input after which the kernel's buffers count as read."""
 MOST_ROUNDS = 300
@@ -70,7 +70,7 @@ class BrokerLoop:
         self._arm()
 
     def enter(self, now_ms: int) -> None:
-        """Start the handling of one input (a turn) at the time `now_ms`."""
+        """Start to handle one input of the cluster (a turn), at the time `now_ms`."""
         self._actions.now_ms = now_ms
         self.activity += 1
 
@@ -103,7 +103,7 @@ class BrokerLoop:
 
     @property
     def is_sending(self) -> bool:
-        """Return whether a task of any connection is sending a large response. That takes real time, whatever the cluster's clock is."""
+        """Return whether any connection is sending a large response in a task of its own. Sending takes real time, even if the clock stands still."""
         return any(channel.is_sending for channel in self._channels)
 
     # ---- the timer -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Options that the command lines of the broker and the proxy share: ports, choices, log level."""
+"""Options that the command lines of the broker and the proxy share: ports, choices from a list, the log level."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def one_of(values: Sequence[str]) -> Callable[[str], str]:
 
 
 def log_level(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--log-level`."""
+    """Add the option `--log-level` to a parser."""
     parser.add_argument(
         "--log-level",
         type=one_of(LOG_LEVELS),
@@ -60,7 +60,7 @@ def log_level(parser: argparse.ArgumentParser) -> None:
 
 
 def log_to_stderr(options: argparse.Namespace) -> None:
-    """Log to stderr from the level of `--log-level` on."""
+    """Log to stderr, from the level in `--log-level` on."""
     logging.basicConfig(
         level=options.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )

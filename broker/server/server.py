@@ -190,7 +190,7 @@ class Server(Observer):
         await asyncio.gather(*opening)
 
     async def stop(self) -> None:
-        """Close everything, and return when the sockets are closed."""
+        """Close all listeners and connections. Returns when the sockets are closed."""
         self.loop.stop()
         # These tasks are not cancelled: asyncio would lose the sockets that it has bound already.
         await asyncio.gather(*self._opening, return_exceptions=True)
@@ -211,7 +211,7 @@ class Server(Observer):
 
 @contextlib.contextmanager
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """Raise ConfigError, which names the listener, instead of OSError within this context."""
+    """Return a context that turns OSError into ConfigError, which names the listener."""
     try:
         yield
     except OSError as error:

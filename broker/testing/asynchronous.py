@@ -35,7 +35,7 @@ WAIT_SECONDS = 10.0
 
 
 class AsyncClock:
-    """The clock of a cluster in the running event loop. `advance` is awaited."""
+    """The clock of a cluster in the running event loop. `advance` must be awaited."""
 
     def __init__(self, owner: AsyncTestCluster) -> None:
         self._owner = owner

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Base(ABC):
-    """A cluster that runs between `start` and `stop`."""
+    """Base class of a cluster that runs between `start` and `stop`."""
 
     _server: Server | None = None
     """The server that the last `start` created, None before the first one."""
@@ -67,12 +67,15 @@ class Base(ABC):
             )
 
     def _read(self, action: Callable[[], T]) -> T:
-        """Run `action` in the broker's loop, or directly if the cluster is stopped. Raises RuntimeError before the first start."""
+        """Run `action` in the broker's loop and return its result; if the cluster is stopped, run it directly.
+
+        Raises RuntimeError before the first start.
+        """
         return self._run(action) if self._running or self._server is None else action()
 
     @abstractmethod
     def _run(self, action: Callable[[], T]) -> T:
-        """Run `action` in the broker's loop and return what it returns."""
+        """Run `action` in the broker's loop and return its result."""
 
     def run_in_loop(self, action: Callable[[], T]) -> T:
         """Run any function in the broker's loop and return its result: `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`."""

@@ -60,7 +60,7 @@ def checked_broker(cluster: Base, broker_id: int) -> int:
 
 
 class BrokerHandle:
-    """One broker of the cluster."""
+    """Controls one broker of a test cluster."""
 
     def __init__(self, cluster: Base, broker_id: int) -> None:
         self._cluster = cluster
@@ -98,7 +98,7 @@ class BrokerHandle:
 
 
 class FollowerHandle:
-    """One follower of a partition."""
+    """Controls one follower of a partition in a test cluster."""
 
     def __init__(self, cluster: Base, topic: str, index: int, broker_id: int) -> None:
         self._cluster = cluster
@@ -131,7 +131,7 @@ class FollowerHandle:
         self._cluster.run_in_loop(lambda: self._fetcher().slow(self._topic, self._index, delay_ms))
 
     def release(self) -> None:
-        """End `hold` and `slow` for this follower."""
+        """End `hold` and `slow` for this follower, so that it fetches normally again."""
         replicas = self._cluster.state.nodes[self._broker_id].replicas
         self._cluster.run_in_loop(lambda: replicas.release(self._topic, self._index))
 

@@ -1,4 +1,4 @@
-"""A test cluster as a decorator: it runs while the function runs."""
+"""A test cluster as a decorator: it runs while the decorated function runs."""
 
 from __future__ import annotations
 

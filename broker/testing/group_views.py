@@ -43,7 +43,7 @@ class MemberSeen(NamedTuple):
     group_instance_id: str | None
     """The `group.instance.id` of a static member; None for a dynamic one."""
     client_id: str
-    """The client id of its JoinGroup or ConsumerGroupHeartbeat request."""
+    """The client id in the header of the member's JoinGroup or ConsumerGroupHeartbeat request."""
     client_host: str
     """The address of the client, with a slash in front, as Kafka shows it: "/127.0.0.1"."""
     assignment: tuple[PartitionKey, ...]
@@ -68,7 +68,7 @@ class GroupSeen(NamedTuple):
     """The name of the group."""
     state: str
     protocol_type: str
-    """The kind of group: "consumer" for Kafka's consumers, "" before the first member."""
+    """The protocol type of the group: "consumer" for Kafka's consumers, "" before the first member."""
     protocol: str
     members: tuple[MemberSeen, ...]
     """The members, in the order in which they joined."""
@@ -77,7 +77,7 @@ class GroupSeen(NamedTuple):
     epoch: int = 0
     """The generation of a classic group, or the group epoch (KIP-848). It grows with each rebalance."""
     assignment_epoch: int = 0
-    """The epoch of the target assignment (KIP-848); in a classic group the generation."""
+    """The epoch of the target assignment (KIP-848); the generation in a classic group."""
     coordinator: int | None = None
     """The id of the broker that coordinates the group; None if the group does not exist."""
     committed: Mapping[PartitionKey, int] = {}
@@ -92,7 +92,7 @@ def group_ids(cluster: Cluster) -> list[str]:
 
 
 def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
-    """Return the coordinator that has a group. Raises TypeError or ValueError, which names the existing groups, if there is none."""
+    """Return the group coordinator that has the group. Raises TypeError or ValueError, which names the existing groups, if there is none."""
     check_text("group_id", group_id, "readers")
     found = _find(cluster, group_id)
     if found is None:
@@ -112,7 +112,7 @@ def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordi
 
 
 def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
-    """Return a group. A group that does not exist has the state Dead, as in Kafka."""
+    """Return the view of a group. A group that does not exist has the state Dead, as in Kafka."""
     found = _find(cluster, group_id)
     if found is None:
         return GroupSeen(group_id, UNKNOWN_GROUP, "", "", ())

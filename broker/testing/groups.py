@@ -1,4 +1,4 @@
-"""Consumer groups for tests: reading them, removing members, moving coordinators, and the conditions that a test can wait for."""
+"""Consumer groups for tests: views of groups, removal of members, moves of coordinators, and conditions that a test can wait for."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class GroupMethods(Base):
             self._run(act)
 
     def _lead_group(self, group_id: str, broker_id: int) -> None:
-        """Make a broker the leader of the group's partition of `__consumer_offsets`. Raises ValueError for arguments that are impossible."""
+        """Make a broker the leader of the group's partition of `__consumer_offsets`. Raises ValueError if the broker cannot become the leader."""
 
         def act() -> None:
             check_group(self.state, group_id)
@@ -225,7 +225,7 @@ def for_coordinator(group_id: str, broker_id: int) -> Wait:
 
 
 def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
-    """Return the number of offsets between log start and log end of a topic or one partition, which is the most records it can have."""
+    """Return the number of offsets between log start and log end of a topic or one partition. The number of records cannot be larger."""
     count = len(cluster.controller.image.topics[topic].partitions)
     indexes = range(count) if partition is None else [partition]
     logs = [leader_of(cluster, topic, index).log for index in indexes]

@@ -31,7 +31,7 @@ Condition = Callable[[Journal], object]
 
 
 class Handle(TopicMethods, QuotaMethods, GroupMethods, BrokerMethods):
-    """A test cluster: the methods that `TestCluster` and `AsyncTestCluster` share."""
+    """A test cluster: the methods that `TestCluster` and `AsyncTestCluster` have in common."""
 
     def __init__(self, arguments: Arguments) -> None:
         check_topics(arguments.topics)

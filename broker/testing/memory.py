@@ -59,7 +59,7 @@ class VirtualCluster:
         return self.clock.now_ms()
 
     def topic(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
-        """Create a topic; write the dots of settings as underscores."""
+        """Create a topic. The names of its settings are written with underscores instead of dots."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
         controller = self.state.controller
         controller.create_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
@@ -76,7 +76,7 @@ class VirtualCluster:
         return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
-        """Run all consequences of the input so far, without advancing the time."""
+        """Handle everything that the input so far causes, without advancing the time."""
         self.state.actions.run(self.now_ms)
         while self._soon:
             client = self._soon.pop(0)

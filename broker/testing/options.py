@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
     semantics: Semantics
     """What applies where the KIPs and the released broker differ: "kip" (the default) or "kafka"."""
     release: str
-    """Kafka release to behave as, from "0.9" to "4.2" (default: "3.9")."""
+    """Kafka release whose behaviour the brokers emulate, from "0.9" to "4.2" (default: "3.9")."""
     profile: str
     """Defaults of the settings: "test" (the default: small internal topics, fast groups) or "kafka" (Kafka's own)."""
     memory_bytes: int
@@ -138,7 +138,7 @@ def new_cluster(arguments: Arguments) -> Cluster:
 
 
 def new_clock(name: str) -> SystemClock | JumpClock | ManualClock:
-    """Return a clock by name. Raises ValueError for an unknown name."""
+    """Return the clock for a name: "jump", "manual" or "system". Raises ValueError for any other name."""
     check_choice("clock", name, CLOCKS, "jump")
     return CLOCKS[name]()
 

@@ -200,7 +200,7 @@ def _checked(
 def _refusal(
     topic: str, limits: TopicLimits, numbers: Sequence[int], size_bytes: int, error: InvalidBatch
 ) -> KafkaError:
-    """Return the error for a batch that the limits of its topic reject. The error names the index of the value."""
+    """Return the error for a batch that exceeds a limit of its topic. The error contains the index of the value that the test passed."""
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (
             f"values[{numbers[0]}] is {size_bytes} bytes as a batch of its own; max.message.bytes of topic {topic} is "

@@ -66,7 +66,7 @@ class QuotaMethods(Base):
         return self._run(lambda: self.state.forced_throttles.add(rule))
 
     def cancel_throttle(self, rule: ForcedThrottle) -> None:
-        """End a rule that `force_throttle` returned. A connection that is muted because of it stays muted for its throttle time."""
+        """End a rule that `force_throttle` returned. A connection that the rule has muted stays muted for its throttle time."""
         if not isinstance(rule, ForcedThrottle):
             raise TypeError(f"rule must be what force_throttle returned (got {shown(rule)})")
         self._run(lambda: self.state.forced_throttles.cancel(rule))

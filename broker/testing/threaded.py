@@ -40,7 +40,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Handle)
 WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
-"""How often a call that waits for the broker's thread checks that the thread has not ended."""
+"""The interval in seconds at which a call that waits for the broker's thread checks whether the thread has ended."""
 
 
 class ClockHandle:
@@ -82,7 +82,7 @@ class TestCluster(Handle):
         self._thread: threading.Thread | None = None
         self._asynchronous: AsyncTestCluster | None = None
         self._starting = threading.Lock()
-        """Held while the cluster starts or stops, which any thread may do."""
+        """A lock that is held while the cluster starts or stops, because any thread may start or stop it."""
 
     # ---- start and stop --------------------------------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class TopicMethods(Base):
         self._run(alter)
 
     def _known(self, topic: str) -> None:
-        """Raise KafkaError if there is no such topic."""
+        """Raise KafkaError if the topic does not exist."""
         if topic not in self.state.controller.image.topics:
             raise records.unknown_topic(self.state, topic)
 

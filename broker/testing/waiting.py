@@ -1,4 +1,4 @@
-"""Waiting without sleeping: a condition is checked after every event that can make it true."""
+"""Waiting without sleeping: a condition is checked after every event after which it may be true."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Watch(Observer):
         self._must_repeat = False
 
     def look(self, *_: Any, **__: Any) -> None:
-        """Check the condition now, or once more after the current check if the condition itself caused this call."""
+        """Check the condition now. If the condition itself caused this call, check it once more after the current check."""
         if self._is_checking:
             self._must_repeat = True
             return

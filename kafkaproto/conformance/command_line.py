@@ -1,4 +1,4 @@
-"""Command `kafkaproto conformance`: runs the suite against a running cluster and prints the card."""
+"""Command `kafkaproto conformance`: runs the suite against a running cluster and prints a table of the outcomes (the card)."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class ConsumerGroup(Group):
         timeout_ms: int = -1,
         **fields: Any,
     ) -> Any:
-        """Send a heartbeat and return the response. Values that are None or -1 have not changed for the member."""
+        """Send a heartbeat and return the response. The value None, or -1 for a number, stands for a field that has not changed."""
         request = ConsumerGroupHeartbeatRequest(
             self.id,
             member_id,
@@ -117,7 +117,7 @@ class ConsumerGroup(Group):
         return self.subject.ask(self.connection, request, self.version)
 
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **fields: Any) -> Any:
-        """Send the first heartbeat of a member. names: its topics, by default the group's topic."""
+        """Send the first heartbeat of a member. names: the topics that it subscribes to, by default the group's topic."""
         return self.heartbeat(member_id, 0, [], names or [self.topic.name], timeout_ms, **fields)
 
     def _places(self, owned: Owned) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
@@ -147,7 +147,7 @@ class ConsumerGroup(Group):
         return self.result(self.heartbeat(member_id, epoch, owned))
 
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
-        """Let a member join, and return (member epoch, assignment)."""
+        """Let a member join the group with its first heartbeat, and return (member epoch, assignment)."""
         return self.result(self.join(member_id, *names, **fields))
 
     def described(self) -> Any:

@@ -33,7 +33,7 @@ def skip_if_not_served() -> Iterator[None]:
 
 
 class ForeignConnection(SocketConnection):
-    """A connection that skips the test at a request in a version that the broker does not serve."""
+    """A connection to a cluster that the suite did not start. A request in a version that the broker does not serve skips the test."""
 
     def __init__(self, served: Served, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
         super().__init__(host, port, client_id, address)
@@ -45,7 +45,7 @@ class ForeignConnection(SocketConnection):
 
 
 class Foreign(WallClock):
-    """A cluster of which only the brokers' addresses are known."""
+    """A cluster that the suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
     """Whether the brokers can be started with the settings of a profile. If False, only the settings of profile "default" are available."""
@@ -64,7 +64,7 @@ class Foreign(WallClock):
         return ForeignConnection(self._served_by(broker_id), *self.bootstrap[broker_id], client_id, address)
 
     def _served_by(self, broker_id: int) -> Served:
-        """Return the versions that a broker serves. If it does not respond to ApiVersions, the result counts every version as served."""
+        """Return the versions that a broker serves. If it does not respond to ApiVersions, all versions count as served."""
         if broker_id not in self._served:
             self._served[broker_id] = Served(self._offered_by(broker_id))
         return self._served[broker_id]
@@ -124,7 +124,7 @@ class Foreign(WallClock):
         """Do nothing, because the suite cannot stop brokers of a cluster that it did not start."""
 
     def stop(self) -> None:
-        """Delete the topics of the tests, as far as the brokers allow it. The cluster keeps running."""
+        """Delete the topics that the tests created, as far as the brokers allow it. The cluster keeps running."""
         request = DeleteTopicsRequest(topic_names=self.names, timeout_ms=DELETE_WITHIN_MS)
         for broker_id in range(
             len(self.bootstrap)

@@ -20,7 +20,7 @@ LATEST_FETCH = 12
 
 
 class GroupLog:
-    """The records of a group in its partition of the offsets topic. `new` returns those that were not returned before."""
+    """The records of a group in its partition of the offsets topic. Each call of `new` returns those that were written since the last call."""
 
     def __init__(self, group: Group) -> None:
         self.group = group

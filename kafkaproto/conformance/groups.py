@@ -113,18 +113,21 @@ class Group:
         return Client(self, member_id, **options)
 
     def ask(self, request: Any, version: int) -> Any:
-        """Send a request to the coordinator over a connection of its own, and return the response."""
+        """Send a request to the coordinator over a new connection, and return the response."""
         return self.subject.ask_once(request, version, self.coordinator())
 
     def leave(
         self, *members: tuple[str, str | None], version: int = 4
     ) -> tuple[int, list[tuple[str, str | None, int]]]:
-        """Remove members, given as (member id, group instance id). Returns the error and (both ids, error) of each member."""
+        """Remove members, given as (member id, group instance id), with LeaveGroup.
+
+        Returns (error of the response, [(member id, group instance id, error) of each member]).
+        """
         response = self.ask(LeaveGroupRequest(self.id, members=[MemberIdentity(*m) for m in members]), version)
         return response.error_code, [(m.member_id, m.group_instance_id, m.error_code) for m in response.members]
 
     def fetch_request(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> OffsetFetchRequest:
-        """Return an OffsetFetch request of version 8 or later. partitions: topic to partitions; None for all."""
+        """Return an OffsetFetch request of version 8 or later. partitions: maps topics to partitions; None for all partitions."""
         topics = None
         if partitions is not None:
             topics = [
@@ -133,7 +136,7 @@ class Group:
         return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.id, topics=topics)], **more)
 
     def fetch(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> Any:
-        """Return the group's entry of an OffsetFetch response of version 8. partitions: topic to partitions; None for all."""
+        """Return the group's entry of an OffsetFetch response of version 8. partitions: maps topics to partitions; None for all partitions."""
         [group] = self.ask(self.fetch_request(partitions, **more), 8).groups
         return group
 

@@ -68,7 +68,7 @@ def needs_of(item: Any, profile: str) -> Needs:
 
 
 def missing(subject: Subject, needs: Needs) -> list[str]:
-    """Return one text for each need that the cluster does not meet, with the cluster's actual value. Empty if it meets all."""
+    """Return a text for each requirement that the cluster does not meet, with the cluster's actual value. Empty if it meets all."""
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}
     ids = list(range(max(needs.brokers, len(racks))))

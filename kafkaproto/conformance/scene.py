@@ -83,7 +83,7 @@ def brokers_known(subject: Subject, broker_id: int) -> set[int]:
 
 
 class Topic:
-    """A topic of one test. `leader` and `connect` look up the leader on every call, because leaders move."""
+    """A topic that one test uses. `leader` and `connect` look up the leader on every call, because leaders move."""
 
     def __init__(self, subject: Subject, name: str) -> None:
         self.subject = subject
@@ -182,7 +182,7 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the subject cannot create a topic with this assignment and these settings."""
+    """Skip the test if the cluster under test cannot create a topic with this assignment and these settings."""
     for brokers in assignment.values():
         for broker_id in brokers:
             subject.need_broker(broker_id)
@@ -230,7 +230,7 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Return whether a broker responds as the leader of all partitions that it should lead."""
+    """Return whether a broker responds as the leader of all partitions whose first replica in `assignment` it is."""
     partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])
     version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest=1)
@@ -315,7 +315,7 @@ def list_offsets(
     isolation: int = 0,
     index: int = 0,
 ) -> Any:
-    """Return the ListOffsets response for one partition. version: by default the served one closest to 5 that has the given fields."""
+    """Return the ListOffsets response for one partition. version: by default, the served version closest to 5 that has the given fields."""
     if version is None:
         lowest = 4 if epoch >= 0 else 2 if isolation else 1
         version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest)

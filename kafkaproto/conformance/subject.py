@@ -51,14 +51,14 @@ class Subject(Complete, ABC):
     creates = assigns = True
     """creates: whether the brokers support CreateTopics. assigns: whether CreateTopics accepts replica assignments."""
     metadata_version = 12
-    """The version of the Metadata requests that tests use for lookups."""
+    """The version of the Metadata requests with which tests look up topics and brokers."""
     first_id = 0
     """The id of the broker that leads all partitions by default."""
 
     def __init__(self) -> None:
         self._open: list[Connection] = []
         self.names: list[str] = []
-        """The topic names given to tests so far."""
+        """The topic names that tests have received from `new_name` so far."""
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Subject(Complete, ABC):
         """Return the next response, or None if it does not arrive within `within_ms` on the clock of the cluster under test. Raises Closed."""
 
     def closed(self, connection: Connection, within_ms: float = PATIENCE_MS) -> bool:
-        """Return whether the broker closes the connection in time without a response."""
+        """Return whether the broker closes the connection within `within_ms` without sending a response."""
         try:
             self.answer_or_none(connection, within_ms)
         except Closed:
@@ -160,14 +160,14 @@ class Subject(Complete, ABC):
 
     @abstractmethod
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """Stop this broker from fetching from the partition's leader. It stays in the ISR as long as the settings allow."""
+        """Stop a broker from fetching a partition from its leader. The broker stays in the ISR as long as the settings allow."""
 
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...
 
     @abstractmethod
     def restore(self) -> None:
-        """Start the brokers that a test has left stopped, so that the next test is not affected."""
+        """Start the brokers that a test has stopped and not started again, so that the next test is not affected."""
 
     @abstractmethod
     def stop(self) -> None: ...

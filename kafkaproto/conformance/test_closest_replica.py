@@ -98,7 +98,7 @@ def test_follower_serves_fetches_up_to_its_own_high_watermark(subject: Subject) 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-9", "N-10", "F-29")
 def test_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves(subject: Subject) -> None:
-    """Kafka's test: `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`."""
+    """Corresponds to Kafka's test `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`."""
     topic = scene(subject, 2)
     waiting = subject.connect(1)
     subject.send(waiting, fetch((topic.name, 0, 5), max_wait_ms=20_000), 11)

@@ -19,7 +19,7 @@ REVOKE_WITHIN_MS = 1500
 
 
 def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
-    """Let members A and B join, and return the partitions that A keeps and those that it must revoke for B."""
+    """Let members A and B join one after another. Returns the partitions that A keeps, and those that it must revoke for B."""
     assert group.enter("A", **fields) == (1, ALL)
     assert group.enter("B") == (2, [])
     assert group.epochs == ("Reconciling", 2, 2)

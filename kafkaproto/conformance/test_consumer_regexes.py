@@ -31,12 +31,12 @@ def group(subject: Subject) -> ConsumerGroup:
 
 
 def join(group: ConsumerGroup, member_id: str, regex: str, *names: str) -> Any:
-    """Send the first heartbeat of a member that subscribes to `regex`, and to topics by name if there are `names`."""
+    """Send the first heartbeat of a member that subscribes to a regular expression and, if `names` are given, to topics by name."""
     return group.heartbeat(member_id, 0, [], list(names) or None, TIMEOUT_MS, subscribed_topic_regex=regex)
 
 
 def wait_for_epoch(group: ConsumerGroup, epoch: int) -> None:
-    """Wait until the group has this epoch, because a regular expression was resolved."""
+    """Wait until the group has this epoch. A new epoch starts when a regular expression is resolved."""
     wait_until(group.subject, lambda: group.epochs[1] == epoch, f"the group has epoch {epoch}")
 
 

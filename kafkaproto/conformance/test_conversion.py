@@ -23,7 +23,7 @@ from kafkaproto.records.message_set import build_message_set
 
 NOW_MS = 1_700_000_000_000
 OLD = [(0, 0), (1, 0), (2, 1), (3, 1)]
-"""Pairs (Fetch version, magic of the returned records)."""
+"""Fetch versions for which records are converted, as (Fetch version, magic of the returned records)."""
 NOT_YET_LEADER = 6
 CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
 
@@ -236,7 +236,7 @@ def old_records(count: int, magic: int) -> list[NewRecord]:
 
 
 def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
-    """Produce data and return (error, base offset)."""
+    """Produce data to the topic and return (error, base offset)."""
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 

@@ -107,7 +107,7 @@ def test_offset_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subjec
 
 
 def _only_result(response: Any) -> tuple[int, int]:
-    """Return offset and error of the only partition in an OffsetFetch response."""
+    """Return (offset, error) of the only partition in an OffsetFetch response."""
     [group] = response.groups
     [topic] = group.topics
     [partition] = topic.partitions

@@ -1,4 +1,4 @@
-"""Tests of the requests of administrators: leave, describe, list and delete groups, and delete offsets."""
+"""Tests of requests that administrators send: leave, describe, list and delete groups, and delete offsets."""
 
 from __future__ import annotations
 

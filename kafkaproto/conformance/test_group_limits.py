@@ -1,4 +1,4 @@
-"""Tests of settings of the group coordinator: the initial delay of a rebalance, and the most members of a group."""
+"""Tests of settings of the group coordinator: the initial delay of a rebalance, and the maximum number of members of a group."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) 
 
 
 def assignment(group: ConsumerGroup, partitions: Sequence[int], user_data: bytes | None = None) -> bytes:
-    """Return an assignment of partitions of the group's topic, as the leader sends it."""
+    """Return an encoded assignment of partitions of the group's topic, as the group leader sends it."""
     return write_value(ConsumerProtocolAssignment([Assigned(group.topic.name, list(partitions))], user_data), 1)
 
 
 def assigned(group: ConsumerGroup, data: bytes) -> tuple[int, list[int]]:
-    """Return (version, partitions of the group's topic) of an assignment."""
+    """Decode an assignment. Returns (version, partitions of the group's topic)."""
     [version] = struct.unpack_from(">h", data)
     decoded: Any = ConsumerProtocolAssignment.layout(version).decode_flat(memoryview(data), 2, len(data))[0]
     [*topics] = decoded.assigned_partitions
@@ -59,7 +59,7 @@ class Consumer(Client):
         super().__init__(group, **options)
 
     def rejoin(self, *owned: int) -> tuple[int, int, list[int]]:
-        """Join again with these partitions, and sync. Returns (generation, version of the assignment, partitions)."""
+        """Join again with these owned partitions, and sync. Returns (generation, version of the assignment, assigned partitions)."""
         self.protocols = (("range", embedded(self.mixed, owned, self.subscription_version)),)
         joined = self.join()
         assert (joined.error_code, joined.leader, joined.members) == (0, "", []), joined
@@ -70,7 +70,7 @@ class Consumer(Client):
 
 
 def stable(group: ConsumerGroup, **options: Any) -> Consumer:
-    """Return the only member of a stable classic group; it owns all partitions of the topic."""
+    """Return a client that is the only member of a stable classic group and owns all partitions of the topic."""
     member = Consumer(group, **options)
     assert member.enter().error_code == 0
     assert member.sync({member.member_id: assignment(group, ALL)}).error_code == 0

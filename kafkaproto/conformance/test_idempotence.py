@@ -41,7 +41,7 @@ class Producer:
 
 @pytest.mark.rule("P-17", "P-18", "P-20")
 def test_duplicate_batches_get_their_original_offsets_and_gaps_get_an_error(subject: Subject) -> None:
-    """Kafka's test: `UnifiedLogTest.testDuplicateAppends`. The broker remembers the last five batches."""
+    """Corresponds to Kafka's test `UnifiedLogTest.testDuplicateAppends`. The broker remembers the last five batches."""
     producer = Producer(new_topic(subject))
     for sequence in range(6):
         assert producer.send(sequence) == (0, sequence)

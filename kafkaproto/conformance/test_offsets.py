@@ -29,7 +29,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 
 def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
-    """Return topic, partition, offset, leader epoch, metadata and error of each partition of an OffsetFetch response, sorted."""
+    """Return topic, partition, offset, leader epoch, metadata and error of each partition in a group's OffsetFetch response, sorted."""
     return sorted(
         (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
         for t in group.topics

@@ -46,7 +46,7 @@ class Payer:
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:
-        """Send a Produce request of this size in bytes. Returns the response's throttle time, checked against the expected one."""
+        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with the expected one."""
         now_ms = round(self.subject.now_ms())
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
         self.rate.record(request_bytes, now_ms)
@@ -130,7 +130,7 @@ def test_throttle_times_follow_from_quota_windows_and_recorded_bytes(subject: Su
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """Kafka's test: `ClientQuotaManagerTest.testQuotaParsing`, over a socket."""
+    """Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`, over a socket."""
     payer = Payer(subject, new_topic(subject), 2000.0)
     with limited(subject, (payer.entity, {PRODUCE: 2000.0})):
         assert payer.produce(27_500) > 0

@@ -87,7 +87,7 @@ def _wait_for_rate(subject: Subject, key: str, broker_id: int, expected: tuple[s
 
 @contextmanager
 def out_of_sync(subject: Subject) -> Iterator[Topic]:
-    """Yield a topic of 8 batches of 100 kB, led by broker 0. Broker 1 does not fetch, has no batch and is out of the ISR; broker 2 is in it."""
+    """Yield a topic of 8 batches of 100 kB, led by broker 0. Broker 2 is in the ISR. Broker 1 is not: it does not fetch, and has no batch."""
     begun = subject.now_ms()
     topic = new_topic(subject, replication=3)
     with held(subject, topic, 1):
@@ -101,7 +101,10 @@ def out_of_sync(subject: Subject) -> Iterator[Topic]:
 
 
 def got(topic: Topic, broker_id: int = 1, offset: int = 0) -> int:
-    """Return the number of bytes that a fetch in the name of `broker_id` returns. Checks that it has no error and high watermark 8."""
+    """Fetch with the id of broker `broker_id`, and return the number of bytes of records.
+
+    Checks that the response has no error and the high watermark 8.
+    """
     data = follow(topic, broker_id, offset)
     assert (data.error_code, data.high_watermark, data.log_start_offset) == (0, 8, 0)
     return len(data.records)

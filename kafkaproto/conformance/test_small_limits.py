@@ -21,7 +21,7 @@ IDLE_MS = 2000
 @pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4")
 def test_fetch_max_bytes_of_the_broker_limits_larger_request_limits(subject: Subject) -> None:
-    """Kafka's test: `FetchRequestMaxBytesTest`."""
+    """Corresponds to Kafka's test `FetchRequestMaxBytesTest`."""
     topic = new_topic(subject)
     lengths = 1, 500, 1040, 500, 50
     topic.fill(*[batch(b"x" * length) for length in lengths])

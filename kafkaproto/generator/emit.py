@@ -157,7 +157,7 @@ def versions_text(versions: VersionRange) -> str:
 
 
 def flexible_text(message: Message) -> str:
-    """Return in words which versions of a message are flexible: none, all, or those from a first one."""
+    """Return in words which versions of a message are flexible: none, all, or all from a first one on."""
     if not message.flexible:
         return "not flexible (KIP-482)"
     if message.flexible.lowest > message.versions.lowest:
@@ -337,7 +337,7 @@ def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
     return "\n".join(
         [
             banner("schemas/errors.json"),
-            '"""Error codes in responses."""\n',
+            '"""The error codes of Kafka, which responses contain."""\n',
             "from enum import IntEnum\n\n",
             "class ErrorCode(IntEnum):",
             '    """Kafka\'s error codes by number."""\n',
@@ -345,7 +345,7 @@ def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
             "",
             "    @property",
             "    def retriable(self) -> bool:",
-            '        """Return whether the same request may succeed later."""',
+            '        """Return whether a request that failed with this error may succeed if it is sent again later."""',
             "        return self.value in RETRIABLE\n\n",
             "RETRIABLE = frozenset(",
             "    {",

@@ -69,7 +69,7 @@ _INT16 = struct.Struct(">h")
 
 
 class BatchHeader(NamedTuple):
-    """The header of a batch, field by field in wire order. Timestamps are in ms, -1 for none."""
+    """The header of a batch; the fields are in wire order. Timestamps are in ms, -1 for none."""
 
     base_offset: int
     batch_length: int
@@ -117,7 +117,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Return whether the batch holds a control record instead of client records."""
+        """Return whether the batch has control records, which brokers write, instead of records of clients."""
         return bool(self.attributes & CONTROL)
 
     @property

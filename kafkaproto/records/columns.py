@@ -56,7 +56,7 @@ def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
 
 
 class HeaderColumns(NamedTuple):
-    """The headers of many records: the number of headers of each record, and all names and values in order."""
+    """The headers of many records: how many headers each record has, and the names and values of all headers in order."""
 
     counts: array[int]
     names: list[str]

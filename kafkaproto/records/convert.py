@@ -21,7 +21,7 @@ __all__ = ["UnsupportedCompression", "down_convert", "down_converted", "up_conve
 
 
 class UnsupportedCompression(EncodeError):
-    """Raised if the target magic does not support the compression: zstd requires magic 2 (KIP-110)."""
+    """Raised if the target magic does not support the compression of the records: zstd requires magic 2 (KIP-110)."""
 
 
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:

@@ -76,12 +76,12 @@ class MessageHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after `last_offset`."""
+        """Return the offset after the last offset of the message, at which the next message may begin."""
         return self.offset + 1
 
     @property
     def max_timestamp(self) -> int:
-        """Return the largest timestamp. For a wrapper, that is its own timestamp."""
+        """Return the largest timestamp. For a compressed message (wrapper), this is its own timestamp."""
         return self.timestamp
 
     @property

@@ -30,7 +30,7 @@ _LONGEST_LOOK = 1024
 _AT_ONCE = 64
 """The number of records from which one call of `struct` extracts a part, such as the keys of a `Stretch`."""
 _LOOK_BYTES = 128 * 1024
-"""Approximate maximum size of a `Stretch` in bytes, which bounds the memory that a caller holds at a time."""
+"""The approximate maximum size of a `Stretch` in bytes. It bounds the memory that is in use at a time."""
 _INT32 = range(-(2**31), 2**31)
 
 

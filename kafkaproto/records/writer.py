@@ -14,7 +14,7 @@ _KEPT = range(-64, 8192)
 
 
 class _Varints(dict[int, bytes]):
-    """Cache of the varints of at most two bytes, because a lookup is faster than encoding."""
+    """A cache of encoded varints of at most two bytes, because a lookup is faster than encoding."""
 
     def __missing__(self, value: int) -> bytes:
         encoded = varint(value)

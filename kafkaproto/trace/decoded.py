@@ -35,7 +35,7 @@ class Decoded:
         self._try(self._decode)
 
     def _try(self, decode: Callable[[], None]) -> None:
-        """Run `decode` and store its error in `trouble`. The first error is kept, because it may cause the later ones."""
+        """Run `decode`, and store the error that it raises in `trouble`. Only the first error is stored, because it may cause later ones."""
         try:
             decode()
         except (ProtocolError, ValueError) as error:

@@ -178,7 +178,7 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
 
 
 def encoded(entry: Entry) -> bytes:
-    """Return any entry as bytes, preceded by its length."""
+    """Return any entry of a trace as bytes, preceded by its length."""
     if isinstance(entry, Exchange):
         return exchange(entry)
     return state(entry) if isinstance(entry, State) else event(entry.kind, entry.facts)

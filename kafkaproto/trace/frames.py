@@ -25,7 +25,7 @@ _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
-"""The empty tag sections at the end of a Produce request: of the partition, its topic and the request."""
+"""The encoding of the empty tag sections at the end of a Produce request: of the partition, its topic and the request."""
 _LENGTH_AND_HEAD_BYTES = _LENGTH.size + HEADER_BYTES
 _ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
 """The encoded length of a compact records field that contains only the header of one batch."""

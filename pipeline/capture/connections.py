@@ -65,7 +65,7 @@ class ConnectionEntry(NamedTuple):
 
 
 class Pair:
-    """All connections between two endpoints, one after the other. ports: ports of the servers; empty if they are unknown."""
+    """All TCP connections between two endpoints, one after the other. ports: ports of the servers; empty if they are unknown."""
 
     def __init__(self, ends: tuple[Endpoint, Endpoint], ports: frozenset[int]) -> None:
         self._ends = ends
@@ -78,7 +78,7 @@ class Pair:
         """The reason why the last closed connection was left out of the trace; empty if it was not left out."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
-        """Number of packets that appear in no entry, by reason."""
+        """The number of packets that appear in no entry, by the reason for leaving them out."""
 
     def take(self, segment: DirectedSegment) -> Iterator[ConnectionEntry]:
         connection = self._connection

@@ -109,7 +109,7 @@ class Conversation:
         return Event(kind, {**common, "connection": self._connection, **facts})
 
     def _seq(self, stamp: Stamp) -> int:
-        """Return a sequence number that derives from the packet number, so that all connections of a capture share one sequence."""
+        """Return a sequence number that is derived from the packet number, so that all connections of a capture share one sequence."""
         if stamp.number > self._at_packet:
             self._at_packet, self._in_packet = stamp.number, 0
         self._in_packet += 1

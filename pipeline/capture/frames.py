@@ -72,7 +72,7 @@ class Cutter:
     def __init__(self, finder: Finder, in_step: bool) -> None:
         self._finder = finder
         self.in_step = in_step
-        """True while the boundaries of frames are known, so that no frame is missed."""
+        """True while it is known where frames begin and end, so that no frame is missed."""
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0

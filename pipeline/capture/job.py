@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Save = Callable[["DataFrame", str], None]
-"""A function that writes rows of a table: (rows, table name)."""
+"""A function that writes the rows of one table: (rows, table name)."""
 Note = Callable[[int, int], None]
 """A function that a task calls regularly to report its progress, with (index of the run, bytes read)."""
 

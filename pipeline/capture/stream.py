@@ -128,7 +128,7 @@ class Stream:
             yield from self._give_up(stamp)
 
     def flush(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield all buffered segments, with holes before them, at the end of the connection."""
+        """Yield all buffered segments at the end of the connection, and a hole for the missing bytes before each."""
         while self._pending:
             yield from self._give_up(stamp)
 

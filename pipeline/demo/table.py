@@ -94,7 +94,7 @@ def rows(steps: Sequence[Step]) -> list[tuple[str, ...]]:
 
 
 def markdown(steps: Sequence[Step]) -> str:
-    """Return the table in Markdown, with aligned columns so that it is readable in a terminal too."""
+    """Return the table of results in Markdown, with aligned columns so that it is readable in a terminal too."""
     lines = [HEAD, *rows(steps)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
     out = [
@@ -105,7 +105,7 @@ def markdown(steps: Sequence[Step]) -> str:
 
 
 def write_page(steps: Sequence[Step], page: Path = PAGE) -> None:
-    """Replace the table between its markers in the page."""
+    """Replace the table of results between its markers in the page."""
     text = page.read_text()
     part = f"{BEGIN}\n{markdown(steps)}\n{END}"
     page.write_text(re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: part, text, flags=re.DOTALL))

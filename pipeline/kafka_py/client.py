@@ -103,7 +103,7 @@ class Client:
             self.back_off()
 
     def back_off(self) -> None:
-        """Wait before the next attempt, and drop the known leaders."""
+        """Wait before the next attempt, and discard the known leaders, so that they are looked up again."""
         self._leaders.clear()
         time.sleep(self.settings.retry_backoff_ms / 1000)
 

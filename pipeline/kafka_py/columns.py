@@ -54,7 +54,7 @@ class Rows:
         self._payloads: list[memoryview] = []
         self._bytes = 0
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
-        """The columns of all batches, one after another; positions are byte positions in each batch's own payload."""
+        """The columns of all collected batches, one after another. Positions are byte positions in the payload of each record's own batch."""
         self._shifts, self._kinds = array("q"), array("i")
         """Two arrays with an entry for each record.
 

@@ -71,7 +71,7 @@ class Connection:
         return self.receive()
 
     def send(self, key: ApiKey, request: Any) -> None:
-        """Send a request; responses come in the order of requests. Raises KafkaError if the broker is too old or too new."""
+        """Send a request. Responses come in the order of requests. Raises KafkaError if no version is supported by both sides."""
         self.version(key)
         self._send(self._client.send(request))
 

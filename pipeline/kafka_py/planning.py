@@ -82,7 +82,7 @@ class Planner:
     # ---- where a read begins and ends ----------------------------------------------------------------------------------------
 
     def start(self) -> Beginning:
-        """Return the start of the query. Raises OptionError if offsets are missing for some partitions, or a time is after all records."""
+        """Return the offsets at which the query starts. Raises OptionError if some partitions have no offset, or a time is after all records."""
         settings, bound = self._settings, self._settings.start
         offsets = self._resolve(bound)
         unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
@@ -95,7 +95,7 @@ class Planner:
         return Beginning(offsets, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
-        """Return the end of a batch query. A time after all records stands for the end of the partition."""
+        """Return the offsets at which a batch query ends. A time after all records stands for the end of the partition."""
         offsets = self._resolve(self._settings.end)
         return offsets | self._ask({p: LATEST for p, offset in offsets.items() if offset == NO_OFFSET})
 

@@ -86,7 +86,7 @@ class RunReader:
 
 
 class _Rejected:
-    """The rows and entries that no table can hold: their number, and a description of the first."""
+    """The rows and entries that no table can hold: how many there are, and a description of the first."""
 
     def __init__(self) -> None:
         self.count = 0

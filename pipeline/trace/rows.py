@@ -64,7 +64,7 @@ class Rows:
         self._connections: dict[int, Row] = {}
         """Maps a connection to the columns that all its requests share: principal, listener and client software."""
         self._closed: deque[int] = deque()
-        """Recently closed connections, oldest first."""
+        """The ids of recently closed connections, oldest first."""
         self._throttles: dict[int, tuple[int, Row]] = {}
         """Maps a connection to (sequence number of an exchange, its throttle columns). A throttle event is recorded before its exchange."""
         self._troubles: dict[int, str] = {}
@@ -264,7 +264,7 @@ _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 
 
 def _only(names: frozenset[str], carried: Row) -> Row:
-    """Return a copy of carried columns. Raises ValueError for other columns: carried state must not overwrite the keys of a row."""
+    """Return a copy of restored columns. Raises ValueError for unknown columns, because restored state must not overwrite the keys of a row."""
     if not carried.keys() <= names:
         raise ValueError(
             f"the saved state of the rows has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"

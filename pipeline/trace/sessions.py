@@ -15,7 +15,7 @@ FINAL_EPOCH, FIRST_EPOCH = -1, 0
 LAST_EPOCH = 2**31 - 1
 
 PartitionKey = tuple[str, bytes, int]
-"""(topic name, topic id, partition index) as in the request: either the name or the id is empty."""
+"""Identifies a partition as a request does: (topic name, topic id, partition index). Either the name or the id is empty."""
 
 
 class RequestedPartition(NamedTuple):
@@ -72,7 +72,7 @@ class Sessions:
         """Maps a connection to the keys of the sessions whose last fetch came over it."""
 
     def carried(self) -> list[Any]:
-        """Return the state of all sessions as JSON values."""
+        """Return the state of all sessions as JSON values, from which `from_carried` restores it."""
         return [
             [
                 broker,

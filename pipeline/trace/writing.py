@@ -38,7 +38,7 @@ class WriteResult(NamedTuple):
 
 
 class _Part:
-    """An open Parquet file, and the batches that wait until they fill a row group."""
+    """An open Parquet file, and the batches that are collected until they fill a row group."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

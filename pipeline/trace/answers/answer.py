@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
 MAX_ROWS = 1000
-"""Largest number of rows of a table in an answer; `Query.source` can be run without this limit."""
+"""The maximum number of rows of a table in an answer; `Query.source` can be run without this limit."""
 
 GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
 """SQL: true for a request that should have had a response and has none.
@@ -26,7 +26,7 @@ GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
 The connection closed first, as when a consumer closes while a fetch waits, or a capture lacks the response.
 """
 WHOLE = "answered AND trouble IS NULL"
-"""SQL: true for a request whose response was decoded completely."""
+"""SQL: true for a request that has a response, and whose response was decoded completely."""
 
 FAMILY = (
     "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}', '*'), "

@@ -59,7 +59,7 @@ class _Connection:
         self.closed_ms = 0
 
     def due_ms(self) -> int:
-        """Return the time in ms at which the next request is charged."""
+        """Return the time in ms at which the next request of the connection is charged."""
         at_ms = self.pending[0].at_ms
         return at_ms if self.was_free_ms is None else self.free_ms + at_ms - self.was_free_ms
 

@@ -109,14 +109,14 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client under one quota, with the sums for its row: requests, throttles, and throttle times."""
+    """The replay of one client under one quota, and the sums for its row: numbers of requests and throttles, and throttle times."""
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
         self.quota, self.in_force = quota, in_force
         self.replay = Replay(quota, samples, window_ms, fetches)
         self.requests = self.throttles = self.throttled_ms = self.longest_ms = self.long = self.differences = 0
         self.times: dict[int, tuple[int, int]] = {}
-        """Maps a connection to (time of its first request, time it was unmuted after its last), in ms."""
+        """Maps each connection to (time of its first request, time at which it was unmuted after its last request), in ms."""
         self._decided: dict[int, int] = {}
 
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:

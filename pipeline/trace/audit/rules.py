@@ -36,7 +36,7 @@ def _progress_line(rule: Rule) -> str:
 
 
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
-    """Evaluate the rules one after the other."""
+    """Evaluate the rules one after the other, and return their outcomes."""
     return [outcome(rule, tables) for rule in rules]
 
 

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 Rows = Sequence[Row]
 
 MIN_RATE = 1000
-"""Bytes per second below which a client counts as idle; the scale is linear below it."""
+"""The rate in bytes per second below which a client counts as idle. The figure's scale is linear below it."""
 
 
 def swim_lanes(rows: Rows) -> str | None:

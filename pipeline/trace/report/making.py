@@ -91,7 +91,7 @@ class Report(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Return the exit status for all evaluated runs together."""
+        """Return the exit status of the command, for all evaluated runs together."""
         return status([*self.outcomes, *chain.from_iterable(self.others.values())])
 
     def as_json(self) -> dict[str, Any]:
