@@ -149,7 +149,7 @@ def cells() -> list[Cell]:
 
 
 def cells_on_disk() -> list[Cell]:
-    """Return the rows of the shorter run with `--memory 0`, against a floor that writes files."""
+    """Return the rows of the shorter race with `--memory 0`, in which the minimal asyncio server (the floor) writes files, too."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
@@ -260,7 +260,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
 
 
 def race_on_disk(rounds: int) -> list[Program]:
-    """Run the race with all records on disk, against the floor with files."""
+    """Run the race with all records on disk, against the minimal asyncio server (the floor), which writes files, too."""
     racers = [ours(memory="0"), floor("--files")]
     with running(racers):
         run_cells(racers, cells_on_disk(), rounds)

@@ -186,7 +186,7 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return the text about a refused request: its API or version is unsupported, or it cannot be decoded."""
+        """Return why a request was refused, with advice: its API or version is unsupported, or it cannot be decoded."""
         if len(frame) < _KEY_AND_VERSION.size:
             return Refusal("frame", "a connection", f"{why}; {_other_protocol(peer.listener_name)}")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -243,7 +243,7 @@ def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
 
 
 def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
-    """Return the text about a refused connection whose first bytes are not a valid length. It says what the bytes probably are."""
+    """Return why a connection was refused whose first bytes are not a valid length. The advice says what the bytes probably are."""
     if len(head) > 1 and head[0] == TLS_HANDSHAKE and head[1] == TLS_MAJOR_VERSION:
         return Refusal("TLS", "a TLS connection", f"listener {listener} has no TLS; {PLAINTEXT}")
     if head.startswith(HTTP_METHODS):
