@@ -26,12 +26,16 @@ def _topics(metadata: bytes) -> Iterable[str]:
     version, count = struct.unpack_from(">hi", metadata)
     # Each name takes at least the bytes of its length, so a larger count is wrong.
     if version < 0 or not 0 <= count <= len(metadata) // 2:
-        raise ValueError(f"not a subscription: version {version} with {count} topics in {len(metadata)} bytes")
+        raise ValueError(
+            f"invalid subscription of a group member: version {version} with {count} topics in {len(metadata)} bytes"
+        )
     position = 6
     for _ in range(count):
         (length,) = struct.unpack_from(">h", metadata, position)
         name = metadata[position + 2 : position + 2 + length]
         if length < 0 or len(name) != length:
-            raise ValueError(f"not a subscription: a topic name of {length} bytes, but only {len(name)} are left")
+            raise ValueError(
+                f"invalid subscription of a group member: a topic name of {length} bytes, but only {len(name)} are left"
+            )
         yield name.decode()
         position += 2 + length

@@ -65,8 +65,7 @@ class Observer:
         """Handle the event that a request shows which feature of Kafka a client uses.
 
         feature: "transactions" or "consumer protocol" (which the broker does not serve), "group", or "versions" for an ApiVersions request
-        that was answered
-        without an error. names: the group ids or transactional ids in the request; empty for "versions".
+        that was answered without an error. names: the group ids or transactional ids in the request; empty for "versions".
         """
 
     def request_parked(self, exchange: Any) -> None:
