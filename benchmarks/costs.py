@@ -64,7 +64,7 @@ def set_quotas(address: str) -> None:
     response = client.ask(address, ApiKey.ALTER_CLIENT_QUOTAS, 1, AlterClientQuotasRequest(entries))
     rejected = [entry for entry in response.entries if entry.error_code]
     if rejected or len(response.entries) != 2 * MANY:
-        raise RuntimeError(f"AlterClientQuotas returned {rejected[:1] or len(response.entries)}")
+        raise RuntimeError(f"AlterClientQuotas failed: {rejected[:1] or len(response.entries)}")
 
 
 @contextmanager
@@ -84,9 +84,10 @@ def with_trace() -> Iterator[Program]:
 
 
 class Feature(NamedTuple):
-    """A feature to measure.
+    """A feature whose cost is measured.
 
-    title, text: of its section in docs/benchmarks.md. start: runs a broker that has the feature. cells: rows of the race with the required ratios.
+    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: rows of the race
+    with the required ratios.
     """
 
     title: str

@@ -1,7 +1,7 @@
-"""The floor: a minimal asyncio server that responds to the requests of race.py. It is not a broker.
+"""The floor of the race: a minimal asyncio server that responds to the requests of race.py. It is not a broker.
 
-It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to the floor's shows how much
-of the speed of bare asyncio the broker keeps. Records lie in memory files if the system supports them.
+It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to the floor's shows how much of
+the speed of bare asyncio the broker keeps. Records lie in memory files if the system supports them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Log:
 
 
 class Floor(asyncio.BufferedProtocol):
-    """One connection. Frames are handled in the buffer that received them."""
+    """One connection of the server. Frames are handled in the buffer that received them."""
 
     logs: dict[bytes, Log] = {}  # noqa: RUF012 - the whole state of the program
     port = 0

@@ -70,7 +70,7 @@ def filled(address: str, cell: Cell, records: int) -> tuple[str, int]:
 
 
 def read(spark: SparkSession, source: str, address: str, topics: str, cell: Cell) -> tuple[float, Any]:
-    """Read all records once. Returns (seconds, [(count, sum of CRCs, sum of offsets)])."""
+    """Read all records once with a source. Returns (seconds, [(number of records, sum of CRCs, sum of offsets)])."""
     from pyspark.sql import functions as f
 
     reader = spark.read.format(source).option("kafka.bootstrap.servers", address).option("subscribe", topics)

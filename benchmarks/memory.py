@@ -198,7 +198,7 @@ def _park(sock: socket.socket, index: int, offset: int) -> None:
 
 
 def read_answer_of_metadata(sock: socket.socket) -> None:
-    """Make 100 round trips on this connection. They give the broker time to read the requests already sent on other connections."""
+    """Make 100 Metadata round trips on this connection, so that the broker has time to read requests already sent on other connections."""
     from kafkaproto.messages.metadata import MetadataRequest
 
     for _ in range(100):

@@ -1,6 +1,6 @@
 """A program that takes part in a race: starts it, pins it to cores, measures its memory, stops it.
 
-This module does not know what the race measures.
+This module does not depend on what the race measures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def choice_of(names: Collection[str]) -> Callable[[str], str]:
 
 
 class Program:
-    """A process that prints its address as its first line. A subclass may start something else.
+    """A process that prints its address as its first line. A subclass may start another process.
 
     seen: maps the name of a row of the race to its measured numbers, one per round. idle_mb, after_mb: resident memory in MiB before and after the
     race.
@@ -38,7 +38,7 @@ class Program:
         folder: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        """Prepare a program. folder: its working directory. environment: its environment variables. None: those of this process."""
+        """Prepare a program. folder: its working directory. environment: its environment variables; None stands for those of this process."""
         self.name = name
         self.command = command
         self.folder = folder

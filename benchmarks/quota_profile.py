@@ -22,7 +22,7 @@ from benchmarks.report import write_section
 
 REQUESTS = 20_000
 LEAST_SHARE = 0.003
-"""Least added time for which a function gets a row of its own, as a share of the time of a request without quotas."""
+"""The minimum time that quotas must add to a function for a row of its own, as a share of the time of a request without quotas."""
 RUN = """
 import cProfile, sys, time
 from kafkaproto.broker.server.main import main

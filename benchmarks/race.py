@@ -119,7 +119,7 @@ def fetched_of_many(incremental: bool) -> Callable[[str], float]:
 
 
 def cells() -> list[Cell]:
-    """Return every row, in the order of the race."""
+    """Return all rows of the race, in their order."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35, KAFKA: AHEAD, KFAKE: 0.5}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5, KAFKA: AHEAD, KFAKE: 0.5}),
@@ -149,7 +149,7 @@ def cells() -> list[Cell]:
 
 
 def cells_on_disk() -> list[Cell]:
-    """Return the rows of the shorter run with `--memory 0`, against a floor that writes files."""
+    """Return the rows of the shorter race with `--memory 0`, in which the minimal asyncio server (the floor) writes files, too."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
@@ -160,7 +160,7 @@ def cells_on_disk() -> list[Cell]:
 
 
 THREE = [Cell("produce, 16 KB batches, three replicas, acks=all", produced_to_three, {KAFKA: AHEAD})]
-"""Rows of the race that need three brokers."""
+"""The rows of the race that need three brokers."""
 
 
 def seconds_to_first_line(command: list[str]) -> float:
@@ -240,7 +240,7 @@ def running(racers: Sequence[Program]) -> Iterator[None]:
 
 
 def race(rounds: int, alone: bool) -> list[Program]:
-    """Run the race and return all racers with their results; the broker is the first. alone: without Kafka and kfake."""
+    """Run the race and return all racers with their results; the broker is the first. alone: whether to leave out Kafka and kfake."""
     racers = [ours(), floor()]
     if not alone:
         from benchmarks.rivals.racers import Kafka, kfake
@@ -260,7 +260,7 @@ def race(rounds: int, alone: bool) -> list[Program]:
 
 
 def race_on_disk(rounds: int) -> list[Program]:
-    """Run the race with all records on disk, against the floor with files."""
+    """Run the race with all records on disk, against the minimal asyncio server (the floor), which writes files, too."""
     racers = [ours(memory="0"), floor("--files")]
     with running(racers):
         run_cells(racers, cells_on_disk(), rounds)

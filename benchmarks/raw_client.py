@@ -1,4 +1,4 @@
-"""The client of the race: a raw socket that sends frames built beforehand, and reads and drops the responses. It is the same for all racers."""
+"""The client of the race: a raw socket that sends frames built beforehand, and reads and discards the responses. All racers get the same client."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def new_topic(
             read_answer(sock)
         return NewTopic(name, address)
     if created.topics[0].error_code:
-        raise RuntimeError(f"CreateTopics returned {created.topics[0]}")
+        raise RuntimeError(f"CreateTopics failed: {created.topics[0]}")
     for _ in range(100):
         metadata_response = ask(address, ApiKey.METADATA, 4, metadata)
         partition_states = metadata_response.topics[0].partitions if metadata_response.topics else []
@@ -84,7 +84,7 @@ def new_topic(
             leader = next(p.leader_id for p in partition_states if p.partition_index == 0)
             return NewTopic(name, next(f"{b.host}:{b.port}" for b in metadata_response.brokers if b.node_id == leader))
         time.sleep(0.05)
-    raise RuntimeError(f"{name} has no leaders")
+    raise RuntimeError(f"topic {name} has a partition without a leader")
 
 
 def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
@@ -181,7 +181,7 @@ def fetch_buffer() -> memoryview:
 
 
 def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: int) -> memoryview:
-    """Fetch 10 MiB from an offset of partition 0 with Fetch v11; return the records as a slice of the buffer."""
+    """Fetch 10 MiB of partition 0, from `offset` on, with Fetch v11. Returns the records as a slice of the buffer."""
     partition = FetchPartition(0, -1, offset, -1, -1, FETCH_BYTES)
     request = FetchRequest(
         max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES, topics=[FetchTopic(topic, partitions=[partition])]
@@ -232,9 +232,9 @@ def many_connections(address: str, seconds: float = 1.5) -> float:
 
 
 def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float], bool]) -> int:
-    """Send the same frame on 64 connections, and again on each when its response arrives. Returns the number of responses.
+    """Send one frame on 64 connections, and again on each connection when its response arrives. Returns the number of responses.
 
-    go_on: takes (number of responses so far, seconds since the start) and returns whether to continue.
+    go_on: a function of (number of responses so far, seconds since the start) that returns whether to continue.
     """
     selector = selectors.DefaultSelector()
     parts: dict[socket.socket, bytearray] = {}

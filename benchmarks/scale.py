@@ -48,7 +48,7 @@ def measure_size(size: int, folder: Path) -> dict[str, float]:
 
 
 def _peaks_mb(pid: int) -> Iterator[float]:
-    """Yield the peak memory in MB of each Python process that descends from `pid`; these are Spark's workers."""
+    """Yield the peak memory in MB of each Python process that descends from process `pid`; these are Spark's workers."""
     for task in Path(f"/proc/{pid}/task").glob("*"):
         try:
             children = (task / "children").read_text().split()
@@ -103,7 +103,7 @@ def draw(results: list[dict[str, float]]) -> None:
 
 
 def write_report(results: list[dict[str, float]], sizes: str) -> None:
-    """Draw the chart and write the section of docs/benchmarks.md."""
+    """Draw the chart of the results and write the section of docs/benchmarks.md."""
     results = sorted(results, key=lambda each: each["requests"])
     draw(results)
     rows = [
@@ -124,7 +124,7 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 
 
 def main() -> int:
-    """Run the command. Exit status 1 with --check if the ratio exceeds its limit or a rule is broken."""
+    """Run the command. Returns exit status 1, with --check, if the ratio exceeds its limit or a rule is broken; otherwise 0."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",
         description="Measure the pipeline on large traces. Writes docs/benchmarks.md.",

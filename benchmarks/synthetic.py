@@ -43,7 +43,7 @@ CONNECTIONS = 64
 RECORDS, RECORD_BYTES = 10, 150
 NS_PER_REQUEST = 50_000
 CORRELATION, OFFSET, END, PARTITION = 0x5A010203, 0x5A10111213141516, 0x5A20212223242526, 0x5A303132
-"""Placeholders in an encoded frame, which `Template.filled` replaces by a correlation id, two offsets and a partition."""
+"""Placeholders in an encoded frame for a correlation id, two offsets and a partition. `Template.filled` replaces them."""
 WIDTHS = {CORRELATION: ">i", OFFSET: ">q", END: ">q", PARTITION: ">i"}
 TOPIC = "synthetic"
 PRODUCE_VERSION, FETCH_VERSION, HEARTBEAT_VERSION = 7, 11, 3

@@ -1,4 +1,7 @@
-"""Functions that build and connect the parts of a cluster from its settings. Knows no `Cluster`, and decides nothing while it runs."""
+"""Functions that build and connect the parts of a cluster from its settings.
+
+This module does not depend on `Cluster`.
+"""
 
 from __future__ import annotations
 
@@ -96,18 +99,18 @@ def new_config(
 def new_mutations(
     config: ClusterConfig, store: ClientQuotaStore, semantics: Semantics, timers: Timers
 ) -> MutationQuotas:
-    """Return the controller mutation quotas of a new cluster, with nothing charged yet (KIP-599)."""
+    """Return the controller mutation quotas of a new cluster, which have not charged any client yet (KIP-599)."""
     samples, window_s = (config.get(-1, f"controller.quota.window.{name}") for name in ("num", "size.seconds"))
     return MutationQuotas(store, semantics, timers, samples, window_s * 1000)
 
 
 def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
-    """Enter the quotas of the configuration into the store (KIP-13)."""
+    """Add the quotas that the broker's settings define to the store (KIP-13)."""
     apply_static_quotas(store, {name: config.get(-1, name) for name in STATIC_QUOTAS})
 
 
 def new_balance(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> LeaderBalance:
-    """Return the component that moves leaderships back to preferred replicas. It reads both of its settings each time it runs."""
+    """Return the component that moves leaderships back to preferred replicas. It reads its two settings again at each check."""
     return LeaderBalance(
         controller,
         timers,
@@ -173,7 +176,10 @@ def open_persistence(
 def attach_observers(
     events: Events, journal: Journal, others: Iterable[Observer], release_name: str, timers: Timers
 ) -> None:
-    """Attach the observers that every cluster has: its journal, `others`, and the logs; with a detailed journal also the log of requests."""
+    """Attach the observers that every cluster has: its journal, `others`, and those that write logs.
+
+    With a detailed journal, the log of requests is attached, too.
+    """
     logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal), SaslAttempts(timers, journal)
     for observer in (journal, *others, *logs):
         events.attach(observer)

@@ -1,7 +1,7 @@
 """The cluster: N brokers in one process with one clock, one seed and one journal. A state machine whose inputs are bytes and times.
 
 It has no socket and no event loop. The code that drives it calls `actions.run(now_ms)` after each input, and `run_due(now_ms)` when the
-time `timers.next_deadline_ms()` is reached. Must never know asyncio or wire messages.
+time `timers.next_deadline_ms()` is reached. This module does not depend on asyncio or wire messages.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Cluster:
         return self.clock.now_ms()
 
     def run_due(self, now_ms: int) -> None:
-        """Fire all due timers, then run their consequences, and repeat this while more timers are due."""
+        """Fire all due timers and run the actions that they cause. Repeat this while more timers are due."""
         while True:
             deadline = self.timers.next_deadline_ms()
             if deadline is None or deadline > now_ms:
@@ -204,7 +204,7 @@ class Cluster:
                 yield from node.replicas.partitions.values()
 
     def set_listeners(self, broker_id: int, listeners: Mapping[str, tuple[str, int]]) -> None:
-        """Set the addresses under which clients reach this broker, by listener name."""
+        """Set the addresses that Metadata reports for a broker, by listener name."""
         node = self.nodes[broker_id]
         self.controller.set_broker(BrokerState(broker_id, node.config["broker.rack"], dict(listeners), node.running))
 
@@ -304,9 +304,10 @@ class Cluster:
             self.persistence.remember_config(owner, layer)
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a topic on behalf of a client that named a missing topic (M-3). Raises KafkaError 17, 38, 89 and others.
+        """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing.
+        mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing. Raises KafkaError
+        INVALID_TOPIC_EXCEPTION (17), INVALID_REPLICATION_FACTOR (38), THROTTLING_QUOTA_EXCEEDED (89) and others.
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
@@ -340,7 +341,7 @@ class Cluster:
         self.request_cost_ms[api] = cost_ms
 
     def setting_changed(self) -> None:
-        """Pass a changed broker setting to the components that keep a copy of it."""
+        """Inform the components that keep a copy of a broker setting that it has changed."""
         for node in self.nodes:
             node.replicas.refresh_limits(self.controller.image)
             node.settings_changed()
@@ -355,9 +356,10 @@ class Cluster:
         self.stores.close()
 
     def reset(self) -> None:
-        """Return to the initial state: delete topics, groups, quotas, changed settings and journal, start stopped brokers, close connections.
+        """Bring the cluster back to its initial state.
 
-        Ports and attached observers stay. The data directory stays in use, without its topics.
+        Topics, groups, quotas, changed settings and the journal are deleted, stopped brokers are started, and connections are closed. Ports and
+        attached observers stay. The data directory stays in use, without its topics.
         """
         _reset(self)
 

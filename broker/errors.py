@@ -9,7 +9,7 @@ LONGEST_MESSAGE = 1000
 
 
 class KafkaError(Exception):
-    """An error with a code of Kafka.
+    """An error with one of Kafka's error codes.
 
     error_code: a number of `kafkaproto.error_codes.ErrorCode`. message: text for people, sent where the response has a field for it, at most
     LONGEST_MESSAGE characters.

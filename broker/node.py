@@ -1,6 +1,6 @@
 """One broker of the cluster: its replicas, quotas, fetch sessions and connections under one id. It holds state and starts nothing itself.
 
-Request handlers access the state of the broker through this class. Must never know wire messages or sockets.
+Request handlers access the state of the broker through this class. This module does not depend on wire messages or sockets.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ COMPLAIN_EVERY_MS = 60_000
 
 
 class OpenConnection(Protocol):
-    """An open connection of a broker. active_ms: when bytes were last received, or a response was last sent, in ms of the broker's clock."""
+    """An open connection of a broker.
+
+    active_ms: when bytes were last received or a response was last sent, in ms of the broker's clock.
+    """
 
     @property
     def connection_id(self) -> int: ...
@@ -68,7 +71,7 @@ class OpenConnection(Protocol):
 
 
 class SharedState(Protocol):
-    """The state that the brokers of a cluster share."""
+    """Interface of the state that the brokers of a cluster share."""
 
     @property
     def clock(self) -> Clock: ...
@@ -125,22 +128,22 @@ class SharedState(Protocol):
     def controller(self) -> Controller: ...
 
     def coordinator_of(self, group_id: str) -> int:
-        """Return the broker that coordinates a group. Raises KafkaError 15 while the group has no coordinator."""
+        """Return the broker that coordinates a group. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while the group has no coordinator."""
 
     def next_producer_id(self) -> int:
-        """Return a producer id that no producer of this cluster has. Raises KafkaError 56 if it cannot be persisted."""
+        """Return a producer id that no producer of this cluster has. Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
-        """Create a topic on behalf of a client that named it, and charge the client for it. Raises KafkaError."""
+        """Create a missing topic that a client requested, and charge the client for it. Raises KafkaError."""
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist settings before they change. Raises KafkaError 56 if they cannot be persisted.
+        """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
         owner: a broker id, -1 for all brokers, or a group id.
         """
 
     def setting_changed(self) -> None:
-        """Pass a changed broker setting to the components that keep a copy of it."""
+        """Inform the components that keep a copy of a broker setting that it has changed."""
 
 
 class Transactions(Protocol):
@@ -175,7 +178,7 @@ class Transactions(Protocol):
 
 
 class Node:
-    """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: for fetch session ids.
+    """One broker. cluster: the state that all brokers share. config: the settings of this broker. rng: generates fetch session ids.
 
     new_groups: makes the group coordinator when it is first used, because most clusters have no groups, and start faster without it.
     transactions: the transaction coordinator and what it needs.
@@ -207,7 +210,7 @@ class Node:
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """Handler time in ms that was charged to requests so far, so that no time is charged to two requests."""
+        """The handler time in ms that was charged to requests so far, so that no time is charged twice."""
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
         self.connection_quotas = ConnectionQuotas(config, cluster.quota_store)
@@ -220,12 +223,12 @@ class Node:
 
     @cached_property
     def groups(self) -> GroupCoordinator:
-        """The group coordinator of this broker."""
+        """Return the group coordinator of this broker."""
         return self._new_groups()
 
     @property
     def has_groups(self) -> bool:
-        """Whether this broker has coordinated groups since the cluster started."""
+        """Return whether this broker has coordinated groups since the cluster started."""
         return "groups" in self.__dict__
 
     @property
@@ -234,7 +237,7 @@ class Node:
 
     @property
     def log_dir(self) -> str:
-        """The path that this broker reports as its log directory; it need not exist."""
+        """Return the path that this broker reports as its log directory; it need not exist."""
         given = next((self.config[name] for name in ("log.dirs", "log.dir") if self.config.is_given(name)), "")
         return str(given).split(",")[0].strip() or f"/kafkaproto/broker-{self.broker_id}"
 
@@ -292,7 +295,7 @@ class Node:
         self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
-        """Return how many milliseconds a request of this API takes on a manual clock, as set by a test."""
+        """Return how many ms a request of this API takes on a manual clock, as a test has set it."""
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:

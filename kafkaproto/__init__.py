@@ -74,7 +74,7 @@ _MODULES = {
     "records.record": ("NewRecord", "Record"),
     "versions": ("VersionRange",),
 }
-"""Maps a submodule to the names that the package re-exports from it."""
+"""Maps each submodule to the names that the package exports from it."""
 
 
 if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name

@@ -1,4 +1,4 @@
-"""`python -m kafkaproto`: the same as the script `kafkaproto`."""
+"""`python -m kafkaproto`: runs the script `kafkaproto`."""
 
 import sys
 

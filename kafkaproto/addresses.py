@@ -12,7 +12,7 @@ from kafkaproto.api import APIS, ApiKey, codec
 from kafkaproto.header import decode_response_header, response_version
 
 Replace = Callable[[int, str, int], tuple[str, int]]
-"""Function from (broker id, host, port) in a response to the (host, port) that replaces them."""
+"""A function that maps (broker id, host, port) in a response to the (host, port) that replaces them."""
 
 
 Places = Iterable[tuple[int, Any]]
@@ -38,7 +38,7 @@ def _of_cluster(message: Any) -> Places:
 
 
 def _of_quorum(message: Any) -> Places:
-    """Return the controllers' listeners in a DescribeQuorum response, which admin clients may connect to (KIP-853)."""
+    """Return the addresses of the controllers' listeners in a DescribeQuorum response, to which admin clients may connect (KIP-853)."""
     return ((node.node_id, listener) for node in message.nodes for listener in node.listeners)
 
 
@@ -55,14 +55,14 @@ _PLACES: dict[int, Callable[[Any], Places]] = {
 
 
 def names_brokers(api_key: int) -> bool:
-    """Return whether responses of this API can contain broker addresses."""
+    """Return whether responses of an API can contain broker addresses."""
     return api_key in _PLACES
 
 
 def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace) -> bytes | None:
-    """Return a response frame with its addresses replaced, or None if it contains none.
+    """Return a response frame with its broker addresses replaced, or None if it contains none.
 
-    frame: the response without its length prefix; so is the returned frame. Raises ProtocolError if the frame cannot be decoded.
+    frame: the response without its length prefix. The returned frame has none either. Raises ProtocolError if the frame cannot be decoded.
     """
     if api_key not in _PLACES:
         return None
@@ -82,7 +82,7 @@ def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace
 def capped(api_version: int, frame: memoryview) -> bytes | None:
     """Return an ApiVersions response whose versions are limited to those that `replaced` can decode.
 
-    Only APIs whose responses contain broker addresses are limited. frame: the response without its length prefix; so is the returned frame.
+    Only APIs whose responses contain broker addresses are limited. frame: the response without its length prefix. The returned frame has none either.
     Returns None if nothing has to change. Raises ProtocolError if the frame cannot be decoded.
     """
     _, at = decode_response_header(ApiKey.API_VERSIONS, api_version, frame, 0, len(frame))

@@ -47,22 +47,22 @@ class Codec:
 
     @cached_property
     def decode_request(self) -> Decode:
-        """Return the function ``(view, pos, end) -> (request, position after it)``."""
+        """Return the function that decodes a request: ``(view, pos, end) -> (request, position after it)``."""
         return self.request.decode_flat
 
     @cached_property
     def encode_request(self) -> Encode:
-        """Return the function ``(request, out, splices) -> None``."""
+        """Return the function that encodes a request: ``(request, out, splices) -> None``."""
         return self.request.encode_flat
 
     @cached_property
     def decode_response(self) -> Decode:
-        """Return the function ``(view, pos, end) -> (response, position after it)``."""
+        """Return the function that decodes a response: ``(view, pos, end) -> (response, position after it)``."""
         return self.response.decode_flat
 
     @cached_property
     def encode_response(self) -> Encode:
-        """Return the function ``(response, out, splices) -> None``."""
+        """Return the function that encodes a response: ``(response, out, splices) -> None``."""
         return self.response.encode_flat
 
 
@@ -101,7 +101,7 @@ def response_header_version(api_key: int, version: int) -> int:
 
 
 NEVER = 0x8000
-"""Stands for the first flexible version of an API that has no flexible version: a number above every version."""
+"""A number above every version. It stands for "no version" where the first flexible version of an API is expected."""
 _FIRST_FLEXIBLE = {
     int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
 }

@@ -13,7 +13,7 @@ USAGE_STATUS = 2
 class Parser(argparse.ArgumentParser):
     """The parser of one command's options. It reports an invalid command line in one line on stderr and exits with `error_status`.
 
-    examples: (what the command does, the command) for the end of the help. Other arguments are those of `argparse.ArgumentParser`.
+    examples: (description, command) pairs to print at the end of the help. Other arguments are those of `argparse.ArgumentParser`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Wire type of arrays: a count, then values of one type.
 
-A decoder rejects a count above the number of bytes left, so a false count allocates nothing. Arrays of numbers are read and written with one
+A decoder rejects a count above the number of bytes left, so a false count allocates no memory. Arrays of numbers are encoded and decoded with one
 `struct` call. This module does not depend on the type of the items.
 """
 
@@ -63,12 +63,12 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether an item can take more memory, once decoded, than the limit allows for its encoded bytes (`kafkaproto.memory`)."""
+        """Return whether a decoded item can take more memory than `kafkaproto.memory` allows for its encoded bytes."""
         return self._weight_of_item(memory.HEAVY) > 0
 
     @cached_property
     def item_weight(self) -> int:
-        """Return by how many bytes at most the memory of a decoded item exceeds `memory.FREE` bytes for each of its encoded bytes.
+        """Return the maximum memory of a decoded item in bytes, minus `memory.FREE` bytes for each of its encoded bytes.
 
         The items of an array inside the item are not included: the decoder counts them when it decodes that array.
         """
@@ -85,7 +85,7 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_numeric(self) -> bool:
-        """Return whether the items are numbers, which one call of `struct` decodes together."""
+        """Return whether the items are numbers. One call of `struct` decodes all of them."""
         return isinstance(self.item, FixedWidth) and not isinstance(self.item, UuidType)
 
     def _emit_numbers_decode(self, code: FlatCode, target: str, count: str) -> None:

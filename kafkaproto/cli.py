@@ -40,9 +40,9 @@ CODEC_COMMANDS = ("decode", "encode", "show", "apis")
 
 
 class OfExtra(NamedTuple):
-    """A command that needs an extra, an optional group of packages.
+    """A command that needs an extra, which is an optional group of packages.
 
-    extra: name of the extra. module: module that runs the command. options: module of the command's options, which needs no extra.
+    extra: the name of the extra. module: the module that runs the command. options: the module of the command's options, which needs no extra.
     """
 
     extra: str
@@ -64,7 +64,7 @@ COMMANDS_OF_EXTRAS = {
     **{command: OfExtra("spark", module, f"{_PIPELINE}.options") for command, module in _SPARK_MODULES.items()},
 }
 MISSING_EXTRA = 3
-"""Exit status when a command needs packages of an extra that is not installed."""
+"""The exit status of a command that needs packages of an extra that is not installed."""
 COMMANDS = ("broker", "settings", "health", "proxy", *CODEC_COMMANDS, "trace", *COMMANDS_OF_EXTRAS)
 HELP = ("-h", "--help")
 
@@ -123,7 +123,7 @@ def without_command(command: str) -> int:
 
 
 def served_apis(release: str) -> dict[int, tuple[int, int]]:
-    """Return the APIs and versions that `kafkaproto broker --release` serves: key to the lowest and highest version."""
+    """Return the APIs that `kafkaproto broker --release` serves, as a dict of API keys to (lowest version, highest version)."""
     from kafkaproto import releases
     from kafkaproto.broker.requests.registry import advertised
 
@@ -152,7 +152,7 @@ def with_extra(command: str, arguments: list[str]) -> int:
 
 
 def broker(arguments: list[str]) -> int:
-    """Run `kafkaproto broker`. An interrupt during the imports ends it without a traceback."""
+    """Run `kafkaproto broker`. An interrupt (Ctrl+C) during the imports ends the command without a traceback."""
     gc.disable()  # imports leave no garbage; the broker enables it again once it serves
     try:
         from kafkaproto.broker.server.main import main as run
@@ -165,7 +165,7 @@ def broker(arguments: list[str]) -> int:
 
 
 def proxy(arguments: list[str]) -> int:
-    """Run `kafkaproto proxy`. An interrupt during the imports ends it without a traceback."""
+    """Run `kafkaproto proxy`. An interrupt (Ctrl+C) during the imports ends the command without a traceback."""
     try:
         from kafkaproto.broker.proxy.main import main as run
 

@@ -1,12 +1,12 @@
 """A small Kafka client without a socket: encodes requests, decodes responses and negotiates versions.
 
-Two functions for single frames:
+Two functions handle single frames:
 
     data = request_frame(MetadataRequest([]), 4, correlation_id=1, client_id="me")      # send these bytes
     response = read_response(ApiKey.METADATA, 4, frame)                                  # the frame without its length
 
-and `Client` for a connection, which counts correlation ids and matches responses to requests. The program that uses `Client` provides the
-socket, the timeouts and the retries.
+`Client` handles a connection: it counts correlation ids and matches responses to requests. The program that uses `Client` provides the socket, the
+timeouts and the retries.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from kafkaproto.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from kafkaproto.versions import NO_VERSIONS, VersionRange
 
 FIRST_ASKED_VERSION = 3
-"""The version of the first ApiVersions request: the lowest one that contains name and version of the client's software (KIP-511)."""
+"""The version of a client's first ApiVersions request: the lowest one with name and version of the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
-"""The version of the ApiVersions response from a broker that does not support the version of the request."""
+"""The version of an ApiVersions response if the broker does not support the version of the request."""
 SOFTWARE = "kafkaproto", "1"
 CORRELATION_ID_BYTES = 4
 MAX_CORRELATION_ID = 2**31 - 1
@@ -146,7 +146,7 @@ class Client:
         self.next_id = 1
         """The correlation id of the next request."""
         self.sent: dict[int, tuple[int, int]] = {}
-        """The requests without a response yet, oldest first: correlation id to (API key, version)."""
+        """Maps the correlation ids of requests without a response yet to (API key, version), oldest first."""
         self._received = bytearray()
         self._is_second_request_sent = False
 

@@ -172,7 +172,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the layout that `--api` or `--data` names. Raises CommandError, UnsupportedVersion."""
+    """Return the layout of the message that `--api` or `--data` selects. Raises CommandError, UnsupportedVersion."""
     if options.version is None:
         known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
         raise CommandError(f"--version N is missing: the version of {known}")

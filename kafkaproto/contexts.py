@@ -1,8 +1,8 @@
 """Context that the readable forms of wire types pass down while they decode or encode one message.
 
-construct passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own
-`construct.Struct` therefore receives one with arbitrary fields. So the wire types ignore a foreign context: `Message` replaces it by a
-`Reading` or a `Writing`. This module does not depend on wire types.
+construct (the library) passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own `construct.Struct`
+therefore receives one with arbitrary fields. So the wire types ignore a foreign context: `Message` replaces it by a `Reading` or a `Writing`. This
+module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class Reading:
         self.follow = follow
 
     def passed(self, path: str, start: int, stream: BinaryIO, value: Any, kind: Any = None) -> None:
-        """Call `follow`, if set, for the bytes from ``start`` up to the stream's position. kind: their wire type, None for no field's value."""
+        """Call `follow`, if set, for the bytes from ``start`` up to the stream's position.
+
+        kind: the wire type of these bytes, None if they are no field.
+        """
         if self.follow:
             self.follow(kind, path, start, stream.tell() - start, value)
 
@@ -50,7 +53,7 @@ class Writing:
 
 
 NO_MESSAGE = Reading()
-"""The `Reading` for a wire type that is decoded on its own, outside a message."""
+"""The `Reading` to use when a wire type decodes bytes on its own, outside a message."""
 
 
 def reading(context: Any) -> Reading:

@@ -49,7 +49,7 @@ def write_value(value: Whole, version: int) -> bytes:
 
 
 def data_class(name: str) -> type[Whole]:
-    """Return the class with this name among the data inside messages and records. Raises KeyError for a name that is not in `DATA`."""
+    """Return the class of this name for data inside messages and records. Raises KeyError for a name that is not in `DATA`."""
     cls: type[Whole] = getattr(import_module(f"kafkaproto.data.{DATA[name].module}"), name)
     return cls
 

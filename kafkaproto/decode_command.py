@@ -43,7 +43,7 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise CommandError for options that cannot be combined, or that lack another option."""
+    """Raise CommandError for options that exclude each other, or that need another option that is missing."""
     is_batch = options.data is not None and plain(options.data) == RECORD_BATCH.lower()
     if options.data is not None and (options.response or options.header or options.frame):
         raise CommandError(
@@ -113,7 +113,7 @@ def _parts(
 ) -> Iterator[str]:
     """Yield the JSON of the message in `data` from index `start` on.
 
-    with_header: whether its header comes first. left: the number of bytes after the frame, which the JSON names.
+    with_header: whether the message's header precedes it. left: the number of bytes after the frame, which the JSON reports.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))
@@ -193,9 +193,9 @@ def _readable(data: bytes | None) -> str | dict[str, str] | None:
 
 
 def _output(shown: dict[str, Any], rows: Sequence[Mapping[str, Any]] | None, left: int) -> Iterator[str]:
-    """Yield the lines of the JSON.
+    """Yield the lines of the JSON output.
 
-    shown: its content except for the fields. rows: the fields, one line each; None for none. left: the number of bytes after the frame.
+    shown: the content except for the fields. rows: the fields, each printed on one line; None for none. left: the number of bytes after the frame.
     """
     if left:
         shown["left"] = left

@@ -15,19 +15,19 @@ from kafkaproto.flat import FlatCode
 UNKNOWN_TAGS = "unknown_tagged_fields"
 
 Defaults = dict[str, Callable[[], Any]]
-"""Maps a field name to the function that creates its default, in the order of the fields."""
+"""Maps the names of fields, in the order of the fields, to functions that create their defaults."""
 
 UNMADE = "..."
-"""The placeholder that generated decoders write into the slot of a nested struct that is not created yet."""
+"""The placeholder (an ellipsis) for a nested struct that is not created yet. Generated decoders write it into the slot of the field."""
 
 
 def unmade(name: str) -> str:
-    """Return the name of the slot behind a field that holds a nested struct, which may not be created yet."""
+    """Return the name of the slot that stores the nested struct of a field, or the placeholder if the struct is not created yet."""
     return f"_{name}"
 
 
 def defaults_of(cls: type) -> Defaults:
-    """Return the functions that create the defaults of a dataclass."""
+    """Return the functions that create the default values of a dataclass's fields."""
     return {field.name: _default_factory(field) for field in dataclasses.fields(cls)}
 
 
@@ -52,13 +52,13 @@ def differs(value: Any, default: Any) -> bool:
 
 
 def emit_new(code: FlatCode, target: str, cls: type) -> None:
-    """Emit the creation of an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
+    """Add code that creates an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
     new = code.constant("new", object.__new__)
     code.before(f"{target} = {new}({code.constant(cls.__name__, cls)})")
 
 
 def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
-    """Emit the assignment of defaults to fields. Fields with the same constant share a line."""
+    """Add code that assigns the defaults to fields. Fields with the same constant share a line."""
     constants: dict[str, list[str]] = {}
     for name, make in defaults.items():
         default = make()

@@ -1,6 +1,6 @@
 # Generated from schemas/errors.json by `python -m kafkaproto.generator`. Do not edit.
 
-"""Error codes in responses."""
+"""The error codes of Kafka, which responses contain."""
 
 from enum import IntEnum
 
@@ -146,7 +146,7 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """Return whether the same request may succeed later."""
+        """Return whether a request that failed with this error may succeed if it is sent again later."""
         return self.value in RETRIABLE
 
 

@@ -12,7 +12,7 @@ LONGEST_SHOWN = 200
 
 
 def shown(value: object) -> str:
-    """Return a value as error texts show it: its beginning, or its type if `repr` fails (as for an int of 5000 digits)."""
+    """Return a value as error texts show it: the beginning of its `repr`, or its type if `repr` fails (as for an int of 5000 digits)."""
     if isinstance(value, str | bytes | bytearray):
         value = value[:LONGEST_SHOWN]
     try:
@@ -43,8 +43,8 @@ class DecodeError(ProtocolError):
 class EncodeError(ProtocolError):
     """Raised for a value that cannot be encoded.
 
-    ``path`` names the field (``FetchRequest.topics[0].topic``), ``reason`` says what is wrong with its value.
-    ``versions`` are the versions of the message's layout, ``"5-6"`` if two share it; it is empty outside a message.
+    ``path`` names the field (``FetchRequest.topics[0].topic``), ``reason`` says what is wrong with its value. ``versions`` are the versions that
+    share the layout of the message, for example ``"5-6"``; empty outside a message.
     """
 
     def __init__(self, path: str, reason: str, versions: str = "") -> None:

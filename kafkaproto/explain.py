@@ -25,7 +25,7 @@ from kafkaproto.wire_type import WireType
 
 
 class Window:
-    """A stream over a buffer that copies only the bytes that are read. Its positions are those of the buffer."""
+    """A stream over a buffer that copies only the bytes that are read from it. Its positions are those of the buffer."""
 
     def __init__(self, view: memoryview, position: int) -> None:
         self.view = view
@@ -45,7 +45,7 @@ class Window:
 
 
 def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> DecodeError | None:
-    """Return the error in the message from ``pos`` up to ``end``, exclusive, or None if decoding it field by field finds no error."""
+    """Decode a message field by field and return the error; None if there is none. The message is at ``pos`` up to ``end``, exclusive."""
     context = Reading(room_for(end - pos) if layout.is_heavy else inf, skip_sound_items)
     try:
         layout._parse(Window(view[:end], pos), context, "(parsing)")  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int,
 
 
 def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Reading) -> int:
-    """Advance the stream to the first item that cannot be decoded, or past the last. Returns the number of items skipped."""
+    """Advance the stream to the first item of an array that cannot be decoded, or past the last item. Returns the number of items skipped."""
     if array.is_numeric:
         size: int = array.item.size
         sound = min(count, (len(stream.view) - stream.position) // size)
@@ -73,10 +73,10 @@ def skip_sound_items(array: ArrayType, count: int, stream: Window, context: Read
 
 @cache
 def skipper(item: WireType) -> Callable[..., tuple[int, int, float]]:
-    """Return the function that skips valid items of a type.
+    """Return a function that skips the valid items of an array whose items have this type.
 
-    The function takes ``(view, position, end, count, room)``, and returns (number of valid items, position after them, room left).
-    room: bytes of memory that decoding may still use.
+    The function takes ``(view, position, end, count, room)``, and returns (number of valid items, position after them, room left). room: bytes of
+    memory that decoding may still use.
     """
     code = FlatCode(decoding=True, weighed=True)
     with code.block("for i in range(count):"):

@@ -24,7 +24,7 @@ Buffer = bytes | memoryview
 
 
 class Malformed(Exception):
-    """Raised by flat code only. The message is then decoded again field by field, and callers get a DecodeError with path and offset."""
+    """Raised by flat code for invalid bytes. The message is then decoded again field by field, to raise a DecodeError with path and offset."""
 
 
 DECODE_FAILURES = (Malformed, IndexError, struct.error)
@@ -52,18 +52,18 @@ codecs.register_error(REPLACE, replace_as_java_does)
 
 
 class FlatCode:
-    """The text of one flat function under construction."""
+    """The source text of one generated function (flat code), which is built line by line."""
 
     def __init__(self, *, decoding: bool, copied: bool = False, weighed: bool = False) -> None:
         self.decoding = decoding
         self.copied = copied
-        """Whether ``b`` is always `bytes`, a copy of the message, and never the caller's memoryview."""
+        """Whether the decoder's buffer ``b`` is always `bytes`, a copy of the message, and never the memoryview that the decoder received."""
         self.weighed = weighed
         """Whether the decoder counts the memory that it may still use, in the variable ``room`` (`kafkaproto.memory`)."""
         self.out = "out"
         self.names: dict[str, Any] = {}
         self.locals: list[str] = []
-        """The variable names that `local` has returned."""
+        """The variable names that `local` has returned so far."""
         self._lines: list[str] = []
         self._depth = 1
         self._run: list[tuple[str, str]] = []
@@ -106,7 +106,7 @@ class FlatCode:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Add an indented block under the line ``header``."""
+        """Return a context in which lines are indented under the line ``header``."""
         self.line(header)
         self._depth += 1
         written = len(self._lines)
@@ -120,7 +120,10 @@ class FlatCode:
 
     @contextmanager
     def output(self, name: str) -> Iterator[None]:
-        """Make generated code write into the bytearray ``name`` during the block, to know the size of a tagged field before it is written."""
+        """Return a context in which generated code writes into the bytearray ``name`` instead of the output.
+
+        The size of a tagged field must be known before the field is written.
+        """
         self._flush()
         outer, self.out = self.out, name
         try:
@@ -166,7 +169,7 @@ class FlatCode:
 
 
 def identifier(fmt: str) -> str:
-    """Return a text for a struct format that may be part of a Python identifier."""
+    """Return a struct format as text that may be part of a Python identifier."""
     return fmt.replace("?", "t")
 
 
@@ -299,7 +302,7 @@ def _tag_number(field: tuple[int, bytes]) -> int:
 
 
 SHORT_ARRAY = 16
-"""Longest array of numbers, in items, that is decoded with a cached struct. Replica lists are that short."""
+"""The maximum number of items of an array that is decoded with a cached struct. Lists of replicas are usually shorter."""
 
 
 SIGNED_BYTES = (*range(128), *range(-128, 0))
@@ -314,7 +317,7 @@ def array_unpackers(fmt: str) -> tuple[Callable[..., tuple[Any, ...]], ...]:
 
 @cache
 def endless(cls: type) -> Iterator[Any]:
-    """Return an endless iterator of empty objects of a class. All callers share it, because it has no state."""
+    """Return an iterator that yields new empty objects of a class without end. All users of a class share one iterator, because it has no state."""
     return map(object.__new__, repeat(cls))
 
 
@@ -331,12 +334,15 @@ def array_packers(fmt: str) -> tuple[Callable[..., bytes], ...]:
 
 
 def read_long_array(b: Buffer, p: int, n: int, count: int, fmt: str) -> tuple[list[Any], int]:
-    """Decode an array of any length. Returns ``(list, position after it)``. Raises Malformed if more numbers than bytes are announced."""
+    """Decode an array of numbers of any length. Returns ``(list, position after it)``.
+
+    Raises Malformed if the count of numbers needs more bytes than are left.
+    """
     if count > n - p:
         raise Malformed(f"an array of {count} numbers is announced, but only {n - p} bytes are left")
     return list(struct.unpack_from(f">{count}{fmt}", b, p)), p + count * layout(fmt).size
 
 
 def write_long_array(values: list[Any], fmt: str) -> bytes:
-    """Return the bytes of the numbers, without their count."""
+    """Return the encoded numbers of an array, without their count."""
     return struct.pack(f">{len(values)}{fmt}", *values)

@@ -15,7 +15,7 @@ from kafkaproto.primitives import ByteRange, Splices
 
 LENGTH_BYTES = 4
 PIECE_BYTES = 1 << 20
-"""The most bytes by which `read_frame` extends its buffer at once, so that a false length costs little memory if no data follows."""
+"""The maximum number of bytes by which `read_frame` extends its buffer at once, so that a false length costs little memory if no data follows."""
 _LENGTH = struct.Struct(">i")
 
 
@@ -34,7 +34,7 @@ def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
 
 
 def frame(payload: bytes | bytearray | memoryview) -> bytes:
-    """Return a whole frame around header and message."""
+    """Return a whole frame: the length of ``payload``, which has header and message, and then ``payload``."""
     return _LENGTH.pack(len(payload)) + payload
 
 
@@ -113,7 +113,7 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 
 
 class LeftOut:
-    """Stand-in for the value of a records field. The encoder reports its position as a splice and does not copy its bytes."""
+    """Replaces the value of a records field while a message is encoded. The encoder copies nothing, and reports the field's position as a splice."""
 
     __slots__ = ("records",)
 

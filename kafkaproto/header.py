@@ -57,7 +57,7 @@ _START_V1 = struct.Struct(">iib")
 
 
 def start_response(correlation_id: int, header_version: int) -> bytearray:
-    """Return a new response frame: its length reserved, then the response header with no tags.
+    """Return a new response frame: 4 bytes reserved for its length, then the response header with no tags.
 
     Does the same as `start_frame` and `encode_response_header`, in one step to save time for every response.
     """

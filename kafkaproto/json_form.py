@@ -25,7 +25,7 @@ Json = Any
 T = TypeVar("T")
 
 OTHER_NAMES = {"RequestHeader": {"api_key": "requestApiKey", "api_version": "requestApiVersion"}}
-"""Maps a class name to those of its fields whose Kafka name is not the camel case of the Python name: Python name to Kafka name."""
+"""Maps a class name to those of its fields whose Kafka name is not the camel case of the Python name, as {Python name: Kafka name}."""
 
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 

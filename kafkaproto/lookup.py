@@ -54,7 +54,7 @@ def find_data_name(name: str) -> str:
 
 
 def is_data(name: str) -> bool:
-    """Return whether `name` is the name of data inside messages or records."""
+    """Return whether `name` is the name of a definition of data inside messages or records."""
     return plain(name) in {known.lower() for known in DATA}
 
 

@@ -19,29 +19,29 @@ from kafkaproto.contexts import reading
 from kafkaproto.errors import DecodeError
 
 LIMIT = 40
-"""Bytes of memory allowed for each byte of a message outside records."""
+"""The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""Bytes of memory allowed for each encoded byte of a value: `LIMIT` minus 1 for the decoder's copy of the message."""
+"""The bytes of memory allowed for each encoded byte of a value: `LIMIT` minus 1 for the decoder's copy of the message."""
 
 FREE = 12
-"""Bytes of memory per encoded byte that are not counted: they cover strings, bytes and numbers. Arrays count the rest."""
+"""The bytes of memory for each encoded byte that are not counted: they cover strings, bytes and numbers. Arrays count the rest."""
 
 ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
-"""Bytes that any message may take, however short. With the objects of one message this stays under 64 KiB."""
+"""The bytes of memory that any message may take, however short. With the objects of one message this stays under 64 KiB."""
 
 OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""The most bytes that a list grown by appending takes beyond `LIST`: `LIST_SPARE`, plus `ITEM` for each item."""
+"""The maximum memory in bytes that a list grown by appending takes beyond `LIST`: `LIST_SPARE`, plus `ITEM` for each item."""
 SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
 MEMORYVIEW = 184
 UNKNOWN_TAG = 83
-"""The most bytes of memory that an unknown tag takes beyond `FREE` bytes for each of its encoded bytes. It is a (number, bytes) pair."""
+"""The maximum memory in bytes that an unknown tag, a (number, bytes) pair, takes beyond `FREE` bytes for each of its encoded bytes."""
 
 
 def room_for(size: int) -> int:

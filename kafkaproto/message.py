@@ -30,9 +30,9 @@ __all__ = ["Message", "NullableStruct", "TaggedNullableStruct", "parts"]
 T = TypeVar("T")
 
 FIRST_READ_BYTES = 4 << 10
-"""Size of the first read from a file, in bytes, when construct's compiled code decodes a message from it."""
+"""The size in bytes of the first read from a file, when construct's compiled code decodes a message from the file."""
 READ_GROWTH = 4
-"""Factor by which each further read from a file is larger, as long as the message is incomplete."""
+"""The factor by which each further read from a file is larger than the one before, as long as the message is incomplete."""
 
 
 class _NotWhole(Exception):
@@ -64,29 +64,32 @@ class Message(StructType[T]):
         self.leading = leading
 
     def decode(self, buffer: bytes | bytearray | memoryview) -> T:
-        """Return the object at the start of the buffer. Bytes after it are ignored, as in Kafka. Raises DecodeError."""
+        """Return the message at the start of the buffer. Bytes after it are ignored, as in Kafka. Raises DecodeError."""
         return self.decode_first(buffer)[0]
 
     def decode_first(self, buffer: bytes | bytearray | memoryview) -> tuple[T, int]:
-        """Return the object at the start of the buffer, and its size in bytes. Raises DecodeError."""
+        """Return the message at the start of the buffer, and its size in bytes. Raises DecodeError."""
         if type(buffer) is not bytes or not self.is_copied:
             buffer = memoryview(buffer)
         return self.decode_flat(buffer, 0, len(buffer))
 
     def encode(self, obj: T) -> bytes:
-        """Return the bytes of an object. Raises EncodeError."""
+        """Return the bytes of a message, given as an object of its dataclass. Raises EncodeError."""
         out = bytearray()
         self.encode_flat(obj, out, None)
         return bytes(out)
 
     @cached_property
     def decode_flat(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """Return the decoder ``(view, pos, end) -> (object, position after it)``. It reads nothing at or after ``end``."""
+        """Return the fast decoder ``(view, pos, end) -> (object, position after it)``. It reads nothing at or after ``end``."""
         return self._decoder(self.is_copied, partial(explain_decode_failure, self))
 
     @cached_property
     def encode_flat(self) -> Callable[[T, bytearray, Splices | None], None]:
-        """Return the encoder ``(object, out, splices) -> None``. It appends; if it raises, ``out`` and ``splices`` are unchanged."""
+        """Return the fast encoder ``(object, out, splices) -> None``.
+
+        It appends to ``out`` and ``splices``. If it raises, both are unchanged.
+        """
         text, code = self.encoder_text()
         code.names.update(failures=flat.ENCODE_FAILURES, explain=self._explain_encode_failure)
         return code.compile(text, "encode")
@@ -173,12 +176,12 @@ class Message(StructType[T]):
         return self._unwritable(error)
 
     def _unwritable(self, error: Exception) -> EncodeError:
-        """Return the error for a failure that no wire type expects, for example an object without one of its fields."""
+        """Return the error for an exception that the encoder does not expect, for example for an object without one of its fields."""
         return EncodeError(self.cls.__name__, f"cannot be written: {error!r}", self.versions)
 
     @contextmanager
     def naming_versions(self) -> Iterator[None]:
-        """Add the message's versions, which the wire types do not know, to an EncodeError raised inside the block."""
+        """Return a context that adds the message's versions to an EncodeError raised in it, because the wire types do not know them."""
         try:
             yield
         except EncodeError as error:

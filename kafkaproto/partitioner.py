@@ -25,14 +25,14 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Return the partition for a key in a topic with this number of partitions."""
+    """Return the partition for a key in a topic that has `partitions` partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def java_hash(text: str) -> int:
-    """Return the absolute value of Java's `String.hashCode()`, which is computed over UTF-16 units. That of -2**31 is 0 (Kafka's `Utils.abs`).
+    """Return the absolute value of Java's `String.hashCode()`, which is computed over UTF-16 units; 0 for a hash of -2**31 (Kafka's `Utils.abs`).
 
-    Modulo the number of partitions it gives the partition of a coordinator's topic in which a group or transactional id is stored.
+    Modulo the number of partitions of a coordinator's topic, it gives the partition in which a group or transactional id is stored.
     """
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")

@@ -18,7 +18,7 @@ from kafkaproto.wire_type import TYPE_NAMES, WireType, parse_uvarint, read, rema
 
 
 class ByteRange(Protocol):
-    """Bytes stored elsewhere, for example in a file. The encoder writes their length and reports a splice."""
+    """A range of bytes stored elsewhere, for example in a file. The encoder writes only its length and reports its position as a splice."""
 
     def __len__(self) -> int: ...
 
@@ -144,7 +144,7 @@ class LengthPrefixed(WireType):
             raise EncodeError(path, f"a length of {length} does not fit in {TYPE_NAMES[self.width]}") from None
 
     def emit_length_decode(self, code: FlatCode) -> str:
-        """Emit the decoding of the length as encoded on the wire, and return the name of its variable."""
+        """Add code that decodes the length as it is on the wire, and return the name of its variable."""
         length = code.local("length")
         if self.compact:
             code.fixed("B", length)
@@ -154,15 +154,15 @@ class LengthPrefixed(WireType):
         return length
 
     def emit_tail_decode(self, code: FlatCode, length: str) -> None:
-        """Emit the decoding of the rest of a compact length, whose first byte is in the variable ``length``."""
+        """Add code that decodes the rest of a compact length, whose first byte is in the variable ``length``."""
         code.constant("read_uvarint_tail", flat.read_uvarint_tail)
         code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
 
     def emit_value_decode(self, code: FlatCode, target: str, empty: str, emit_value: Callable[[str], None]) -> None:
-        """Emit the decoding of length and value into the variable ``target``.
+        """Add code that decodes length and value into the variable ``target``.
 
-        empty: the source text of an empty value. emit_value: emits the decoding of a value that is neither empty nor null; it is called with the
-        name of the variable that holds the length.
+        empty: the source text of an empty value. emit_value: a function that adds the code for a value that is neither empty nor null; it is called
+        with the name of the variable that holds the length.
         """
         length = self.emit_length_decode(code)
         on_wire = 1 if self.compact else 0
@@ -176,15 +176,15 @@ class LengthPrefixed(WireType):
             code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Emit the computation of the end of the value's bytes, and return its variable. Later code checks that it is within the message."""
+        """Add code that computes the end of the value's bytes, and return its variable. Later code checks that it is within the message."""
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
-        """Emit the encoding of the length, which the variable ``length`` holds as it is sent (plus one if compact).
+        """Add code that encodes the length, which the variable ``length`` holds as it is sent (plus one if compact).
 
-        long_form: name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
+        long_form: the name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
         """
         if self.compact:
             code.constant(long_form, getattr(flat, long_form))
@@ -197,7 +197,7 @@ class LengthPrefixed(WireType):
 
     @property
     def prefix_size(self) -> int:
-        """Return the fewest bytes that a length takes."""
+        """Return the minimum number of bytes that an encoded length takes."""
         return 1 if self.compact else struct.calcsize(">" + self.width)
 
     @property
@@ -320,7 +320,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Emit the assignment of two variables, and return their names: the value (empty bytes for null), and its length as sent."""
+        """Add code that assigns two variables, and return their names: the value (empty bytes for null), and its length as sent."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MARKER = "kafka(brokers=1, topics=None, config=None, ...): the arguments of `kafkaproto.testing.cluster` for kafka_cluster and kafka_async_cluster"
 FRESH = ("kafka_cluster", "kafka_async_cluster")
-"""Names of the fixtures that start a new cluster for each test. Only these take arguments from the marker `kafka`."""
+"""The names of the fixtures that start a new cluster for each test. Only these take arguments from the marker `kafka`."""
 
 
 LoopScope = Literal["function", "class", "module", "package", "session"]
@@ -32,7 +32,7 @@ LOOP_SCOPES: tuple[LoopScope, ...] = ("function", "class", "module", "package", 
 _IN_LOOP = "_kafka_async_cluster_in_loop_of_"
 _WITH_ANYIO = "_kafka_async_cluster_with_anyio"
 _LASTING: weakref.WeakSet[Handle] = weakref.WeakSet()
-"""The clusters of class, module, package and session fixtures, which run for longer than one test."""
+"""The clusters of fixtures with the scope class, module, package or session. They run for longer than one test."""
 _CLUSTERS = pytest.StashKey[dict[str, "Handle"]]()
 
 
@@ -63,7 +63,7 @@ def _testing() -> Any:
 
 
 def _remember(request: pytest.FixtureRequest, fixture: str, cluster: Handle) -> None:
-    """Store a cluster with its test, class, module or session, so that the report of a failed setup finds it."""
+    """Store a cluster with its test, class, module or session, so that the report of a failed test finds it, even if a fixture failed."""
     request.node.stash.setdefault(_CLUSTERS, {})[fixture] = cluster
 
 
@@ -81,7 +81,7 @@ def _marked(request: pytest.FixtureRequest, make: Any) -> Any:
 
 @contextmanager
 def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Turn the error for arguments that a cluster rejects into a pytest.UsageError that names the marker `kafka`."""
+    """Return a context that turns the error for arguments that a cluster rejects into a pytest.UsageError that names the marker `kafka`."""
     from kafkaproto.broker.errors import KafkaError
 
     try:
@@ -244,7 +244,10 @@ def _kafka_session_cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest, _kafka_session_cluster: Any) -> Any:
-    """Provide the session's one broker, reset for this test: no topics, groups, quotas, changed settings or journal, no clock offset."""
+    """Provide the broker that all tests of the session share, reset for this test.
+
+    A reset removes topics, groups, quotas, changed settings, the journal and the clock's offset.
+    """
     _kafka_session_cluster.reset()
     _remember(request, "kafka_broker", _kafka_session_cluster)
     return _kafka_session_cluster
@@ -333,7 +336,7 @@ def _values(item: pytest.Item) -> dict[str, Any]:
 
 
 def _requests(cluster: Handle) -> str:
-    """Return as text the last requests that a cluster received, and those of each client separately if there are several."""
+    """Return the last requests that a cluster received as text, and those of each client separately if there are several clients."""
     try:
         requests = cluster.explain() or "(no requests)"
         clients = {seen.client_id for seen in cluster.journal.requests()}

@@ -16,7 +16,7 @@ Ranges = dict[int, tuple[int, int]]
 
 PRODUCE = 0
 OLDEST_PRODUCE = 3
-"""The lowest Produce version that Kafka 4 accepts. Its brokers offer versions from 0 on because some clients give up otherwise (KAFKA-18659)."""
+"""The lowest Produce version that Kafka 4 accepts. Its brokers still advertise version 0, because some clients fail otherwise (KAFKA-18659)."""
 
 
 def releases() -> list[str]:
@@ -61,7 +61,7 @@ def common(client_release: str, broker_release: str) -> Ranges:
 
 @cache
 def _ranges(release: str) -> Ranges:
-    """Return the ranges of a release from the table, parsed from text such as ``"0:0-11 17:1"``."""
+    """Return the version ranges of a release, parsed from a text in the table such as ``"0:0-11 17:1"``."""
     result = {}
     for entry in TABLE[release].split():
         key, _, text = entry.partition(":")
@@ -71,7 +71,7 @@ def _ranges(release: str) -> Ranges:
 
 
 def _name(release: str) -> str:
-    """Return the name of the release in the table, without its patch number. Raises ValueError if the table lacks it."""
+    """Return the release without its patch number, as the table has it. Raises ValueError if the table lacks it."""
     parts = release.split(".")
     for name in (release, ".".join(parts[:3]), ".".join(parts[:2])):
         if name in TABLE and all(part.isdigit() for part in parts):

@@ -55,7 +55,7 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def loses_tags(self) -> bool:
-        """Return whether objects may hold unknown tags that this layout cannot encode because its version is not flexible."""
+        """Return whether an object may hold unknown tags although this layout cannot encode them, because its version is not flexible."""
         return self.tags is None and UNKNOWN_TAGS in self.defaults
 
     @cached_property
@@ -125,7 +125,7 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def row(self) -> str | None:
-        """Return the struct format of all fields together, or None unless all fields have a fixed width and there is no tag section."""
+        """Return the struct format of all fields together; None if a field has no fixed width or there is a tag section."""
         formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
         return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
 
@@ -144,7 +144,7 @@ class StructType(WireType, Generic[T]):
         emit_defaults(code, target, {name: make for name, make in self.defaults.items() if name not in present})
 
     def emit_fields_decode(self, code: FlatCode, target: str) -> None:
-        """Emit the decoding of the fields into ``target``, the variable of a new, empty object."""
+        """Add code that decodes the fields into ``target``, the variable of a new, empty object."""
         self._emit_defaults(code, target)
         for name, wire_type in self.fields:
             wire_type.emit_decode(code, f"{target}.{name}")
@@ -224,7 +224,7 @@ class TaggedNullableStruct(NullableStruct):
 
 
 def parts(wire_type: WireType) -> Iterator[WireType]:
-    """Yield a wire type and, recursively, the wire types in it."""
+    """Yield a wire type and all wire types that it contains, recursively."""
     yield wire_type
     inner: tuple[WireType, ...] = ()
     match wire_type:
@@ -240,5 +240,8 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 
 
 def _root(cls: type, path: str) -> str:
-    """Return the path of a struct for error texts: the class's name for a message, whose path construct calls "(parsing)" or "(building)"."""
+    """Return the path of a struct for error texts.
+
+    For a whole message, it is the class's name, because construct calls its path "(parsing)" or "(building)".
+    """
     return cls.__name__ if path in ("(parsing)", "(building)") else path

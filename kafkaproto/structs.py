@@ -63,7 +63,7 @@ class Whole(Struct):
 
     __slots__ = ()
     layouts: ClassVar[Mapping[int, Message[Any]]] = {}
-    """Maps a version to its wire layout."""
+    """Maps each version to its wire layout."""
 
     @classmethod
     def layout(cls, version: int) -> Message[Self]:

@@ -19,7 +19,7 @@ from kafkaproto.wire_type import WireType, parse_uvarint, read, remaining
 
 
 class Tagged(WireType):
-    """``Tagged(0, "rack" / CompactString)``: a field that is only sent if it differs from its default (KIP-482)."""
+    """A tagged field, for example ``Tagged(0, "rack" / CompactString)``. It is only sent if it differs from its default (KIP-482)."""
 
     def __init__(self, tag: int, field: Construct) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Tags(WireType):
         stream.write(out)
 
     def emit_values_decode(self, code: FlatCode, target: str) -> None:
-        """Emit the decoding of a tag section into the object ``target``, whose fields already have their defaults."""
+        """Add code that decodes a tag section into the object ``target``, whose fields already have their defaults."""
         count = code.local("tags")
         code.fixed("B", count)
         with code.block(f"if {count}:"):
@@ -119,7 +119,7 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return by how many bytes at most the memory of the known tagged fields exceeds ``per_byte`` bytes for each encoded byte.
+        """Return the maximum memory in bytes that the known tagged fields take beyond ``per_byte`` bytes for each encoded byte.
 
         Unknown tags are counted separately.
         """
@@ -148,7 +148,7 @@ class Tags(WireType):
                 code.line(f"{unknown}.append(({tag}, bytes(b[p:{end}])))", f"p = {end}")
 
     def emit_values_encode(self, code: FlatCode, source: str, defaults: Defaults) -> None:
-        """Emit the encoding of the tag section of the struct ``source``."""
+        """Add code that encodes the tag section of the struct ``source``."""
         code.constant("write_tags", flat.write_tags)
         unknown = f"{source}.{UNKNOWN_TAGS}"
         if not self.fields:

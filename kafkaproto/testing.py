@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `cluster_fixture` on first use: it needs pytest, which programs without tests may lack."""
+    """Import `cluster_fixture` on first use. It needs pytest, which need not be installed for the rest of this module."""
     if name != "cluster_fixture":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from kafkaproto.pytest_plugin import cluster_fixture

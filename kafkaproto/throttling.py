@@ -1,7 +1,7 @@
-"""The version from which an API's responses have a throttle time, and that from which clients wait for it (KIP-124, KIP-219; T-1).
+"""The versions from which an API's responses have a throttle time, and from which the Java client waits for it (KIP-124, KIP-219; T-1).
 
-Brokers since 2.0 mute the connection whatever the version. In versions from the first up to the second, the client receives a throttle time
-but does not wait, because brokers before 2.0 delayed the response instead. This module does not depend on quotas.
+Brokers since 2.0 mute the connection whatever the version. In the versions between, the client receives a throttle time but does not wait, because
+brokers before 2.0 delayed the response instead. This module does not depend on quotas.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def client_waits(api_key: int, version: int) -> bool:
 
 @cache
 def throttle_time_since(api_key: int) -> int | None:
-    """Return the first version whose response has `throttle_time_ms`, or None if no version has. Raises ValueError for an unknown key."""
+    """Return the first version of an API whose response has `throttle_time_ms`, or None if no version has. Raises ValueError for an unknown key."""
     info = APIS[ApiKey(api_key)]
     for version in range(info.min_version, info.max_version + 1):
         if any(name == "throttle_time_ms" for name, _ in codec(api_key, version).response.fields):

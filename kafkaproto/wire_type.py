@@ -26,7 +26,7 @@ TYPE_NAMES = {
     "?": "a bool",
     "16s": "a uuid",
 }
-"""Maps the `struct` format of a fixed-width type to its name in error texts."""
+"""Maps the `struct` format of a number type to the name of the type in error texts."""
 
 
 class WireType(Construct):  # type: ignore[misc]  # construct ships no annotations
@@ -37,11 +37,11 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         return super().parse(bytes(data), **context)
 
     def emit_decode(self, code: FlatCode, target: str) -> None:
-        """Emit the lines that decode a value into the variable ``target``."""
+        """Add code that decodes a value into the variable ``target``."""
         raise NotImplementedError
 
     def emit_items_decode(self, code: FlatCode, items: str, count: str) -> None:
-        """Emit the lines that decode ``count`` values into the new list ``items``."""
+        """Add code that decodes ``count`` values into the new list ``items``."""
         item = code.local("item")
         code.line(f"{items} = []")
         with code.block(f"for _ in range({count}):"):
@@ -49,11 +49,11 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
             code.line(f"{items}.append({item})")
 
     def emit_encode(self, code: FlatCode, source: str) -> None:
-        """Emit the lines that append the value of the expression ``source`` to the output."""
+        """Add code that appends the value of the expression ``source`` to the output."""
         raise NotImplementedError
 
     def weight(self, per_byte: int) -> int:
-        """Return by how many bytes at most the memory of a decoded value exceeds ``per_byte`` bytes for each encoded byte (`memory`)."""
+        """Return the maximum memory in bytes that a decoded value takes beyond ``per_byte`` bytes for each encoded byte (`kafkaproto.memory`)."""
         raise NotImplementedError
 
     def _sizeof(self, context: Any, path: str) -> int:

@@ -12,14 +12,14 @@ from kafkaproto.pipeline.live.limits import Limits, Windows
 from kafkaproto.pipeline.trace.audit.command import STATUSES, UNREADABLE
 
 EVERY = "10 seconds"
-"""Default interval at which `kafkaproto stream` adds new records, as a Spark duration."""
+"""The default interval at which `kafkaproto stream` adds new records, as a Spark duration."""
 RELEASE = releases.releases()[-1]
-"""Default broker release with which a report compares clients: the latest."""
+"""The default broker release with which a report compares clients: the latest."""
 DEFAULT_JOURNAL, DEFAULT_ALERTS = "__journal", "throttle-alerts"
 
 
 def parser(command: str) -> argparse.ArgumentParser:
-    """Return the argument parser of one command."""
+    """Return the argument parser of the command with this name."""
     return PARSERS[command]()
 
 

@@ -1,4 +1,4 @@
-"""`kafkaproto pack OUT.zip`: writes this package as an archive for `spark-submit --py-files`."""
+"""`kafkaproto pack OUT.zip`: writes the package kafkaproto as an archive for `spark-submit --py-files`."""
 
 from __future__ import annotations
 

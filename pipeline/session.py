@@ -26,18 +26,18 @@ TESTED_PYSPARK = "4.0.0"
 
 
 RESULT_SETTINGS = {"spark.sql.session.timeZone": "UTC"}
-"""Settings on which the values in tables and answers depend. A session started by `spark-submit` gets them too."""
+"""The settings on which the values in tables and answers depend. A session started by `spark-submit` gets them too."""
 SUBMIT_VARIABLE = "PYSPARK_GATEWAY_PORT"
-"""Environment variable that `spark-submit` sets for the Python process that it starts; its JVM already runs."""
+"""The environment variable that `spark-submit` sets for the Python process that it starts. If it is set, the JVM already runs."""
 LAST_OUTPUT_LINES = 20
 FIRST_ERROR_LINES = 12
 EXIT_WAIT_S = 0.5
 _UNRESOLVED = re.compile(r"\[((?:unresolved dependency|download failed): .*)\]")
 """Matches the message that Ivy prints if a package or one of its jars cannot be downloaded."""
 CODE_CACHE = "240m"
-"""Size of the JVM's code cache, enough for all queries of a report.
+"""The size of the JVM's code cache, enough for all queries of a report.
 
-By default, a JVM that has only the C1 compiler uses 48 MB. They fill up after about thirty queries; the JVM then recompiles constantly and can
+By default, a JVM that has only the C1 compiler uses 48 MB. They are full after about thirty queries; the JVM then recompiles constantly and can
 crash.
 """
 
@@ -53,7 +53,7 @@ def connector_of(pyspark_version: str) -> str:
 
 
 CONNECTOR = connector_of(TESTED_PYSPARK)
-"""Maven coordinates of the tested connector."""
+"""The Maven coordinates of the Kafka connector for the tested version of pyspark."""
 
 
 def installed_connector() -> str:
@@ -98,7 +98,10 @@ def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
 
 
 def scratch_folder() -> Path:
-    """Create a folder for checkpoints and shuffles, in memory if the machine has /dev/shm, because they consist of many small files."""
+    """Create a temporary folder for checkpoints and shuffles, and return it.
+
+    It is in memory if the machine has /dev/shm, because checkpoints and shuffles consist of many small files.
+    """
     in_memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="kafkaproto-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
 
@@ -198,7 +201,10 @@ def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
 
 @contextmanager
 def _errors_into(log: TextIO) -> Iterator[None]:
-    """Redirect standard output and error to `log` in the block. A JVM that is started in it inherits them; Ivy and Spark print much."""
+    """Return a context in which standard output and standard error go to the file `log`.
+
+    A JVM that is started in it inherits them; Ivy and Spark print much.
+    """
     saved = [(number, os.dup(number)) for number in (1, 2)]
     try:
         for number, _ in saved:

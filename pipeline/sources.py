@@ -1,4 +1,4 @@
-"""The runs of traces and captures in a file or a folder, and their rows. This module does not know Spark, nor the tables' folder."""
+"""The runs of traces and captures in a file or a folder, and their rows. This module does not depend on Spark or the tables' folder."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Noti
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the new part of a run. note: called from time to time with the number of bytes read from a trace."""
+    """Yield (table name, rows) for the part of a run that the tables lack. note: called regularly with the number of bytes read from a trace."""
     return captures.batches(run) if run.capture else traces.batches(run, note)
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the exchanges and events of a run, as far as they can be read."""
+    """Yield the exchanges and events of a run, up to the first position that cannot be read."""
     return captures.entries(run) if run.capture else traces.RunReader(run).entries()

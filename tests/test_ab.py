@@ -291,7 +291,7 @@ def test_ab_benchmark_uses_a_new_environment_for_changed_dependencies(
 ) -> None:
     plain = sides.environment_of([])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(sides.SideError, match=r"the environment cannot be made: .*no-such-package"):
+    with pytest.raises(sides.SideError, match=r"the virtual environment cannot be created: .*no-such-package"):
         sides.environment_of(["no-such-package==1"])
     assert [path.name for path in sides.CACHE.glob("*.ready")] == [f"{plain.name}.ready"], (
         "a failed worktree is not reused"
@@ -345,7 +345,7 @@ def test_ab_benchmark_workload_reports_the_modules_searched_for_a_moved_name(mon
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))
     with pytest.raises(
         workload.WorkloadError,
-        match=r"VirtualCluster is in none of the modules nowhere\.testing\.memory, kafkaproto\.broker\.runtime\.clock",
+        match=r"VirtualCluster is defined in none of the modules nowhere\.testing\.memory, kafkaproto\.broker\.runtime\.clock",
     ):
         workload.find("VirtualCluster")
 

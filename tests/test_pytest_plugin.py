@@ -152,7 +152,7 @@ def test_pytest_lists_all_fixtures_and_markers_with_descriptions(outside: pytest
     result = run(outside, "--fixtures")
     for lines in (
         ["kafka_cluster*", "*fresh cluster for this test*"],
-        ["kafka_broker*", "*session's one broker*"],
+        ["kafka_broker*", "*broker that all tests of the session share*"],
         ["kafka_async_cluster*", "*fresh cluster in the loop of this test*"],
     ):
         result.stdout.fnmatch_lines(lines)

@@ -76,7 +76,7 @@ def _positive(text: str) -> int:
 
 
 def names() -> dict[str, list[str]]:
-    """Return the names of all benchmark rows by part: instructions, start, race."""
+    """Return the names of all benchmark rows by part of the comparison: instructions, start, race."""
     from benchmarks.ab import sockets
 
     return {
@@ -107,7 +107,7 @@ def needs_valgrind(plan: Plan) -> bool:
 
 
 def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
-    """Run `count` for both sides in parallel and compare the results. The load of the machine does not change numbers of instructions."""
+    """Run `count` for both sides in parallel and compare the results. The machine's load does not affect the number of instructions."""
     with ThreadPoolExecutor(2) as pool:
         counts_base, counts_now = pool.map(count, (base, now))
     results = []

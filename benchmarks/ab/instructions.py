@@ -22,7 +22,7 @@ _PART = re.compile(r"callgrind\.(\d+)\.(\d+)\Z")
 
 
 class Count(NamedTuple):
-    """The number of instructions of a benchmark row, or the reason why they were not counted."""
+    """The number of instructions of a benchmark row, or the reason why they could not be counted."""
 
     instructions: float | None
     why: str = ""
@@ -69,7 +69,7 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 
 
 def of_start(side: Side) -> dict[str, Count]:
-    """Return two counts by name of the row: from the start of the process to the ready line, and to the end of the postponed work.
+    """Return two counts by name of the row: instructions until the ready line, and until the end of the postponed work.
 
     Postponed work is what the broker does only after it has printed the ready line.
     """

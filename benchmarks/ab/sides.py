@@ -25,7 +25,7 @@ CACHE = ROOT / ".cache" / "ab"
 BASE, NOW = "base", "now"
 COMMIT_LENGTH = 40
 LINKED = ("kafkaproto", "broker", "pipeline", "kafkaproto_cli.py")
-"""The parts of a checkout that a broker needs; the last one exists only in commits from before kafkaproto/cli.py was added."""
+"""The parts of a checkout that a broker needs. The last one exists only in commits from before kafkaproto/cli.py was added."""
 
 
 class SideError(Exception):
@@ -33,7 +33,10 @@ class SideError(Exception):
 
 
 class Side(NamedTuple):
-    """One side of a comparison. name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of its environment."""
+    """One side of a comparison: a commit or the working tree.
+
+    name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of its environment.
+    """
 
     name: str
     folder: Path
@@ -98,7 +101,7 @@ def _side(name: str, folder: Path, checkout: Path) -> Side:
 
 
 def compile_modules(side: Side) -> None:
-    """Compile the modules of a side that have changed since the last comparison: an installed broker starts from compiled files, too."""
+    """Compile the modules of a side that have changed since the last comparison, because an installed broker starts from compiled modules, too."""
     modules = [str(side.folder / name) for name in LINKED if (side.folder / name).exists()]
     command = [side.python, "-P", "-m", "compileall", "-q", *modules]
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
@@ -132,7 +135,9 @@ def environment_of(dependencies: list[str]) -> Path:
         for command in commands[: 2 if dependencies else 1]:
             completed = subprocess.run(command, capture_output=True, text=True, check=False)
             if completed.returncode:
-                raise SideError(f"the environment cannot be made: {_last_line(completed.stderr or completed.stdout)}")
+                raise SideError(
+                    f"the virtual environment cannot be created: {_last_line(completed.stderr or completed.stdout)}"
+                )
         ready.touch()
     return folder
 

@@ -56,8 +56,8 @@ def broker(side: Side, brokers: int = 1) -> Program:
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
     """Return the measured speeds by name of the row and then by name of the side, one number for each round.
 
-    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the limit get as
-    many rounds again, and all their rounds count: more rounds confirm a real difference and even out the noise of a busy machine.
+    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the limit are
+    measured for as many rounds again, and all their rounds count: more rounds confirm a real difference and even out the noise of a busy machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):

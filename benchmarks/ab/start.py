@@ -15,13 +15,13 @@ from importlib.util import find_spec
 from typing import TextIO
 
 MODULES = ("kafkaproto.broker", "broker")
-"""Modules that may contain the broker, the newest first."""
+"""The modules that may contain the broker, the newest first."""
 POSTPONED_S = 0.5
-"""Seconds from the ready line to the end of the process. The broker does its postponed work in this time."""
+"""The time in seconds from the ready line to the end of the process. The broker does its postponed work in this time."""
 
 
 def marker() -> None:
-    """Call the libc function at which callgrind dumps and resets its counters; nothing else here calls it."""
+    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. No other code here calls this function."""
     os.getpriority(os.PRIO_PROCESS, 0)
 
 

@@ -1,4 +1,4 @@
-"""The limits of a comparison, and the table that says which rows keep them."""
+"""The limits of a comparison, and the table that says which benchmark rows keep them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Result(NamedTuple):
 def at_most(row: str, base: float | None, now: float | None, limit: float, form: str, why: str = "") -> Result:
     """Return the result of a row in which the smaller number is better.
 
-    base, now: the numbers of the sides, None if not measured. limit: the largest allowed ratio now/base. form: format string for each number, such
-    as "{:,.0f}". why: the reason for a missing number.
+    base, now: the numbers of the sides, None if not measured. limit: the largest allowed ratio now/base. form: format string for each number, such as
+    "{:,.0f}". why: the reason for a missing number.
     """
     texts = ["-" if number is None else form.format(number) for number in (base, now)]
     ratio = now / base if base and now is not None else None

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 WARM_UP = 40
-"""Number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
+"""The number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
 REQUESTS = 100
 STEP_MS = 100
-"""Milliseconds by which the virtual clock moves at a time while a response is due."""
+"""The time in ms by which the virtual clock moves at a time while a response is due."""
 MOST_STEPS = 10_000
 SMALL_VALUE, LARGE_VALUE = 100, 16_000
 FAR_ABOVE = 1e12
@@ -32,7 +32,7 @@ FAR_ABOVE = 1e12
 SMALL_QUOTA = 100.0
 """A quota in bytes per second that a few requests exceed."""
 THROTTLE_MS = 30_000
-"""Upper bound of the throttle times in all rows, in ms."""
+"""The upper limit of the throttle times in all rows, in ms."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
 """The time in ms since the epoch at which a `ManualClock` starts."""
@@ -63,11 +63,11 @@ def find(name: str) -> Any:
             continue
         if hasattr(module, name):
             return getattr(module, name)
-    raise WorkloadError(f"{name} is in none of the modules {', '.join(HOMES[name])}")
+    raise WorkloadError(f"{name} is defined in none of the modules {', '.join(HOMES[name])}")
 
 
 def message(module: str, name: str, /, **fields: Any) -> Any:
-    """Build a message, or a struct inside one, of `kafkaproto.messages`."""
+    """Return a message of `kafkaproto.messages`, or a struct inside one, with these values of its fields."""
     return getattr(importlib.import_module(f"kafkaproto.messages.{module}"), name)(**fields)
 
 
@@ -103,7 +103,7 @@ class Peer:
         cluster.run()
 
     def exchange(self, frame: bytes) -> None:
-        """Deliver a request and advance the clock until its response is written, as a client with one request in flight does."""
+        """Deliver a request and advance the clock until its response is written. The client has one request in flight."""
         before = self.responses
         self.deliver(frame)
         self.await_response(before)
@@ -162,7 +162,7 @@ class Crowd(Peer):
 
 
 class Exchange(NamedTuple):
-    """What a response contained: its throttle time, the size of its records in bytes, and its error codes other than 0."""
+    """The content of a response: its throttle time, the size of its records in bytes, and its error codes other than 0."""
 
     throttle_ms: int
     record_bytes: int
@@ -249,7 +249,7 @@ def set_quota(peer: Peer, key: str, bytes_per_second: float) -> None:
     entry = message(module, "AlterClientQuotasRequestEntryData", entity=[component], ops=[change])
     response = peer.ask(message(module, "AlterClientQuotasRequest", entries=[entry]), ALTER_CLIENT_QUOTAS, 1)
     if [entry_result.error_code for entry_result in response.entries] != [0]:
-        raise WorkloadError(f"AlterClientQuotas returned {response}")
+        raise WorkloadError(f"AlterClientQuotas failed: {response}")
 
 
 def record(cluster: Any) -> None:
@@ -379,7 +379,7 @@ def member() -> tuple[Peer, str, int]:
             break
         peer.cluster.advance(STEP_MS)  # the coordinator may still be loading
     else:
-        raise WorkloadError(f"JoinGroup returned {joined}")
+        raise WorkloadError(f"JoinGroup failed: {joined}")
     assignment = message("sync_group", "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"a")
     sync = message(
         "sync_group",
@@ -449,7 +449,7 @@ def long_poll() -> Work:
         producer.exchange(produced)
         consumer.await_response(before)
         if cluster.now_ms - now_ms >= 500:
-            raise WorkloadError("the produce did not complete the fetch that waited")
+            raise WorkloadError("the produce did not complete the parked fetch")
 
     expected = with_records(SMALL_VALUE, SMALL_VALUE + 200)
     return Work(consumer, FETCH, VERSIONS[FETCH], frames(), step, expected)
@@ -485,7 +485,7 @@ def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> 
 
 
 def marker() -> None:
-    """Call the libc function at which callgrind dumps and resets its counters; nothing else here calls it."""
+    """Call the libc function (`getpriority`) at which callgrind dumps and resets its counters. No other code here calls this function."""
     os.getpriority(os.PRIO_PROCESS, 0)
 
 

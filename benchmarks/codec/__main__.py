@@ -1,7 +1,7 @@
-"""The codec against kafka-python, aiokafka, kio and stock construct: the same bytes, alternating in one run. Writes docs/benchmarks.md.
+"""The codec against kafka-python, aiokafka, kio and stock construct: all decode and encode the same bytes. Writes docs/benchmarks.md.
 
-Each case runs in a process of its own, in several passes over all cases. In a process the codecs alternate in short rounds; a ratio is
-computed within each round, and the median of all rounds counts.
+Each case runs in a process of its own, in several passes over all cases. In a process the codecs alternate in short rounds; a ratio is computed
+within each round, and the median of all rounds counts.
 
 usage: python -m benchmarks.codec      (make bench)
 """

@@ -1,6 +1,6 @@
 """The messages and batches to measure, and the ratio that each must reach.
 
-A case runs in a process of its own, in which all codecs alternate. This module does not know the names of other codecs.
+A case runs in a process of its own, in which all codecs alternate. This module does not depend on the names of other codecs.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ Case = MessageCase | RecordCase
 
 
 def batch(size_bytes: int) -> bytes:
-    """Return an uncompressed batch of about this size; varints make it a little smaller or larger."""
+    """Return an uncompressed batch of about this size in bytes; varints make it a little smaller or larger."""
     return build_batch([NewRecord(b"x" * (size_bytes - 80), None, TIMESTAMP_MS)])
 
 
@@ -130,7 +130,7 @@ def fetch_request(topics: int, partitions: int, forgotten: list[ForgottenTopic])
 
 
 def fetch_response(version: int, partitions: int) -> FetchResponse:
-    """Return a response with one MiB of records in this many partitions of one topic."""
+    """Return a Fetch response with one MiB of records, divided among this many partitions of one topic."""
     records = batch(MIB // partitions)
     data = [PartitionData(i, 0, 1000, 1000, 0, aborted_transactions=None, records=records) for i in range(partitions)]
     topic = (
@@ -173,9 +173,9 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""Least ratio of kio's decoding time to this codec's, by kind of message; None for no requirement."""
+"""The minimum ratio of kio's decoding time to this codec's, by kind of message; None for no requirement."""
 ENCODE_WANTED = 2.0
-"""Least ratio of kio's encoding time to this codec's, for any message."""
+"""The minimum ratio of kio's encoding time to this codec's, for any message."""
 RECORDS_WANTED: dict[str, float | None] = {
     "iterate": 0.25,
     "keys": 1.0,
@@ -183,9 +183,9 @@ RECORDS_WANTED: dict[str, float | None] = {
     "build": None,
     "checksum": None,
 }
-"""Least ratio of the time of aiokafka's C extension to this codec's, by kind of work; None for no requirement."""
+"""The minimum ratio of the time of aiokafka's C extension to this codec's, by kind of work; None for no requirement."""
 PURE_WANTED, PURE_MEDIAN_WANTED = 1.0, 2.0
-"""Least ratio of the time of codecs in pure Python to this codec's: for every case, and for the median of all cases."""
+"""The minimum ratio of the time of codecs in pure Python to this codec's: for every case, and for the median of all cases."""
 
 
 def message_cases() -> list[MessageCase]:

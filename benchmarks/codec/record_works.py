@@ -38,7 +38,7 @@ def batch_for(case: RecordCase) -> bytes:
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Return, by codec, the class whose objects are batches to iterate over."""
+    """Return, by codec, the class whose objects are batches and can be iterated over."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python
@@ -190,7 +190,7 @@ def columns_function(name: str) -> Callable[[bytes], Any]:
     try:
         function: Callable[[bytes], Any] = getattr(importlib.import_module("kafkaproto.records.columns"), name)
     except (ModuleNotFoundError, AttributeError):
-        raise NotSupportedYet(f"kafkaproto.records.columns.{name}") from None
+        raise NotSupportedYet(f"kafkaproto.records.columns has no function {name}") from None
     return function
 
 

@@ -45,7 +45,7 @@ def ours(case: MessageCase, data: bytes) -> Directions:
 
 
 class Elsewhere:
-    """A stand-in for records that lie in a file: the encoder takes their length and leaves their place empty instead of copying them."""
+    """Stands for records in a file: the encoder takes their length and leaves their place empty instead of copying them."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""A message layout in construct's own classes, as written by hand with construct alone.
+"""A message layout made of construct's own classes only, as a user of construct would write it.
 
 A nullable length is a field beside its value, and tagged fields stay raw bytes: construct compiles this form best.
 """
@@ -32,7 +32,7 @@ RAW_TAGS = construct.PrefixedArray(
 
 
 def stock(wire_type: WireType) -> construct.Construct:
-    """Return a construct for the same bytes, made of construct's classes only."""
+    """Return a construct that encodes the same bytes as a wire type, and consists only of construct's own classes."""
     match wire_type:
         case Message():
             fields = [name / stock(field) for name, field in wire_type.fields]

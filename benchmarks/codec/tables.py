@@ -27,7 +27,7 @@ MISSING = "-"
 
 @dataclass
 class Section:
-    """One table with its title and text."""
+    """One table of the page, with its title and text."""
 
     key: str
     title: str
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """The ratios of one case: by codec, its time divided by the time of this project's codec."""
+    """The ratios of one case, by codec: the codec's time divided by the time of this project's codec."""
 
     title: str
     kind: str
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def required(self) -> dict[str, float]:
-        """Return the least ratio required for each codec; ``Python`` stands for the fastest codec in pure Python."""
+        """Return the minimum ratio required for each codec; the key ``Python`` stands for the fastest codec in pure Python."""
         case = all_cases()[self.title]
         required = {"Python": PURE_WANTED}
         if isinstance(case, MessageCase):

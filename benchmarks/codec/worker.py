@@ -20,7 +20,7 @@ from benchmarks.codec.rivals import Work, message_works
 
 
 def works_of(case: Case) -> dict[str, dict[str, Work]]:
-    """Return the functions to time, by kind of work and then by codec, after running each once and comparing the results."""
+    """Return the functions to time, by kind of work and then by codec. Before that, each runs once, and the results are compared."""
     return message_works(case) if isinstance(case, MessageCase) else record_works(case)
 
 
@@ -60,7 +60,7 @@ def main(title: str, rounds: str, round_seconds: str) -> int:
     try:
         works = works_of(all_cases()[title])
     except NotSupportedYet as missing:
-        print(f"{title}: skipped, {missing} does not exist", file=sys.stderr)
+        print(f"{title}: skipped, {missing}", file=sys.stderr)
         works = {}
     results = {kind: measure(each, int(rounds), float(round_seconds)) for kind, each in works.items()}
     print(json.dumps(results))

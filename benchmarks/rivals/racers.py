@@ -1,6 +1,6 @@
-"""The rivals in the race: kfake, and a real Kafka 3.9.1 of three brokers. What they need is downloaded on first use.
+"""The rivals in the race: kfake, and a real Kafka 3.9.1 with three brokers. Missing programs are downloaded on first use.
 
-This module does not know what is raced.
+This module does not depend on what is raced.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ SETTINGS = {
     "fetch.max.bytes": "2147483647",
     "unclean.leader.election.enable": "false",
 }
-"""Settings that a small cluster needs; all others keep Kafka's defaults, because changing one would change what the race measures."""
+"""The settings that a small cluster needs; all others keep Kafka's defaults, because changing one would change what the race measures."""
 
 
 def kfake() -> Program:
-    """Return franz-go's fake broker, built with Go."""
+    """Return the rival kfake: franz-go's test broker, built with Go."""
     return Program("kfake", [built()])
 
 

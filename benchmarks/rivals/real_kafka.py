@@ -1,6 +1,6 @@
 """Apache Kafka from its jars: three brokers and a separate controller, on free ports of this machine, in a temporary folder.
 
-The controller is a process of its own so that any broker can be stopped or paused. This module does not know what is measured or tested.
+The controller is a process of its own so that any broker can be stopped or paused. This module does not depend on what is measured or tested.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class ClusterConfig:
         return broker_setting(name, self.definitions)
 
     def dynamic_setting(self, name: str) -> Setting:
-        """Return the definition of a broker setting that a client sets at run time. A name unknown to Kafka gets one too, as in Kafka 3.9.1."""
+        """Return the definition of a broker setting that a client sets at run time. Accepts names unknown to Kafka, as Kafka 3.9.1 does."""
         try:
             setting = self.broker_setting(name)
         except ConfigError:
@@ -114,9 +114,9 @@ class ClusterConfig:
         return [key for key, setting in settings.items() if setting.only_dynamic or not setting.acts]
 
     def reset(self) -> None:
-        """Drop all dynamic settings of brokers and all settings of groups.
+        """Remove all dynamic settings of brokers and all settings of groups.
 
-        In releases with eligible leader replicas, `min.insync.replicas` is set for all brokers again, as Kafka's controller does at the
+        In releases with eligible leader replicas, `min.insync.replicas` is then set dynamically for all brokers, as Kafka's controller does at its
         first start (KIP-966).
         """
         self.dynamic_all.clear()
@@ -127,7 +127,7 @@ class ClusterConfig:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
 
     def dynamic_texts(self, broker_id: int) -> dict[str, str]:
-        """Return the dynamic settings of one broker, or of all brokers (ALL_BROKERS), as unparsed text."""
+        """Return the dynamic settings of broker `broker_id`, or those for all brokers (ALL_BROKERS), as unparsed text."""
         texts = self._dynamic_texts.get(broker_id, {})
         return {name: texts.get(name) or as_text(value) or "" for name, value in self._dynamic_layer(broker_id).items()}
 
@@ -158,7 +158,7 @@ class ClusterConfig:
         return [*set_values, (self.dynamic_setting(name).default, Source.DEFAULT)]
 
     def is_given(self, broker_id: int, name: str) -> bool:
-        """Return whether the setting has a value in any layer other than the defaults."""
+        """Return whether the setting has a value in any layer other than Kafka's defaults."""
         return len(self.layers(broker_id, name)) > 1
 
     def get(self, broker_id: int, name: str) -> Any:
@@ -185,7 +185,7 @@ class ClusterConfig:
         return self._fallback(broker_id, setting) if setting.default is None else setting.default
 
     def _fallback(self, broker_id: int, setting: Setting) -> Any:
-        """Return the value in ms of an unset `.ms` setting from the equivalent one in minutes or hours; None for any other setting."""
+        """Return the value in ms of a `.ms` setting that is not set, from the equivalent setting in minutes or hours; None if there is none."""
         if not setting.name.endswith(".ms"):
             return None
         for name in setting.fallbacks:

@@ -156,7 +156,10 @@ def unit_ms(name: str) -> int:
 
 
 def _read(table: str) -> Iterator[tuple[str, Setting]]:
-    """Yield (scope, setting) for each line of a table file. `tests/support/oracle/settings.py` makes the files and explains the columns."""
+    """Yield (scope, setting) for each line of the table file of settings named `table`.
+
+    `tests/support/oracle/settings.py` makes the files and explains the columns.
+    """
     text = (Path(__file__).parent / "tables" / f"kafka-{table}.tsv").read_text()
     ranges: dict[tuple[str, str], dict[str, Any]] = {}
     for line in text.splitlines()[2:]:

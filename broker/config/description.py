@@ -19,7 +19,10 @@ MESSAGE_FORMAT_VERSION = "message.format.version"
 
 
 class Synonym(NamedTuple):
-    """The unparsed value that a setting has in one layer. name: of the setting itself, or of a fallback such as `log.retention.hours`."""
+    """The unparsed value that one layer has for a setting.
+
+    name: the name of the setting itself, or of a setting that replaces it if it is not set, such as `log.retention.hours`.
+    """
 
     name: str
     value: str | None
@@ -27,9 +30,9 @@ class Synonym(NamedTuple):
 
 
 class Described(NamedTuple):
-    """One setting of a topic, broker or group. kind: None if Kafka does not know the setting. value: None if sensitive or not set.
+    """The description of one setting of a topic, broker or group. kind: None if Kafka does not know the setting. value: None if sensitive or not set.
 
-    synonyms: all layers in which the setting has a value, the one that applies first.
+    synonyms: the values of all layers that have one, the value in effect first.
     """
 
     name: str
@@ -96,7 +99,7 @@ def _is_read_only(setting: Setting) -> bool:
 
 
 def _is_replaced(config: ClusterConfig, broker_id: int, name: str) -> bool:
-    """Return whether a setting in minutes or hours has no effect because the one in milliseconds is set dynamically (`overrideProps`)."""
+    """Return whether a setting in minutes or hours has no effect because the equivalent one in milliseconds is set (`overrideProps`)."""
     finer = config.definitions.finer.get(name)
     return finer is not None and (finer in config.dynamic_all or finer in config.dynamic_broker.get(broker_id, {}))
 

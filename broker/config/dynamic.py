@@ -1,9 +1,9 @@
-"""Changes of settings for AlterConfigs and IncrementalAlterConfigs: those of a topic, a broker, all brokers, or a group.
+"""Changes of settings for AlterConfigs and IncrementalAlterConfigs: the settings of a topic, a broker, all brokers, or a group.
 
-Follows Kafka's `ConfigAdminManager`. All own settings of a resource are replaced at once; `applied` computes the new settings from single
-operations. Functions here raise KafkaError: 3 (unknown topic), 40 (invalid settings of a topic or group), 42 (invalid settings of a broker,
-or a contradictory request), 56 (the change cannot be persisted), -1 (appending to a setting that Kafka does not know). This module does not
-depend on wire messages.
+All settings that are set on a resource itself are replaced at once; `applied` computes the new settings from single operations. Functions here raise
+KafkaError: 3 (unknown topic), 40 (invalid settings of a topic or group), 42 (invalid settings of a broker, or a contradictory request), 56 (the
+change cannot be persisted), -1 (appending to a setting that Kafka does not know). Follows Kafka's `ConfigAdminManager`. This module does not depend
+on wire messages.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TopicConfigs(Protocol):
 
 
 class Configured(Protocol):
-    """Interface of a cluster for changes of settings."""
+    """Interface of a cluster as far as changes of settings need it."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -69,17 +69,17 @@ class Configured(Protocol):
     def controller(self) -> TopicConfigs: ...
 
     def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist the new settings of `owner` before they take effect. Raises KafkaError 56 if that fails.
+        """Persist the settings of a broker or group before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
         owner: a broker id, -1 for all brokers, or a group id. layer: all settings that are set on the owner itself, as text.
         """
 
     def setting_changed(self) -> None:
-        """Pass a changed broker setting to the components that keep a copy of it."""
+        """Inform the components that keep a copy of a broker setting that it has changed."""
 
 
 class ConfiguredBroker(Protocol):
-    """Interface of the broker that received the request to change settings."""
+    """Interface of the broker that handles a request to change settings."""
 
     @property
     def broker_id(self) -> int: ...
@@ -89,7 +89,7 @@ class ConfiguredBroker(Protocol):
 
 
 class Resource(Protocol):
-    """A topic, broker or group whose settings can be changed. bad_value: the error code of a request with an invalid value or name."""
+    """A topic, broker or group whose settings can be changed. bad_value: the error code for an invalid name or value of a setting."""
 
     bad_value: ErrorCode
 
@@ -104,13 +104,13 @@ class Resource(Protocol):
         """
 
     def check_deletion(self, name: str) -> None:
-        """Raise ConfigError or KafkaError if the setting cannot be deleted."""
+        """Raise ConfigError or KafkaError if the setting of this resource cannot be deleted."""
 
     def in_force(self, name: str) -> str:
         """Return the current value of a setting as text, whether it is set on this resource or inherited."""
 
     def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError if settings that are valid by themselves contradict each other. own: all settings of the resource itself."""
+        """Raise ConfigError if settings that are valid separately contradict each other. own: all settings that are set on the resource itself."""
 
     def store(self, own: Mapping[str, str]) -> None:
         """Replace the settings that are set on this resource itself."""
@@ -149,7 +149,7 @@ class TopicResource:
 class BrokerResource:
     """The dynamic settings of one broker, or of all brokers (ALL_BROKERS).
 
-    checked_id: the broker against whose current values a change for all brokers is checked: the broker that received the request.
+    checked_id: the id of the broker that received the request. A change for all brokers is checked against the current values of this broker.
     """
 
     bad_value = ErrorCode.INVALID_REQUEST
@@ -209,7 +209,7 @@ class BrokerResource:
             config.set_dynamic(self._broker_id, before)
 
     def _thread_counts(self) -> dict[str, int]:
-        """Return the settings for numbers of threads that are dynamic in this release, with their current values."""
+        """Return the names and current values of the settings for numbers of threads that are dynamic in this release."""
         config = self._cluster.config
         known = config.definitions.broker
         return {
@@ -282,8 +282,8 @@ A = TypeVar("A", bound=NamedResource)
 def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
     """Change each resource of a request with `alter`, and yield (entry of the request, error code, message) for each.
 
-    alter: changes one resource, or raises KafkaError. error code, message: 0 and None without an error. A resource that is named twice is not
-    changed at all and has error 42.
+    alter: changes one resource, or raises KafkaError. error code, message: 0 and None without an error. A resource that is named twice is not changed
+    at all and has error INVALID_REQUEST (42).
     """
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
@@ -298,7 +298,7 @@ def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[t
 
 
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
-    """Return the resource that a request names.
+    """Return the topic, broker or group whose settings a request describes or changes.
 
     The name of a broker must be the id of `node`, or empty for all brokers.
     """

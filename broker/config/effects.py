@@ -78,7 +78,7 @@ ACTING: dict[str, frozenset[str]] = {
     "topic": frozenset(_ACTING_TOPIC_SETTINGS.split()),
     "group": frozenset({"consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"}),
 }
-"""Maps a kind of setting (static broker, dynamic broker, topic or group) to the settings that change what this broker does."""
+"""Maps a kind of setting (static broker, dynamic broker, topic or group) to the names of those that have an effect in this broker."""
 
 _JAVA = "this broker cannot load a Java class"
 
@@ -96,7 +96,7 @@ REFUSED: dict[str, Refusal] = {
     "remote.storage.enable": Refusal("tiered storage is not served", ("false",)),
     "security.inter.broker.protocol": Refusal("TLS and SASL are not served", ("PLAINTEXT",)),
 }
-"""Maps settings to the values that this broker accepts, because other values need a feature that it lacks, such as TLS."""
+"""Maps settings to the only values that this broker accepts. Other values need a feature that it lacks, such as TLS."""
 
 
 FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})

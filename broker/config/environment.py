@@ -31,12 +31,12 @@ _OF_SCRIPTS = """
 """
 
 FOR_THE_JVM = frozenset(_OF_JVM.split())
-"""Variables that the apache/kafka image does not take as settings (`Constants.ExcludeServerPropsEnv`)."""
+"""Variables that the apache/kafka image does not read as settings because they are for the JVM (`Constants.ExcludeServerPropsEnv`)."""
 FOR_SCRIPTS = frozenset(_OF_SCRIPTS.split())
-"""Further variables that are read by scripts of Docker images and of Kafka. Kafka itself would warn about them as unknown settings."""
+"""Further variables that are not settings: scripts of Docker images and of Kafka read them. Kafka would warn about unknown settings."""
 
 _SERVICE_LINK = re.compile(r"KAFKA_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
-"""Matches the variables with addresses that Kubernetes and Docker links set in a container for a service whose name begins with `kafka`."""
+"""Matches variables that Kubernetes and Docker links set in a container: addresses of a service whose name begins with `kafka`."""
 _HOST = re.compile(r"://(\[[^\]]*\]|[^:]*):")
 
 
@@ -81,7 +81,7 @@ def _is_ignored(variable: str) -> bool:
 
 
 def _settings_of(variable: str, value: str, definitions: Definitions, warn: Callable[[str], None]) -> dict[str, str]:
-    """Return the settings of one variable.
+    """Return the settings that one variable defines.
 
     A value with several lines defines several settings, because the image writes it to a properties file.
     """

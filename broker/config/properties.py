@@ -26,7 +26,7 @@ _HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 class Property(NamedTuple):
-    """One setting in a file. line: the number of the line on which it begins, counted from 1."""
+    """One setting in a properties file. line: the number of the line on which it begins, counted from 1."""
 
     name: str
     value: str
@@ -85,7 +85,7 @@ def _known(name: str, definitions: Definitions) -> Setting | None:
 
 
 def _check(entry: Property, setting: Setting) -> None:
-    """Raise _InvalidLine for an invalid value."""
+    """Raise _InvalidLine if a line sets an invalid value."""
     try:
         parse(setting, entry.value)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The API versions that a Kafka release offers. The broker emulates one release, by default 3.9.
+"""The versions of each API that a Kafka release offers. The broker emulates one release, by default 3.9.
 
 The broker advertises only the APIs that it has handlers for, not all APIs of the release (M-9).
 """
@@ -45,7 +45,7 @@ def stores_topic_ids_of_offsets(release: str) -> bool:
 
 
 def ranges_of(release: str) -> Ranges:
-    """Return a dict of API keys to (lowest, highest version). Raises ValueError for an unknown release, naming the known ones."""
+    """Return a dict of API keys to (lowest, highest version) in a release. Raises ValueError for an unknown release, naming the known ones."""
     _place(release)
     return versions(release)
 

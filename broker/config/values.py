@@ -152,7 +152,10 @@ def _of_listener(name: str, known: Definitions) -> Setting | None:
 
 
 def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
-    """Return the definition of a topic setting, of the default release if definitions is None. Raises ConfigError for an unknown name."""
+    """Return the definition of a topic setting. Raises ConfigError for an unknown name.
+
+    definitions: None for those of the default release.
+    """
     known = definitions or definitions_of(DEFAULT_RELEASE)
     setting = known.topic.get(name)
     if setting is not None:

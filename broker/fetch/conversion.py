@@ -1,7 +1,7 @@
-"""Conversion of records for old Fetch versions: magic 2 came with version 4, zstd with version 10 (F-31 to F-35, KIP-283).
+"""Conversion of records for clients with old Fetch versions: magic 2 needs version 4, zstd version 10 (F-31 to F-35, KIP-283).
 
-Records are converted when the response is built. Reading comes before, so byte limits and min_bytes count bytes of the log, not converted
-bytes (`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.
+Records are converted when the response is built. Byte limits and min_bytes apply to the records as they are in the log, before the conversion
+(`KafkaApis.maybeConvertFetchedData`, `LazyDownConversionRecords`). This module does not depend on sessions or quotas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHUNK_BYTES = 128 << 10
 
 
 def knows_all(version: int) -> bool:
-    """Return whether clients of this Fetch version understand every record format and codec that a log may contain."""
+    """Return whether clients of a Fetch version understand every record format and compression type that a log may contain."""
     return version >= FIRST_VERSION_WITH_ZSTD
 
 
@@ -34,9 +34,10 @@ def for_client(
 ) -> PartitionRead:
     """Return the result of reading one partition in a form that a client before version 10 understands.
 
-    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides: A. the
-    topic's compression.type is zstd: error 76, whatever else is wrong; B. version 4 or later: unchanged; C. a consumer of a topic for which
-    conversion is off: error 35, even if there is nothing to read; D. errors and empty reads: unchanged; E. otherwise converted records.
+    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides: A. the topic's
+    compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), whatever else is wrong; B. version 4 or later: unchanged; C. a consumer of a
+    topic for which conversion is off: error UNSUPPORTED_VERSION (35), even if there is nothing to read; D. errors and empty reads: unchanged; E.
+    otherwise converted records.
     """
     if partition is None:
         return read
@@ -63,11 +64,10 @@ def for_client(
 
 
 def _converted(data: bytes, magic: int, offset: int) -> bytes:
-    """Return the records of `data` from `offset` on in at most `magic`, cut off or padded to the size of `data` (F-35).
+    """Return the records of `data` from `offset` on, converted to `magic` or lower, and cut off or padded to the size of `data` (F-35).
 
-    If the first converted batch is larger than `data`, the result is this batch.
-
-    Raises UnsupportedCompression if the first batch is compressed with zstd, and the errors of `down_convert`.
+    If the first converted batch is larger than `data`, only this batch is returned. Raises UnsupportedCompression if the first batch is compressed
+    with zstd, and the errors of `down_convert`.
     """
     result = bytearray()
     size_bytes = _PADDING_HEAD.size

@@ -29,7 +29,7 @@ def must_answer_now(
 
 
 class FetchCondition:
-    """The condition for completing a parked fetch: `min_bytes` are available, or waiting has become pointless."""
+    """The condition for completing a parked fetch: `min_bytes` are available, or the wait cannot help any more."""
 
     __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 
@@ -92,7 +92,10 @@ class FetchCondition:
         return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
     def note_gone_partitions(self) -> None:
-        """Set error 3 on each partition that was deleted while the fetch was parked, before the broker reads for the response."""
+        """Set the error of each partition that was deleted while the fetch was parked, before the broker reads for the response.
+
+        The error is UNKNOWN_TOPIC_OR_PARTITION (3).
+        """
         for fetch, partition in self._partitions:
             if partition.gone:
                 fetch.error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

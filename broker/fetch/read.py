@@ -96,12 +96,12 @@ class PartitionRead:
 
 
 def failed(error_code: int) -> PartitionRead:
-    """Return a result with an error and without offsets (F-16, F-19)."""
+    """Return the result of a read that failed: an error without offsets (F-16, F-19)."""
     return PartitionRead(error_code=int(error_code))
 
 
 def refused(error_code: int) -> PartitionRead:
-    """Return a result without offsets whose records are null, for a client whose version does not support the records (F-22)."""
+    """Return a result without offsets and with null records, for a client whose Fetch version does not support the format of the records (F-22)."""
     return PartitionRead(error_code=int(error_code), records=None, lists_aborted=True)
 
 
@@ -216,7 +216,7 @@ class Reader:
     def _out_of_bounds(
         self, params: FetchParams, fetch: PartitionFetch, partition: Partition, result: PartitionRead
     ) -> PartitionRead | None:
-        """Return the result for an offset that is not readable (F-16, F-17, D1); None if it is readable."""
+        """Return an error result if the requested offset is not readable (F-16, F-17, D1); None if it is readable."""
         log, offset = partition.log, fetch.offset
         high_watermark = log.high_watermark  # under `kip` a follower's high watermark may be beyond its log end (D2)
         if log.log_start_offset <= offset <= log.log_end_offset:
@@ -270,7 +270,7 @@ class Reader:
         return partition.log.last_stable_offset
 
     def bound(self, params: FetchParams, partition: Partition) -> int:
-        """Return the first offset that is not visible to this fetch (F-15)."""
+        """Return the first offset that the client of this fetch must not see, such as the high watermark for a consumer (F-15)."""
         log = partition.log
         if params.from_follower:
             return log.log_end_offset

@@ -33,7 +33,7 @@ EVICTION_AGE_MS = 120_000
 
 
 class PartitionRequest(NamedTuple):
-    """The fields of a fetch request for one partition. -1 stands for a field that was not sent."""
+    """The fields of a fetch request for one partition. A value of -1 stands for a field that the client did not send."""
 
     fetch_offset: int
     max_bytes: int
@@ -65,7 +65,7 @@ Results = Sequence[tuple[K, R]]
 
 
 class Answer(NamedTuple, Generic[K, R]):
-    """The session fields of a fetch response: error code, session id, and the partitions in the response."""
+    """The fields of a fetch response that a session determines: error code, session id, and the partitions in the response."""
 
     error_code: int
     session_id: int
@@ -78,7 +78,7 @@ def next_epoch(epoch: int) -> int:
 
 
 class _Cached:
-    """One partition of a session: the last request for it and two offsets of the last result sent; high watermark -1 after an error."""
+    """One partition of a session: the client's last request for it, and the offsets in the last result sent; high watermark -1 after an error."""
 
     __slots__ = ("high_watermark", "log_start_offset", "request")
 
@@ -121,7 +121,7 @@ class Session:
     epoch: int = 1
     cached_size: int = 0
     names: dict[Hashable, str] = field(default_factory=dict)
-    """Maps topic ids to the names they had: Kafka's sessions keep the name of a deleted topic (S-11)."""
+    """Maps topic ids to the topic names that the session stores. As in Kafka, it keeps the name of a deleted topic (S-11)."""
 
     @property
     def evictable_key(self) -> tuple[bool, int, int]:
@@ -319,7 +319,7 @@ class SessionCache:
         return session.session_id
 
     def touch(self, session: Session, now_ms: int) -> None:
-        """Record that a session was used: it moves to the end of the eviction order, and its size and age are updated."""
+        """Record that a session was used: it moves to the end of the eviction order, and its recorded size and age are updated."""
         session_id = session.session_id
         del self._sessions[session_id]
         self._sessions[session_id] = session

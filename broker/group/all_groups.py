@@ -1,4 +1,4 @@
-"""The groups of all brokers of a cluster."""
+"""Access to the groups of all brokers of a cluster."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kafkaproto.broker.group.results import UNKNOWN_GROUP, GroupDescription, Gro
 
 
 class Offsets(Protocol):
-    """The committed offsets of a broker's groups."""
+    """Interface of the committed offsets of a broker's groups."""
 
     def forget_topic(self, topic: str, now_ms: int) -> None: ...
 
 
 class GroupsOfBroker(Protocol):
-    """The part of a broker's group coordinator that this module uses."""
+    """Interface of a broker's group coordinator: the part that this module uses."""
 
     @property
     def commits(self) -> Offsets: ...
@@ -29,13 +29,13 @@ class GroupsOfBroker(Protocol):
 
 
 class AllGroups:
-    """The groups of a cluster. coordinators: returns the coordinators of the brokers that have had groups."""
+    """The groups of a cluster. coordinators: a function that returns the group coordinators of the brokers that have had groups."""
 
     def __init__(self, coordinators: Callable[[], Iterable[GroupsOfBroker]]) -> None:
         self._coordinators = coordinators
 
     def forget_topic(self, topic: str, now_ms: int) -> None:
-        """Delete the offsets of a deleted topic (GO-25)."""
+        """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
         for coordinator in self._coordinators():
             coordinator.commits.forget_topic(topic, now_ms)
 
@@ -44,7 +44,7 @@ class AllGroups:
         return [group for coordinator in self._coordinators() for group in coordinator.list_groups()]
 
     def describe(self, group_id: str) -> GroupDescription:
-        """Return the description of one group of either protocol; an unknown one is Dead."""
+        """Return the description of one group, classic or of the new protocol. The state of an unknown group is Dead."""
         for coordinator in self._coordinators():
             description = coordinator.describe_any(group_id)
             if description.state != UNKNOWN_GROUP:
@@ -52,6 +52,6 @@ class AllGroups:
         return GroupDescription(group_id, UNKNOWN_GROUP)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
-        """Yield (group id, protocol type, committed offsets) of every group with commits."""
+        """Yield (group id, protocol type, committed offsets) of every group that has committed offsets."""
         for coordinator in self._coordinators():
             yield from coordinator.offsets()

@@ -1,4 +1,4 @@
-"""Which partitions a member of a consumer group has, or is to have (KIP-848)."""
+"""The partitions that a member of a consumer group has, or is to have (KIP-848)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from collections.abc import Mapping
 Assignment = Mapping[bytes, frozenset[int]]
 """Maps topic ids to partition indexes. Topics without partitions are left out."""
 Place = tuple[bytes, int]
-"""(topic id, partition index)."""
+"""Identifies a partition: (topic id, partition index)."""
 
 NOTHING: Assignment = {}

@@ -1,7 +1,7 @@
 """The assignors of consumer groups (KIP-848): they decide which member reads which partitions.
 
-`assign_range` corresponds to Kafka's `RangeAssignor`, `assign_uniform` to `UniformAssignor` with its two builders. Knows no group: an
-assignor gets the subscriptions and current targets of the members, and returns new targets.
+`assign_range` corresponds to Kafka's `RangeAssignor`, `assign_uniform` to `UniformAssignor` with its two builders. This module does not depend on
+groups: an assignor gets the subscriptions and current targets of the members, and returns new targets.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import NamedTuple
 from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
 
 MOST_ROUNDS = 16
-"""How often the heterogeneous assignor goes over all topics to balance them (`MAX_ITERATION_COUNT`)."""
+"""The maximum number of rounds in which an assignor balances topics with different subscribers (`MAX_ITERATION_COUNT`)."""
 
 
 class MemberSubscription(NamedTuple):
-    """What an assignor knows of a member. topic_ids: the existing topics that it subscribes to. target: its current target assignment.
+    """The facts about a member that an assignor needs.
 
-    instance_id: None unless the member is static.
+    topic_ids: the existing topics that the member subscribes to. target: its current target assignment. instance_id: the `group.instance.id` of a
+    static member, None for a dynamic one.
     """
 
     member_id: str
@@ -108,7 +109,10 @@ def _heterogeneous(members: Sequence[MemberSubscription], counts: Mapping[bytes,
 
 
 def _balance(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
-    """Move partitions of one topic from its most loaded to its least loaded subscriber while they differ by more than 1; return how many."""
+    """Move partitions of a topic from its most loaded to its least loaded subscriber while their numbers of partitions differ by more than 1.
+
+    Returns how many partitions were moved.
+    """
     moved = 0
     while True:
         givers = [m for m in subscribers if any(place[0] == topic_id for place in held[m])]
@@ -152,4 +156,4 @@ def _by_topic(places: Iterable[Place]) -> Assignment:
 
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
-"""The assignors of brokers by the name that members use, the default first."""
+"""Maps the names of assignors, as members send them, to the assignors. The default comes first."""

@@ -1,4 +1,7 @@
-"""A change of a group and its causes, as observers get them. Imports no group, so that observers do not load the coordinator at start."""
+"""A change of a group and its causes, as observers get them.
+
+This module does not import groups, so that observers do not load the coordinator when the broker starts.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class CauseKind(StrEnum):
-    """The kinds of causes for a change of a group."""
+    """The kinds of events that can cause a change of a group."""
 
     JOINED = "joined"
     LEFT = "left"

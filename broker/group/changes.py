@@ -1,7 +1,7 @@
 """Reports changes of groups to observers: another state, generation or epoch, and what caused it.
 
-`GroupChanges` compares a group with what it reported of this group before, and so finds members that joined, left or changed their
-subscription, and topics that changed. Only the reason of a removal is not visible in the group: whoever removes a member notes it.
+`GroupChanges` compares a group with what it reported of this group before, and thus finds members that joined, left or changed their subscription,
+and topics that changed. Only the reason for a removal is not visible in the group: the code that removes a member notes it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class _Seen(NamedTuple):
-    """What was reported of a group. members: maps ids to (group instance id, topics of a member of the new protocol, whether it is away).
+    """The last report about a group, to which the next one is compared.
 
-    group_type: as in `GroupChange`. topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" while a
-    loaded group does not know it.
+    members: maps ids to (group instance id, topics of a member of the new protocol, whether the member is away). group_type: as in `GroupChange`.
+    topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" while a loaded group does not know it.
     """
 
     state: str | None = None
@@ -44,10 +44,10 @@ class GroupChanges:
         self._events = events
         self._seen: dict[str, _Seen] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
-        """Maps group ids to the noted causes by member id, until they are reported."""
+        """Maps group ids to causes by member id. The causes are noted here until they are reported."""
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
-        """Note the cause of a change that is about to be reported. The first cause noted for a member counts."""
+        """Note the cause of a change that is about to be reported. If several causes are noted for a member, the first one is reported."""
         if self._events.group_changed is not None:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
@@ -65,7 +65,7 @@ class GroupChanges:
             self.note(group.group_id, CauseKind.JOINED_AGAIN, member_id)
 
     def report(self, group: Group | ConsumerGroup | None, now_ms: int) -> None:
-        """Report a group if its state, epochs or members changed since the last report. None does nothing."""
+        """Report a group if its state, epochs or members changed since the last report. Does nothing if `group` is None."""
         if self._events.group_changed is None or group is None:
             return
         before = self._seen.get(group.group_id, _Seen())
@@ -76,7 +76,7 @@ class GroupChanges:
         self._raise(group, before, after, _causes(before, after, notes), now_ms)
 
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
-        """Report a group that was loaded from the offsets topic. One that was reported before is loaded again to undo a change."""
+        """Report a group that was loaded from the offsets topic. A group that was reported before is loaded again only to undo a change."""
         if self._events.group_changed is None:
             return
         if group.group_id in self._seen:
@@ -132,7 +132,7 @@ class GroupChanges:
 
 
 def _epochs(group: Group | ConsumerGroup) -> tuple[str, int, int]:
-    """Return the state, the group epoch and the assignment epoch; for a classic group the generation twice."""
+    """Return (state, group epoch, assignment epoch). For a classic group both epochs are its generation."""
     if isinstance(group, ConsumerGroup):
         return group.state.value, group.epoch, group.assignment_epoch
     return group.state.value, group.generation_id, group.generation_id
@@ -156,13 +156,13 @@ def _seen(group: Group | ConsumerGroup) -> _Seen:
 
 
 def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tuple[Cause, ...]:
-    """Return the causes of a change: the noted ones, and those that a comparison shows.
+    """Return the causes of a change of a group: the noted ones, and those that a comparison of both reports shows.
 
-    a. An instance id that another member has: the static member was replaced. Its own notes do not count.
-    b. A new member joined. One that is missing has the noted cause, or was removed.
-    c. Another member may be away, have another subscription, or another noted cause.
+    a. If another member has an instance id now, the static member was replaced. Causes noted for the old member do not count.
+    b. A member that was not reported before has joined. A reported member that is missing has the noted cause, or was removed.
+    c. A member in both reports may be away, have another subscription, or have a noted cause.
     d. The group may have changed its protocol.
-    e. If the group epoch grew and subscribed topics have other partitions, the topics changed.
+    e. If the group epoch grew and the partitions of subscribed topics changed, the topics are the cause.
     """
     owners = {instance: member_id for member_id, (instance, _, _) in before.members.items() if instance is not None}
     causes: list[Cause] = []
@@ -198,7 +198,7 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
     """Return the name and the number of partitions of each subscribed topic, by topic id.
 
-    Releases from 4.0 do not store them: a loaded group has only the numbers of its target assignment.
+    Releases from 4.0 do not store names and numbers: for a loaded group, only the numbers in its target assignment are known.
     """
     if group.partition_counts:
         return {topic_id: (name, count) for name, (topic_id, count) in group.partition_counts.items()}
@@ -206,10 +206,10 @@ def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
 
 
 def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
-    """Return the topics that were created, deleted or have other partitions, without those that members subscribed to or no longer do.
+    """Return the topics that were created or deleted, or whose number of partitions changed. Changes of the subscriptions do not count.
 
-    A deleted topic whose name is unknown has the hexadecimal digits of its id as name. It is left out if subscriptions changed, too, because
-    it may be one that nobody subscribes to any more.
+    A deleted topic whose name is unknown has the hexadecimal digits of its id as name. It is left out if subscriptions changed, too, because it may
+    be a topic to which no member subscribes any more.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

@@ -1,7 +1,8 @@
 """Members of consumer groups that use the classic protocol: their JoinGroup, SyncGroup and Heartbeat requests (KIP-848, GN-56 to GN-60).
 
-A JoinGroup takes the place of a heartbeat: the member reports its subscription and what it owns, and moves towards its target. A SyncGroup
-gives it its assignment. Corresponds to `classicGroupJoinToConsumerGroup` and its neighbours in Kafka's `GroupMetadataManager` (Java).
+For such a member, JoinGroup has the effect of a ConsumerGroupHeartbeat: the member reports its subscription and the partitions that it owns, and
+moves towards its target assignment. SyncGroup returns its assignment. Corresponds to `classicGroupJoinToConsumerGroup` and related methods in Kafka's
+`GroupMetadataManager` (Java).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from kafkaproto.errors import DecodeError
 
 
 class ClassicMembers:
-    """Handles the requests of the classic protocol to consumer groups that have members."""
+    """Handles requests of the classic protocol to groups of the new protocol that have members."""
 
     def __init__(self, transitions: Transitions, members: Membership, regexes: RegexSubscriptions) -> None:
         self._transitions = transitions
@@ -38,7 +39,7 @@ class ClassicMembers:
         self._regexes = regexes
 
     def join(self, group: ConsumerGroup, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
-        """Handle JoinGroup. `reply` is called once, when the changes are replicated or if the request is refused (GN-57, GN-58)."""
+        """Handle JoinGroup. `reply` is called once: when the changes are replicated, or at once if the request is rejected (GN-57, GN-58)."""
         entries: list[Entry] = []
         try:
             self._check_joining(group, request)
@@ -63,7 +64,10 @@ class ClassicMembers:
         self._transitions.store(group.group_id, entries, now_ms, stored)
 
     def _check_joining(self, group: ConsumerGroup, request: JoinRequest) -> None:
-        """Check that the member has a place and a protocol in common with the others. Raises KafkaError 23 or 81."""
+        """Check that the group is not full and that the member has a protocol in common with the other members.
+
+        Raises KafkaError INCONSISTENT_GROUP_PROTOCOL (23) or GROUP_MAX_SIZE_REACHED (81).
+        """
         is_known = request.member_id in group.members
         if not is_known and len(group.members) >= self._transitions.settings.max_size:
             raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -78,7 +82,7 @@ class ClassicMembers:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerMember:
-        """Add or update the member, and move it towards its target; its timers start."""
+        """Add or update the member, move it towards its target assignment, and start its timers."""
         is_downgrade = False
         is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
         if is_restart and self._transitions.settings.is_release_4:  # 3.9 does not downgrade a group for that
@@ -107,7 +111,7 @@ class ClassicMembers:
         return member
 
     def sync(self, group: ConsumerGroup, request: SyncRequest, now_ms: int) -> SyncResult:
-        """Handle SyncGroup and return the member's assignment as consumers read it, or an error (GN-60)."""
+        """Handle SyncGroup and return the member's assignment in the form that consumers decode, or an error (GN-60)."""
         try:
             member = self._members.find_classic(group, request.member_id, request.group_instance_id)
         except KafkaError as error:
@@ -152,7 +156,10 @@ class ClassicMembers:
 
 
 def _subscription_of(request: JoinRequest) -> ConsumerProtocolSubscription:
-    """Return the subscription in a JoinGroup request; all protocols have the same. Raises KafkaError -1 if it cannot be decoded."""
+    """Return the subscription in a JoinGroup request, which is the same for all its protocols.
+
+    Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if it cannot be decoded.
+    """
     try:
         return decode_subscription(request.protocols[0][1])
     except DecodeError:

@@ -1,7 +1,7 @@
-"""The committed offsets of groups: who may commit them, and how they are fetched and deleted.
+"""The committed offsets of groups: which members may commit them, and how they are fetched and deleted.
 
-Knows no wire message. Corresponds to the offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`. `transactional_commits`
-has those of open transactions.
+This module does not depend on wire messages. Corresponds to the offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`.
+`transactional_commits` has those of open transactions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkaproto.broker.group.transactional_commits import TransactionalCommits
 from kafkaproto.error_codes import ErrorCode
 
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
-"""Called once with an error code for each partition, and the time in ms."""
+"""A function that is called once, with an error code for each partition and the time in ms."""
 
 
 class Commits:
@@ -57,10 +57,10 @@ class Commits:
         *,
         has_member_epoch: bool = True,
     ) -> None:
-        """Store offsets for OffsetCommit. `reply` gets an error code for each partition, when the offsets are replicated.
+        """Store offsets for OffsetCommit. `reply` is called with an error code for each partition when the offsets are replicated.
 
-        A client that only stores offsets in the group sends a generation_id of -1 and an empty member id. This is allowed while the group
-        has no members. has_member_epoch: whether the request's version has member epochs (9 and later), which consumer groups need.
+        A client that only stores offsets in the group sends a generation_id of -1 and an empty member id. This is allowed while the group has no
+        members. has_member_epoch: whether the request's version has member epochs (9 and later), which consumer groups need.
         """
         group = self._groups.get_any(group_id)
         if group is None:
@@ -97,7 +97,7 @@ class Commits:
         return {key: offsets.get(key) for key in partitions}
 
     def refuses_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> int:
-        """Return the error for an OffsetFetch that names a member of a consumer group, otherwise 0 (GO-31)."""
+        """Return the error code for an OffsetFetch that contains a member of a consumer group; 0 if it is allowed (GO-31)."""
         group = self._groups.get_consumer(group_id)
         if group is None or (member_id is None and member_epoch < 0):
             return ErrorCode.NONE
@@ -107,7 +107,7 @@ class Commits:
         return _check_epoch(member, member_epoch)
 
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
-        """Return the partitions with a commit that is being written; OffsetFetch with `require_stable` answers 88 for them (GO-29)."""
+        """Return the partitions with a commit that is being written; for these, OffsetFetch with `require_stable` returns error 88 (GO-29)."""
         group = self._groups.get_any(group_id)
         return frozenset() if group is None else frozenset(group.writing)
 
@@ -118,9 +118,10 @@ class Commits:
         now_ms: int,
         done: Callable[[int, int], None],
     ) -> None:
-        """Call `done` when no commit of these partitions (None: all with a commit) is being written, as Kafka 4 does (GO-29).
+        """Call `done` when no commit for the given partitions is being written any more, as Kafka 4 does (GO-29).
 
-        `done` gets 0, or the error for the group if it cannot be waited for, and the time in ms.
+        keys: the partitions, None for all that have a commit. `done` is called with 0, or with the error of the group if the wait is impossible, and
+        the time in ms.
         """
         group = self._groups.get_any(group_id)
         if group is None or not any(keys is None or key in keys for key in _being_written(group)):
@@ -136,7 +137,7 @@ class Commits:
         group.stable_waiters.append(look)
 
     def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
-        """Delete offsets for OffsetDelete. Returns an error code for each partition, or one for the whole group (GC-60).
+        """Delete offsets for OffsetDelete. Returns an error code for each partition, or a single one for the whole group (GC-60).
 
         Before 4.0, an empty group is deleted together with its last offset (GC-64).
         """
@@ -150,7 +151,7 @@ class Commits:
         return {key: int(error) for key, error in results.items()}
 
     def forget_topic(self, topic: str, now_ms: int) -> None:
-        """Delete the offsets of a deleted topic (GO-25)."""
+        """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
         for group in self._groups:
             self._groups.drop(group, [key for key in group.offsets if key[0] == topic], now_ms)
 
@@ -222,7 +223,7 @@ def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str
 
 
 def _check_epoch(member: ConsumerMember, member_epoch: int) -> int:
-    """Return 0 if a member has this epoch, else the error for its protocol (GN-56)."""
+    """Return 0 if `member_epoch` is the epoch of the member, otherwise the error code that its protocol uses for a wrong epoch (GN-56)."""
     if member_epoch == member.current.epoch:
         return ErrorCode.NONE
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION

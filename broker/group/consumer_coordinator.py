@@ -1,9 +1,8 @@
 """The coordinator of consumer groups of the new protocol (KIP-848): heartbeats, epochs, target assignments, reconciliation.
 
-Every heartbeat may change the group: the member joins or changes its subscription, which starts a new epoch and a new target assignment;
-and the member moves towards its target. All changes of a heartbeat are one batch of records, and its response is sent when they are
-replicated. Corresponds to the half of Kafka's `GroupMetadataManager` (Java) that handles consumer groups. This module does not
-depend on wire messages.
+Every heartbeat may change the group: the member joins or changes its subscription, which starts a new epoch and a new target assignment. The member
+also moves towards its target. All changes of a heartbeat are one batch of records, and its response is sent when they are replicated. Corresponds to
+the half of Kafka's `GroupMetadataManager` (Java) that handles consumer groups. This module does not depend on wire messages.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class ConsumerCoordinator:
-    """Handles the requests of consumer groups. random: generates member ids. replies: takes responses to requests of classic groups."""
+    """Handles the requests of consumer groups. random: generates member ids. replies: the queue for responses to requests of classic groups."""
 
     def __init__(
         self, groups: Registry, transitions: Transitions, timers: Timers, random: Random, replies: DeferredReplies
@@ -60,7 +59,7 @@ class ConsumerCoordinator:
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def heartbeat(self, request: ConsumerHeartbeat, now_ms: int, reply: HeartbeatReply) -> None:
-        """Handle ConsumerGroupHeartbeat. `reply` is called once, when the changes are replicated or if the heartbeat is refused."""
+        """Handle ConsumerGroupHeartbeat. `reply` is called once, when the changes are replicated or if the heartbeat is rejected."""
         group_id = request.group_id
         classic, existed = self._groups.get(group_id), self._groups.get_consumer(group_id) is not None
         entries: list[Entry] = []
@@ -91,7 +90,10 @@ class ConsumerCoordinator:
         self._replies.flush(now_ms)
 
     def describe(self, group_id: str) -> ConsumerGroupDescription:
-        """Return the description of a group for ConsumerGroupDescribe. Raises KafkaError 69 if it is not a consumer group (GN-66)."""
+        """Return the description of a group for ConsumerGroupDescribe.
+
+        Raises KafkaError GROUP_ID_NOT_FOUND (69) if it is not a consumer group (GN-66).
+        """
         group = self._groups.get_consumer(group_id)
         if group is None:
             is_classic = self._groups.get(group_id) is not None
@@ -121,7 +123,7 @@ class ConsumerCoordinator:
         )
 
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Start the timers of a group that was loaded."""
+        """Start the timers of a group that was loaded from the offsets topic."""
         for member in group.members.values():
             self._transitions.expect(group, member, now_ms)
             if member.current.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
@@ -163,7 +165,7 @@ class ConsumerCoordinator:
         )
 
     def _find_or_create(self, request: ConsumerHeartbeat, entries: list[Entry], now_ms: int) -> ConsumerGroup:
-        """Return the group. A member that joins creates it, or converts a classic group (GN-10, GN-55)."""
+        """Return the group that a heartbeat names. A joining member creates a missing group and converts a classic one (GN-10, GN-55)."""
         group = self._groups.get_consumer(request.group_id)
         if group is not None:
             return group
@@ -193,9 +195,9 @@ class ConsumerCoordinator:
         return ConsumerHeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveResult:
-        """Remove the members of a LeaveGroup request (GN-62). The result has an error for the request if the change cannot be written.
+        """Remove the members of a LeaveGroup request (GN-62). If the change cannot be written, the result is an error for the whole request.
 
-        Before 4.0 it removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID.
+        Before 4.0, LeaveGroup removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID.
         """
         group = self._groups.get_consumer(group_id)
         if group is None:

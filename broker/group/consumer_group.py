@@ -32,14 +32,14 @@ class ConsumerGroupState(Enum):
 
 
 class ClassicProtocol(NamedTuple):
-    """What a member gave in its JoinGroup request, if it uses the classic protocol (GN-56). protocols: as in `JoinRequest`."""
+    """The values in the JoinGroup request of a member that uses the classic protocol (GN-56). protocols: as in `JoinRequest`."""
 
     session_timeout_ms: int
     protocols: Protocols
 
 
 class ResolvedRegex(NamedTuple):
-    """The existing topics that a regular expression matched at `resolved_ms` (GN-51)."""
+    """The names of the existing topics that a regular expression matched at the time `resolved_ms` (GN-51)."""
 
     topics: frozenset[str]
     resolved_ms: int
@@ -47,11 +47,11 @@ class ResolvedRegex(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ConsumerMember:
-    """One member. topic_names, topic_regex: what it subscribes to; "" for no regular expression.
+    """One member. topic_names, topic_regex: the topics that it subscribes to, by name and by regular expression; "" for no expression.
 
-    assignor: the assignor that it asks for; None for no preference. classic: None unless it uses the classic protocol.
-    session_timer: fires when it is silent for too long. rebalance_timer: fires when it does not revoke in time. join_timer, sync_timer: fire
-    when a member of the classic protocol does not join or sync in time (GN-59).
+    assignor: the name of the assignor that the member prefers; None for no preference. classic: None unless the member uses the classic protocol.
+    session_timer: fires when the member sends no heartbeat for too long. rebalance_timer: fires when it does not revoke partitions in time.
+    join_timer, sync_timer: fire when a member of the classic protocol does not join or sync in time (GN-59).
     """
 
     member_id: str
@@ -72,14 +72,14 @@ class ConsumerMember:
 
     @property
     def protocol_name(self) -> str:
-        """The protocol that JoinGroup returns to a member of the classic protocol: the first that it offered."""
+        """Return the protocol name that JoinGroup returns to a member of the classic protocol: the first one that the member offered."""
         assert self.classic is not None
         return self.classic.protocols[0][0]
 
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroup:
-    """One group. epoch: grows with each change of subscriptions or topics. assignment_epoch: the epoch of the target assignment."""
+    """One consumer group. epoch: grows with each change of subscriptions or topics. assignment_epoch: the epoch of the target assignment."""
 
     group_id: str
     epoch: int = 0
@@ -90,38 +90,38 @@ class ConsumerGroup:
     targets: dict[str, Assignment] = field(default_factory=dict)
     """Maps member ids to target assignments; members without partitions may be missing."""
     subscribers: Counter[str] = field(default_factory=Counter)
-    """How many members subscribe to each topic name; names that only a regular expression matches are not counted."""
+    """The number of members that subscribe to each topic name. Names that only a regular expression matches are not counted."""
     regex_subscribers: Counter[str] = field(default_factory=Counter)
-    """How many members subscribe to each regular expression."""
+    """The number of members that subscribe to each regular expression."""
     regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
-    """The regular expressions that are resolved."""
+    """Maps the regular expressions that are resolved to the topics that they match."""
     regexes_resolved_ms: int | None = None
-    """When the regular expressions were last resolved."""
+    """The time in ms at which the regular expressions were last resolved; None before the first time."""
     regexes_saw: frozenset[str] | None = None
-    """The names of the topics that existed then; None after a load, so that they are resolved again."""
+    """The names of the topics that existed when the regular expressions were resolved; None after a load, so that they are resolved again."""
     regex_timer: Timer | None = None
-    """Set while a resolution is under way."""
+    """Set while a resolution of regular expressions is scheduled."""
     partition_counts: dict[str, tuple[bytes, int]] = field(default_factory=dict)
-    """Maps the subscribed topics that exist to (topic id, number of partitions), as of the group's epoch."""
+    """Maps each existing topic that the group subscribes to, by name, to (topic id, number of partitions), as of the group's epoch."""
     seen_topics: object = None
-    """The metadata for which `partition_counts` was computed last, to notice a change without comparing (GN-17)."""
+    """The metadata from which `partition_counts` was last computed. If it is still current, no comparison is needed (GN-17)."""
     owners: dict[Place, int] = field(default_factory=dict)
-    """Maps each partition that a member has, or must still revoke, to that member's epoch (GN-21)."""
+    """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
     fenced: set[str] = field(default_factory=set)
-    """The removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
+    """The ids of removed members whose next heartbeat gets FENCED_MEMBER_EPOCH instead of UNKNOWN_MEMBER_ID, until they join again."""
     unreconciled: set[str] = field(default_factory=set)
-    """The members that are not STABLE at the epoch of the target assignment."""
+    """The ids of the members that are not STABLE at the epoch of the target assignment."""
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """How many commits of each partition are being written, and thus not in `offsets` yet."""
+    """The number of commits of each partition that are being written, and thus not in `offsets` yet."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets in open transactions; each counts in `writing`, too."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Called with an error code and the time in ms when a commit is written, or when the group leaves this broker."""
+    """Functions that are called with an error code and the time in ms when a commit is written, or when this broker drops the group."""
 
     @property
     def state(self) -> ConsumerGroupState:
-        """The state as ListGroups and ConsumerGroupDescribe show it (GN-20)."""
+        """Return the state of the group as ListGroups and ConsumerGroupDescribe show it (GN-20)."""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -129,7 +129,7 @@ class ConsumerGroup:
         return ConsumerGroupState.RECONCILING if self.unreconciled else ConsumerGroupState.STABLE
 
     def find(self, member_id: str, instance_id: str | None) -> ConsumerMember | ErrorCode:
-        """Return a member by its id, or by its instance id if `member_id` is empty; an error if there is none."""
+        """Return a member by its id, or by its instance id if `member_id` is empty; an error code if there is no such member."""
         holder = None if instance_id is None else self.members.get(self.static_ids.get(instance_id, ""))
         member = self.members.get(member_id) if member_id and instance_id is None else holder
         if member is None:
@@ -150,12 +150,12 @@ class ConsumerGroup:
         return member.topic_names if resolved is None else member.topic_names | resolved.topics
 
     def supports_classic(self, protocols: Protocols) -> bool:
-        """Return whether all members of the classic protocol have at least one of these protocols."""
+        """Return whether all members that use the classic protocol support at least one of these protocols."""
         names = [{name for name, _ in m.classic.protocols} for m in self.members.values() if m.classic is not None]
         return any(all(name in offered for offered in names) for name, _ in protocols)
 
     def awaits_release(self, member: ConsumerMember) -> bool:
-        """Return whether a partition of a member's target is still owned by another member."""
+        """Return whether another member still owns a partition of this member's target assignment."""
         return any(
             index not in member.current.assigned.get(topic_id, ()) and self.owner_epoch(topic_id, index) != NO_EPOCH
             for topic_id, indexes in self.target_of(member.member_id).items()
@@ -167,11 +167,11 @@ class ConsumerGroup:
         return self.targets.get(member_id, NOTHING)
 
     def owner_epoch(self, topic_id: bytes, index: int) -> int:
-        """Return the epoch of the member that has a partition or must revoke it, -1 if no member does."""
+        """Return the epoch of the member that has a partition or must still revoke it, -1 if there is none."""
         return self.owners.get((topic_id, index), NO_EPOCH)
 
     def assigned_counts(self) -> dict[bytes, int]:
-        """Return how many partitions of each topic the target assignment has: all that the topic had when it was computed."""
+        """Return the number of partitions of each topic in the target assignment: all partitions that the topic had when it was computed."""
         counts: Counter[bytes] = Counter()
         for target in self.targets.values():
             counts.update({topic_id: len(indexes) for topic_id, indexes in target.items()})
@@ -180,7 +180,7 @@ class ConsumerGroup:
     # ---- changes -------------------------------------------------------------------------------------------------------------
 
     def put(self, member: ConsumerMember) -> None:
-        """Add a member, or replace the one with the same id; its `current` state takes effect, too."""
+        """Add a member, or replace the member with the same id. The partitions in its `current` state are recorded as owned by it."""
         before = self.members.get(member.member_id)
         if before is not None:
             self._forget(before)
@@ -193,7 +193,7 @@ class ConsumerGroup:
         self._note_progress(member)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member with its target; its partitions are free."""
+        """Remove a member and its target assignment. Its partitions have no owner any more."""
         member = self.members.pop(member_id)
         self._forget(member)
         if member.instance_id is not None and self.static_ids.get(member.instance_id) == member_id:
@@ -202,20 +202,20 @@ class ConsumerGroup:
         self.unreconciled.discard(member_id)
 
     def move(self, member: ConsumerMember, current: Current) -> None:
-        """Give a member its next state: its partitions have its new epoch, and those that it no longer has are free."""
+        """Set a member's next state. The partitions that it keeps get its new epoch, and those that it no longer has lose their owner."""
         self._disown(member)
         member.current = current
         self._own(member)
         self._note_progress(member)
 
     def set_target(self, targets: Mapping[str, Assignment], epoch: int) -> None:
-        """Set the target assignment of `epoch` for all members."""
+        """Set the target assignments of all members, and the epoch of these assignments."""
         self.targets = dict(targets)
         self.assignment_epoch = epoch
         self.unreconciled = {member.member_id for member in self.members.values() if not self._is_reconciled(member)}
 
     def subscribe(self, member: ConsumerMember, topic_names: Iterable[str], topic_regex: str) -> None:
-        """Set what a member subscribes to."""
+        """Set the topic names and the regular expression that a member subscribes to."""
         self._unsubscribe(member)
         member.topic_names, member.topic_regex = frozenset(topic_names), topic_regex
         self._subscribe(member)

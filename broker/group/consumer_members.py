@@ -1,7 +1,7 @@
-"""The members of consumer groups: who may join, take over a static member, send a heartbeat, and leave (KIP-848).
+"""The members of consumer groups: which clients may join, replace a static member, send heartbeats, and leave (KIP-848).
 
-Corresponds to `getOrMaybeSubscribeDynamicConsumerGroupMember`, `getOrMaybeSubscribeStaticConsumerGroupMember` and the checks of epochs in
-Kafka's `GroupMetadataManager` (Java).
+Corresponds to `getOrMaybeSubscribeDynamicConsumerGroupMember`, `getOrMaybeSubscribeStaticConsumerGroupMember` and the checks of epochs in Kafka's
+`GroupMetadataManager` (Java).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MEMBER_ID_BYTES = 16
 
 
 class Changes(NamedTuple):
-    """What a request changed of a member's subscription. regex_before: the regular expression that it no longer has; None if unchanged."""
+    """The changes that a request made to a member's subscription. regex_before: the previous regular expression; None if it is unchanged."""
 
     has_other_names: bool
     regex_before: str | None = None
@@ -40,7 +40,7 @@ class Changes(NamedTuple):
 
 
 class Membership:
-    """Finds, adds and updates members. random: generates member ids."""
+    """Finds, adds and updates the members of groups. random: generates member ids."""
 
     def __init__(self, random: Random, settings: ConsumerGroupSettings) -> None:
         self._random = random
@@ -48,7 +48,7 @@ class Membership:
         self._may_always_rejoin = settings.is_release_4_2  # also at another epoch (GN-13)
 
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
-        """Return the member that leaves, for good or for a while. Raises KafkaError 25 or 82 (GN-31)."""
+        """Return the member that leaves the group, for good or temporarily. Raises KafkaError 25 or 82 (GN-31)."""
         if request.instance_id is not None:
             holder = group.members.get(group.static_ids.get(request.instance_id, ""))
             return _check_static(group, holder, request.member_id, request.instance_id)
@@ -58,7 +58,7 @@ class Membership:
         return member
 
     def find_or_add(self, group: ConsumerGroup, request: ConsumerHeartbeat, entries: list[Entry]) -> ConsumerMember:
-        """Return the member that sends a heartbeat; one that joins is added. Raises KafkaError 25, 82, 110 or 111 (GN-12, GN-32)."""
+        """Return the member that sends a heartbeat; a joining member is added first. Raises KafkaError 25, 82, 110 or 111 (GN-12, GN-32)."""
         if request.instance_id is not None:
             return self._find_or_add_static(group, request, request.instance_id, entries)
         member = group.members.get(request.member_id)
@@ -73,7 +73,7 @@ class Membership:
     def _find_or_add_static(
         self, group: ConsumerGroup, request: ConsumerHeartbeat, instance_id: str, entries: list[Entry]
     ) -> ConsumerMember:
-        """Return a static member; a joining one takes over from the member that left for a while (GN-32 to GN-34)."""
+        """Return the static member that sends a heartbeat; a joining one replaces a member that has left temporarily (GN-32 to GN-34)."""
         holder = group.members.get(group.static_ids.get(instance_id, ""))
         if request.member_epoch != JOINING:
             member = _check_static(group, holder, request.member_id, instance_id)
@@ -90,7 +90,7 @@ class Membership:
         return self._take_over(group, holder, request.member_id or self.new_member_id(), entries)
 
     def find_or_add_classic(self, group: ConsumerGroup, request: JoinRequest, entries: list[Entry]) -> ConsumerMember:
-        """Return the member that sends JoinGroup; a new one is added. Raises KafkaError 25 or 82 (GN-57)."""
+        """Return the member that sends JoinGroup; a new member is added first. Raises KafkaError 25 or 82 (GN-57)."""
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
             return group.members.get(member_id) or self._new_member(group, member_id, None)
@@ -141,13 +141,13 @@ class Membership:
         return member
 
     def new_member_id(self) -> str:
-        """Return a new id like Kafka's `Uuid`: 16 random bytes in URL-safe base64 (GN-6)."""
+        """Return a new member id in the format of Kafka's `Uuid`: 16 random bytes in URL-safe base64 (GN-6)."""
         return base64.urlsafe_b64encode(self._random.randbytes(MEMBER_ID_BYTES)).decode().rstrip("=")
 
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, request: ConsumerHeartbeat, entries: list[Entry]
     ) -> Changes:
-        """Update a member with the values of its heartbeat, and return what of its subscription changed."""
+        """Update a member with the values of its heartbeat, and return the changes of its subscription."""
         before = _stored_values(member)
         if request.rack_id is not None:
             member.rack_id = request.rack_id
@@ -171,7 +171,7 @@ class Membership:
         subscription: ConsumerProtocolSubscription,
         entries: list[Entry],
     ) -> Changes:
-        """Update a member with the values of its JoinGroup request, and return what of its subscription changed (GN-57)."""
+        """Update a member with the values of its JoinGroup request, and return the changes of its subscription (GN-57)."""
         before = _stored_values(member)
         member.rack_id = subscription.rack_id or member.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
@@ -191,7 +191,7 @@ def _subscribe(
     before: tuple[object, ...],
     entries: list[Entry],
 ) -> Changes:
-    """Set what a member subscribes to, and store the member if its values differ from those `before`."""
+    """Set a member's subscription, and store the member if its values differ from those in `before`."""
     names_before, regex_before = member.topic_names, member.topic_regex
     group.subscribe(member, names, regex)
     if _stored_values(member) != before:
@@ -200,7 +200,7 @@ def _subscribe(
 
 
 def _stored_values(member: ConsumerMember) -> tuple[object, ...]:
-    """Return the values of a member's record that a request may change."""
+    """Return those values of a member's stored record that a request may change."""
     return (
         member.rack_id,
         member.client_id,
@@ -243,7 +243,10 @@ def _check_static(
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
-    """Raise KafkaError 110 for an epoch that the member does not have, unless it repeats a heartbeat whose response was lost (GN-12)."""
+    """Check the epoch in a member's heartbeat. Raises KafkaError FENCED_MEMBER_EPOCH (110) for any but the member's own epoch.
+
+    A repeated heartbeat whose response was lost is accepted, too, although it has the previous epoch (GN-12).
+    """
     known, received = member.current.epoch, request.member_epoch
     if received == known:
         return

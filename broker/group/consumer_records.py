@@ -38,13 +38,13 @@ _VALUE_VERSION = 0
 
 
 def group_entry(group_id: str, epoch: int | None) -> Entry:
-    """Return the record of a group's epoch; None makes a tombstone."""
+    """Return the record of a group's epoch. If `epoch` is None, it is a tombstone."""
     value = None if epoch is None else ConsumerGroupMetadataValue(epoch)
     return _entry(ConsumerGroupMetadataKey(group_id), _GROUP, value)
 
 
 def topics_entry(group_id: str, topics: Mapping[str, tuple[bytes, int]] | None) -> Entry:
-    """Return the record of the subscribed topics, as brokers of 3.9 store it. topics: (topic id, partition count) by name."""
+    """Return the record of a group's subscribed topics, which brokers of 3.9 store. topics: maps names to (topic id, number of partitions)."""
     value = None
     if topics is not None:
         listed = [TopicMetadata(topic_id, name, count) for name, (topic_id, count) in sorted(topics.items())]
@@ -53,7 +53,7 @@ def topics_entry(group_id: str, topics: Mapping[str, tuple[bytes, int]] | None) 
 
 
 def member_entry(group_id: str, member: ConsumerMember) -> Entry:
-    """Return the record of a member's subscription."""
+    """Return the stored record of a member's subscription."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -69,20 +69,20 @@ def member_entry(group_id: str, member: ConsumerMember) -> Entry:
 
 
 def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
-    """Return the record of the target assignment's epoch; None makes a tombstone."""
+    """Return the record of the target assignment's epoch. If `epoch` is None, it is a tombstone."""
     value = None if epoch is None else ConsumerGroupTargetAssignmentMetadataValue(epoch)
     return _entry(ConsumerGroupTargetAssignmentMetadataKey(group_id), _ASSIGNMENT_EPOCH, value)
 
 
 def target_entry(group_id: str, member_id: str, target: Assignment) -> Entry:
-    """Return the record of a member's target assignment."""
+    """Return the stored record of a member's target assignment."""
     listed = [target_value.TopicPartition(topic_id, sorted(indexes)) for topic_id, indexes in sorted(target.items())]
     value = target_value.ConsumerGroupTargetAssignmentMemberValue(listed)
     return _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, value)
 
 
 def current_entry(group_id: str, member_id: str, current: Current) -> Entry:
-    """Return the record of what a member has now."""
+    """Return the record of the partitions that a member has now, and of those that it must still revoke."""
     value = current_value.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
@@ -94,7 +94,7 @@ def current_entry(group_id: str, member_id: str, current: Current) -> Entry:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
-    """Return the tombstones of a member that leaves, in Kafka's order (GO-9)."""
+    """Return the tombstones of all records of a member that leaves, in Kafka's order (GO-9)."""
     return [
         _entry(ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id), _CURRENT, None),
         _entry(ConsumerGroupTargetAssignmentMemberKey(group_id, member_id), _TARGET, None),
@@ -103,7 +103,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
 
 
 def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Entry:
-    """Return the record of a regular expression with the topics that it matches; None makes a tombstone (GN-51)."""
+    """Return the record of a regular expression and the topics that it matches. If `resolved` is None, it is a tombstone (GN-51)."""
     value = None
     if resolved is not None:
         value = ConsumerGroupRegularExpressionValue(sorted(resolved.topics), 0, resolved.resolved_ms)
@@ -126,7 +126,7 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
 
 
 def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
-    """Apply a record of the group while it is loaded (GO-11). Returns False if it was the tombstone of the whole group."""
+    """Apply a stored record to a group that is being loaded (GO-11). Returns False if the record was the tombstone of the whole group."""
     if isinstance(key, ConsumerGroupMetadataKey):
         if value is None:
             return False

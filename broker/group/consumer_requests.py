@@ -1,6 +1,6 @@
 """The arguments and results of the coordinator of consumer groups (KIP-848), and the checks of a heartbeat that need no group.
 
-Plain data: no wire message, no time.
+The classes hold plain data. This module does not depend on wire messages or time.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kafkaproto.broker.group.assignment import NOTHING, Assignment
 from kafkaproto.error_codes import ErrorCode
 
 JOINING, LEAVING, AWAY = 0, -1, -2
-"""Member epochs in a heartbeat: the member joins, leaves, or is a static member that leaves for a while."""
+"""The member epochs in a heartbeat with which a member joins, leaves for good, and, if it is static, leaves temporarily."""
 UNCHANGED_MS = -1
 
 
 @dataclass(slots=True)
 class ConsumerHeartbeat:
-    """One ConsumerGroupHeartbeat request. None and -1 (rebalance_timeout_ms) stand for values that have not changed.
+    """One ConsumerGroupHeartbeat request. None, and -1 for rebalance_timeout_ms, stand for values that have not changed since the last heartbeat.
 
     owned: the partitions that the member has. creates_member_id: whether the coordinator creates the id of a new member (version 0).
     """
@@ -41,14 +41,14 @@ class ConsumerHeartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Whether the member sends everything again, so that it gets its assignment again (GN-27)."""
+        """Return whether the member sends all values, not only changed ones. Its response then contains its assignment (GN-27)."""
         has_subscription = self.topic_names is not None or self.topic_regex is not None
         return self.rebalance_timeout_ms != UNCHANGED_MS and has_subscription and self.owned is not None
 
 
 @dataclass(slots=True)
 class ConsumerHeartbeatResult:
-    """The result of a heartbeat. assignment: None if it is unchanged."""
+    """The result of a heartbeat. assignment: None if the member's assignment has not changed."""
 
     error_code: int = 0
     error_message: str | None = None
@@ -59,11 +59,11 @@ class ConsumerHeartbeatResult:
 
 
 HeartbeatReply = Callable[[ConsumerHeartbeatResult, int], None]
-"""Called once with the result and the time in ms, when the changes are replicated."""
+"""A function that is called once, with the result and the time in ms, when the changes are replicated."""
 
 
 class DescribedConsumer(NamedTuple):
-    """A member of a described group. topic_regex: "" without a regular expression. is_classic: whether it uses the classic protocol."""
+    """A member in the description of a group. topic_regex: "" without a regular expression. is_classic: whether it uses the classic protocol."""
 
     member_id: str
     instance_id: str | None
@@ -80,7 +80,7 @@ class DescribedConsumer(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerGroupDescription:
-    """A group in the result of ConsumerGroupDescribe."""
+    """The description of a group in the result of ConsumerGroupDescribe."""
 
     group_id: str
     state: str
@@ -91,7 +91,7 @@ class ConsumerGroupDescription:
 
 
 def check(request: ConsumerHeartbeat, assignors: Collection[str], *, is_release_4: bool) -> None:
-    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7). Raises KafkaError 42 or 112."""
+    """Check the fields of a heartbeat in Kafka's order (GN-4, GN-5, GN-7). Raises KafkaError INVALID_REQUEST (42) or UNSUPPORTED_ASSIGNOR (112)."""
     epoch = request.member_epoch
     if is_release_4:
         if not request.creates_member_id or epoch > 0 or epoch == LEAVING:

@@ -1,10 +1,10 @@
 """The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and what both protocols share.
 
-A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker
-becomes its leader, and dropped from memory when another broker does (GO-11, GO-12). This module does not depend on wire messages,
-connections or clocks. The result of a join or sync is passed to its callback, at once or later, exactly once. Corresponds to Kafka's
-`GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first is parked, Kafka never responds to
-the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does not hang.
+A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker becomes
+its leader, and dropped from memory when it stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly once, at
+once or later. Corresponds to Kafka's `GroupCoordinator` (3.9), with one difference: if a member sends a second join or sync while its first is
+parked, Kafka never responds to the first. This coordinator responds to it with REBALANCE_IN_PROGRESS, so that its connection does not hang. This
+module does not depend on wire messages, connections or clocks.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8
-"""Read, delete and describe."""
+"""The operations that clients may use on a group, as a bit set: read, delete, describe."""
 OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
-"""Also describe and alter configs."""
+"""The operations that clients may use on a group in releases from 4.0, which add describe configs and alter configs."""
 
 
 class GroupCoordinator:
     """The groups of one broker.
 
-    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: of the records to write.
-    load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: returns the
-    topics of the cluster by name. broker_id: the id in events; -1 in tests of the coordinator alone.
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions of the records to
+    write. load_ms: a function that returns how long loading a partition takes in ms. consumers: the settings of the new protocol (KIP-848). topics: a
+    function that returns the topics of the cluster by name. broker_id: the broker id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class GroupCoordinator:
         self._static_members = StaticMembers(self._rebalance, self._replies, storage)
         self.groups = Registry(timers, self._rebalance, storage)
         self.serves_consumers = consumers.is_on
-        """Whether the new protocol is served (GC-2)."""
+        """Whether this broker supports the new protocol (GC-2)."""
         self.is_release_4 = consumers.is_release_4
         self._transitions = Transitions(self.groups, storage, consumers, timers, topics)
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
@@ -106,7 +106,7 @@ class GroupCoordinator:
 
     @property
     def operations(self) -> int:
-        """The operations that everybody may use on a group, as bits of `AclEntry.supportedOperations` (GC-53)."""
+        """Return the operations that every client may use on a group, as bits of `AclEntry.supportedOperations` (GC-53)."""
         return OPERATIONS_OF_4 if self.is_release_4 else OPERATIONS
 
     # Join
@@ -119,7 +119,7 @@ class GroupCoordinator:
         self._replies.flush(now_ms)
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
-        """Return the result to send now, or None if the join was parked. A parked join may be complete already."""
+        """Handle JoinGroup. Returns the result to send now, or None if the join was parked. A parked join may be complete already."""
         settings, member_id = self.settings, request.member_id
         if not request.group_id:
             return JoinResult(member_id, ErrorCode.INVALID_GROUP_ID)
@@ -182,11 +182,11 @@ class GroupCoordinator:
     def _join_again(
         self, group: Group, member: Member, request: JoinRequest, now_ms: int, reply: JoinReply
     ) -> JoinResult | None:
-        """Handle the join of a known member.
+        """Handle JoinGroup of a client that is a member already.
 
         a. During the join phase the member joins the new generation.
-        b. During the sync phase, with the same protocols, it missed its response and gets it again.
-        c. In a stable group, with the same protocols and not as leader, it gets the current generation, and may sync.
+        b. During the sync phase, with the same protocols, the member has missed its response and gets it again.
+        c. In a stable group, with the same protocols and not as leader, the member gets the current generation, and may sync.
         d. Otherwise all members must join again. The leader of a stable group forces a rebalance by joining again.
         """
         unchanged = member.protocols == request.protocols
@@ -238,7 +238,7 @@ class GroupCoordinator:
     def heartbeat(
         self, group_id: str, generation_id: int, member_id: str, group_instance_id: str | None, now_ms: int
     ) -> int:
-        """Handle Heartbeat and return its error code. REBALANCE_IN_PROGRESS, too, restarts the session timeout of the member."""
+        """Handle Heartbeat and return its error code. The session timeout restarts even if the error is REBALANCE_IN_PROGRESS."""
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
         consumers = self.groups.get_consumer(group_id)
@@ -280,7 +280,7 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Remove a member of a group of either protocol as after its session timeout, also if it waits for a response.
+        """Remove a member of a group of either protocol, as if its session timed out, even while a request of the member is parked.
 
         Raises KeyError if this broker has no such member.
         """
@@ -295,10 +295,10 @@ class GroupCoordinator:
             raise KeyError(group_id)
 
     def fence_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Fence a member: its next request gets FENCED_MEMBER_EPOCH, in a classic group FENCED_INSTANCE_ID.
+        """Fence a member: its next request gets FENCED_MEMBER_EPOCH, or FENCED_INSTANCE_ID in a classic group.
 
-        A member of the new protocol is removed. A static member of a classic group loses its instance id to a second process (KIP-345).
-        Raises KeyError if this broker has no such member, ValueError for a dynamic classic one, KafkaError if the group is full.
+        A member of the new protocol is removed. A static member of a classic group loses its instance id to a second process (KIP-345). Raises
+        KeyError if this broker has no such member, ValueError for a dynamic member of a classic group, KafkaError if the group is full.
         """
         consumer, group = self.groups.get_consumer(group_id), self.groups.get(group_id)
         if consumer is not None:
@@ -333,7 +333,7 @@ class GroupCoordinator:
         return self.describe(group_id) if consumer is None else described_consumer(consumer)
 
     def offsets(self) -> Iterator[tuple[str, str | None, Mapping[PartitionKey, CommittedOffset]]]:
-        """Yield (group id, protocol type, committed offsets) of every group with commits."""
+        """Yield (group id, protocol type, committed offsets) of every group that has committed offsets."""
         for group in self.groups:
             if group.offsets:
                 protocol_type = CONSUMER_PROTOCOL if isinstance(group, ConsumerGroup) else group.protocol_type
@@ -344,7 +344,7 @@ class GroupCoordinator:
         return self.groups.delete(group_ids, now_ms)
 
     def stop(self, now_ms: int) -> None:
-        """Drop all groups from memory, because the broker stops: answer their parked requests and cancel all timers."""
+        """Drop all groups from memory because the broker stops: respond to their parked requests and cancel all timers."""
         self.ownership.change((), 0, now_ms)
         self.groups.unload(lambda group_id: True, now_ms)
         self._replies.flush(now_ms)
@@ -359,7 +359,10 @@ class GroupCoordinator:
 
 
 def _second_process(group: Group, member: Member) -> JoinRequest:
-    """Return the JoinGroup request of another process with the instance id of a static member. Raises ValueError for a dynamic member."""
+    """Return a JoinGroup request as a second process with the instance id of a static member would send it.
+
+    Raises ValueError for a dynamic member.
+    """
     if member.group_instance_id is None:
         raise ValueError(f"member {member.member_id} has no group.instance.id")
     return JoinRequest(

@@ -1,7 +1,7 @@
-"""Replies that wait until a state change is complete.
+"""A queue of replies that are sent when a state change is complete.
 
-A reply may let a connection handle its next request, which may call the coordinator again at once. So replies are collected while a group
-changes, and sent when the change is complete. Knows nothing about groups.
+Sending a reply may let a connection handle its next request, which may call the coordinator again at once. Therefore replies are collected while a
+group changes, and sent afterwards. This module does not depend on groups.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One classic consumer group: its members, its leader, its protocol and its state.
 
-It only holds the current state. `rebalance` and `coordinator` set its timers and respond to its requests. Corresponds to Kafka's
+This module only holds the current state. `rebalance` and `coordinator` set its timers and respond to its requests. Corresponds to Kafka's
 `GroupMetadata` and `MemberMetadata`.
 """
 
@@ -41,10 +41,10 @@ _MAY_FOLLOW = {
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member. is_new: whether the response to its first join was not sent yet, so that it cannot send heartbeats.
+    """One member of a classic group. is_new: whether the member has not received the response to its first join, so that it cannot send heartbeats.
 
-    group_instance_id: None unless the member is static. join_reply, sync_reply: the callback of its parked JoinGroup or SyncGroup, None if
-    that is not parked.
+    group_instance_id: None unless the member is static. join_reply, sync_reply: the function that sends the response to the member's parked JoinGroup
+    or SyncGroup request, None if there is no such request.
     """
 
     member_id: str
@@ -62,7 +62,7 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether a JoinGroup or SyncGroup of the member is parked. A client sends no heartbeats while it waits for the response."""
+        """Return whether a JoinGroup or SyncGroup of the member is parked. Clients send no heartbeats while they wait for these responses."""
         return self.join_reply is not None or self.sync_reply is not None
 
     def metadata(self, protocol_name: str) -> bytes:
@@ -74,7 +74,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group. Members are in the order in which they joined; the first of them becomes leader if there is none."""
+    """One classic group. Members are in the order in which they joined; the first of them becomes leader if there is no leader."""
 
     group_id: str
     state_since_ms: int
@@ -84,27 +84,30 @@ class Group:
     protocol_name: str | None = None
     leader_id: str | None = None
     subscribed: frozenset[str] | None = None
-    """The topics that members of this generation subscribe to; None without the consumer protocol, or if a subscription cannot be decoded."""
+    """The topics to which members of this generation subscribe.
+
+    None if the group does not use the consumer protocol, or if a subscription cannot be decoded.
+    """
     members: dict[str, Member] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
     """Maps group instance ids to member ids."""
     pending: dict[str, Timer] = field(default_factory=dict)
-    """Maps member ids that were given to new members (who must join again with this id) to their timeouts."""
+    """Maps member ids to timers. The ids were given to new members, who must join again with their id before the timer fires."""
     owing_sync: dict[str, None] = field(default_factory=dict)
     """The ids of members that have received the response to their join in this generation and have not sent SyncGroup yet, in order."""
     new_member_added: bool = False
     """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False
-    """Whether this is the first rebalance of an empty group, which waits for its full delay even if all have joined."""
+    """Whether this is the first rebalance of an empty group. It waits for its full delay even if all members have joined."""
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
-    """How many commits of each partition are being written, and thus not in `offsets` yet."""
+    """The number of commits of each partition that are being written, and thus not in `offsets` yet."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
     """The offsets in open transactions; each counts in `writing`, too."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Called with an error code and the time in ms when a commit is written, or when the group leaves this broker."""
+    """Functions that are called with an error code and the time in ms when a commit is written, or when this broker drops the group."""
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
@@ -137,7 +140,7 @@ class Group:
         return self.leader_id == member_id
 
     def not_a_member(self, member_id: str, instance_id: str | None) -> int:
-        """Return the error code if `member_id` is not a member or does not own `instance_id` (if given, KIP-345); otherwise 0."""
+        """Return an error code if `member_id` is not a member, or is not the member that has `instance_id` (KIP-345); otherwise 0."""
         if instance_id is not None:
             current = self.static_ids.get(instance_id)
             if current is None:
@@ -151,7 +154,7 @@ class Group:
         return ErrorCode.NONE if generation_id == self.generation_id else ErrorCode.ILLEGAL_GENERATION
 
     def accepts(self, member_id: str, max_size: int) -> bool:
-        """Return whether there is room for a joining member (`group.max.size`)."""
+        """Return whether a joining member may enter the group, or the group already has `max_size` members (`group.max.size`)."""
         if self.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = self.members.get(member_id)
@@ -161,7 +164,7 @@ class Group:
         return member is not None or len(self.members) < max_size
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Return whether a member with these protocols can join: all members must have at least one protocol in common."""
+        """Return whether a member that offers these protocols can join: all members must have at least one protocol in common."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         if self.protocol_type != protocol_type:
@@ -193,7 +196,7 @@ class Group:
         self.owing_sync.pop(member_id, None)
 
     def rename(self, member: Member, new_id: str) -> None:
-        """Give a new member id to a static member whose process was restarted. The member keeps its position in the order of members."""
+        """Give a new member id to a static member whose process was restarted. The member keeps its position among the members."""
         old_id = member.member_id
         self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
         self.owing_sync = {new_id if key == old_id else key: None for key in self.owing_sync}
@@ -215,7 +218,7 @@ class Group:
         return True
 
     def start_generation(self, now_ms: int) -> None:
-        """Start the next generation with the joined members: choose their protocol. Without members the group becomes empty."""
+        """Start the next generation with the joined members, and choose its protocol. Without members the group becomes empty."""
         self.generation_id += 1
         self.owing_sync.clear()
         if self.members:
@@ -234,9 +237,10 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def choose_protocol(self) -> str:
-        """Return the protocol with most votes.
+        """Return the protocol with the most votes.
 
-        Each member votes for the first of its protocols that all members support. With equal votes the protocol of the earliest vote wins.
+        Each member votes for the first of its protocols that all members support. If several protocols have the most votes, the one that got the
+        first vote wins.
         """
         common = self._common_protocols()
         votes = Counter(member.vote(common) for member in self.members.values())
@@ -251,7 +255,7 @@ class Group:
             member.protocols = before
 
     def restore(self, stored: StoredGroup, now_ms: int) -> None:
-        """Take over a stored generation: the group is stable if it has members, otherwise empty (GO-11)."""
+        """Restore a stored generation: the group is stable if it has members, otherwise empty (GO-11)."""
         self.protocol_type = stored.protocol_type or None
         self.generation_id = stored.generation_id
         self.protocol_name = stored.protocol_name
@@ -280,7 +284,7 @@ class Group:
         return [JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values()]
 
     def current_generation(self, member_id: str) -> JoinResult:
-        """Return the result of joining the current generation for one member. The result for the leader also lists all members."""
+        """Return the result with which a member joins the current generation. The leader's result also lists all members."""
         return JoinResult(
             member_id,
             generation_id=self.generation_id,

@@ -1,6 +1,6 @@
 """Conversion of groups between the classic and the new protocol while they have members (KIP-848).
 
-Corresponds to `ConsumerGroup.fromClassicGroup` and `ClassicGroup.fromConsumerGroup`. The conversions do not change the group that they get.
+Corresponds to `ConsumerGroup.fromClassicGroup` and `ClassicGroup.fromConsumerGroup`. The functions do not change the group that they convert.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERSION = struct.Struct(">h")
 
 
 class Topic(Protocol):
-    """The part of a topic that this module reads."""
+    """Interface of a topic: the part that this module reads."""
 
     @property
     def topic_id(self) -> bytes: ...
@@ -41,8 +41,8 @@ class Topic(Protocol):
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
     """Return a group of the new protocol with the members, the assignments and the offsets of a classic group (GN-55).
 
-    Its epochs equal the generation. Raises KafkaError 69 if a member has a subscription or an assignment that cannot be converted. Before 4.0
-    that includes members without an assignment, and user data of an assignor is lost.
+    Its epochs equal the generation. Raises KafkaError GROUP_ID_NOT_FOUND (69) if a member has a subscription or an assignment that cannot be
+    converted. Before 4.0 that includes members without an assignment, and user data of an assignor is lost.
     """
     group_id = classic.group_id
     group = ConsumerGroup(
@@ -87,7 +87,7 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
 
 
 def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
-    """Check that a classic group with members may become one of the new protocol. Raises KafkaError 69 (GN-54, GN-55)."""
+    """Check that a classic group with members may be converted to the new protocol. Raises KafkaError 69 (GN-54, GN-55)."""
     if not settings.may_upgrade:
         reason = "because online upgrade is disabled."
     elif classic.protocol_type != CONSUMER_PROTOCOL:
@@ -116,7 +116,7 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
 def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Mapping[str, Topic], now_ms: int) -> Group:
     """Return a stable classic group with the members that use the classic protocol; their targets are their assignments (GN-61).
 
-    leaving: the ids of members that do not come along. The generation equals the epoch of the group.
+    leaving: the ids of members that are left out. The generation equals the epoch of the group.
     """
     classic = Group(
         group.group_id,
@@ -150,16 +150,17 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
 
 
 def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """Return a consumer's subscription; one of a newer version is read as the newest known. Raises DecodeError."""
+    """Return a consumer's subscription. A version newer than the newest known one is decoded as the newest known one. Raises DecodeError."""
     decoded = _decode(ConsumerProtocolSubscription, metadata)
     assert isinstance(decoded, ConsumerProtocolSubscription)
     return decoded
 
 
 def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscription: bytes = b"") -> bytes:
-    """Return an assignment as consumers read it, in the version of a member's subscription, or in version 0 without one.
+    """Return an assignment encoded as consumers decode it.
 
-    names: topic id to name; other topics are left out.
+    The version is that of the member's encoded `subscription`, 0 if this is empty. names: maps topic ids to names; topics without a name are left
+    out.
     """
     newest = max(ConsumerProtocolAssignment.layouts)
     version = _VERSION.unpack_from(subscription)[0] if len(subscription) >= _VERSION.size else 0
@@ -172,7 +173,7 @@ def encode_assignment(assignment: Assignment, names: Mapping[bytes, str], subscr
 
 
 def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mapping[str, Topic]) -> Assignment:
-    """Return partitions, given as (topic name, partitions), by topic id. Those that do not exist are left out."""
+    """Return partitions as a dict by topic id, from (topic name, partition indexes) pairs. Partitions that do not exist are left out."""
     found: dict[bytes, frozenset[int]] = {}
     for name, indexes in listed:
         if name in topics:
@@ -183,7 +184,10 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
-    """Return a member's assignment by topic id. Raises DecodeError; KafkaError 69 if it has user data that would be lost."""
+    """Return a member's encoded assignment by topic id.
+
+    Raises DecodeError, and KafkaError GROUP_ID_NOT_FOUND (69) if it has user data that would be lost.
+    """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}
     decoded = _decode(ConsumerProtocolAssignment, assignment)

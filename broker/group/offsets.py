@@ -1,6 +1,6 @@
 """Committed offsets: the stored fields, and when they expire (KIP-211).
 
-Knows no member and no wire message; `commits` decides who may commit. Corresponds to Kafka's `OffsetAndMetadata`.
+This module does not depend on members or wire messages; `commits` decides which requests may commit. Corresponds to Kafka's `OffsetAndMetadata`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 PartitionKey = tuple[str, int]
-"""(topic name, partition index)."""
+"""Identifies a partition: (topic name, partition index)."""
 
 
 class CommittedOffset(NamedTuple):
-    """One committed offset. leader_epoch: -1 if not given.
+    """One committed offset. leader_epoch: -1 if the client did not send it.
 
-    expire_ms: when it expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None.
+    expire_ms: when the offset expires, if the client sent a retention time (OffsetCommit v2 to v4), otherwise None.
     """
 
     offset: int
@@ -25,7 +25,7 @@ class CommittedOffset(NamedTuple):
     expire_ms: int | None = None
 
     def is_expired(self, unused_since_ms: int, retention_ms: int, now_ms: int) -> bool:
-        """Return whether the offset is past its retention. unused_since_ms: the time from which `retention_ms` counts."""
+        """Return whether the offset has expired. unused_since_ms: the time from which the retention time `retention_ms` counts."""
         if self.expire_ms is not None:
             return now_ms >= self.expire_ms
         return now_ms - unused_since_ms >= retention_ms
@@ -45,10 +45,10 @@ def expired(
     retention_ms: int,
     now_ms: int,
 ) -> list[PartitionKey]:
-    """Return the keys of the expired offsets.
+    """Return the partitions whose committed offsets have expired.
 
-    empty_since_ms: when the last member left; None if retention counts from each commit. subscribed: topics whose offsets are kept because
-    members read them.
+    empty_since_ms: when the last member left; None if retention counts from each commit. subscribed: topics whose offsets are kept because members
+    subscribe to them.
     """
     return [
         key
@@ -69,8 +69,8 @@ def errors_by_topic(
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Return (topic, (partition, error) pairs) in the order of OffsetCommit and OffsetDelete responses (GO-15).
 
-    Partitions without a result have the error `otherwise`. They come first in their topic, and their topics come first. A partition with a
-    result that is requested twice is listed once, or with `repeats` twice, as in Kafka 4.
+    Partitions without a result have the error `otherwise`. They come first in their topic, and topics with such partitions come first. A requested
+    partition with a result is listed once, even if the request repeats it, unless `repeats` is true, as in Kafka 4.
     """
     unknown: dict[str, list[tuple[int, int]]] = {}
     known: dict[str, list[tuple[int, int]]] = {}

@@ -1,4 +1,4 @@
-"""Lists and describes groups, as ListGroups and DescribeGroups show them."""
+"""Lists and descriptions of groups, as ListGroups and DescribeGroups return them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 
 def listed(groups: Iterable[AnyGroup], states: Collection[str], types: Collection[str]) -> list[GroupOverview]:
-    """Return groups for ListGroups. states, types: filters that ignore case; empty for all (GC-56)."""
+    """Return the groups that a ListGroups request selects. states, types: filters that ignore case; empty for all (GC-56)."""
     state_names, type_names = {state.lower() for state in states}, {kind.lower() for kind in types}
     overviews = (_overview(group) for group in groups)
     return [
@@ -33,7 +33,7 @@ def _overview(group: AnyGroup) -> GroupOverview:
 
 
 def described(group: Group | None, group_id: str) -> GroupDescription:
-    """Describe a group; None stands for an unknown one, which is Dead.
+    """Describe a classic group. If `group` is None, the group is unknown and described as Dead.
 
     As in Kafka, metadata and assignments of the members are included only while the group is stable (GC-52).
     """
@@ -56,7 +56,7 @@ def described(group: Group | None, group_id: str) -> GroupDescription:
 
 
 def described_consumer(group: ConsumerGroup) -> GroupDescription:
-    """Describe a group of the new protocol in the form of a classic one; the assignments are encoded as those of consumers."""
+    """Describe a group of the new protocol in the form of a classic one. Assignments are encoded as those of classic consumers."""
     names = {topic_id: name for name, (topic_id, _) in group.partition_counts.items()}
     members = [
         DescribedMember(

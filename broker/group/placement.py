@@ -1,6 +1,6 @@
 """Decides which broker coordinates a group or transactional id: the leader of its partition of an internal topic (M-8, TX-1).
 
-Knows no group: the result depends on the id and on the leaders of the internal topic.
+This module does not depend on groups: the result depends on the id and on the leaders of the internal topic.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Placed(Protocol):
-    """The part of a partition that this module uses: its leader."""
+    """Interface of a partition: its leader, which is all that this module uses."""
 
     @property
     def leader(self) -> int: ...
 
 
 class InternalTopic(Protocol):
-    """The part of an internal topic that this module uses: its partitions."""
+    """Interface of an internal topic: its partitions, which are all that this module uses."""
 
     @property
     def partitions(self) -> Sequence[Placed]: ...
 
 
 class InternalTopics(Protocol):
-    """The part of a controller that this module uses."""
+    """Interface of a controller: the part that this module uses."""
 
     def ensure_internal(self, name: str) -> InternalTopic:
         """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError if it cannot be created."""

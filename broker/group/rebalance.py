@@ -1,8 +1,8 @@
-"""The rebalance of a group from one generation to the next: which members it waits for, how long, and which are removed.
+"""The rebalance of a group from one generation to the next: for which members it waits, how long, and which members are removed.
 
-The join phase collects the members' JoinGroup requests, the sync phase distributes the leader's assignment. This module sets the timers
-of a group and responds to its parked requests. `coordinator` decides whether a request is allowed. Corresponds to the second half of Kafka's
-`GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and `DelayedHeartbeat`.
+The join phase collects the members' JoinGroup requests, the sync phase distributes the leader's assignment. This module sets the timers of a group
+and responds to its parked requests. `coordinator` decides whether a request is allowed. Corresponds to the second half of Kafka's `GroupCoordinator`,
+with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and `DelayedHeartbeat`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 
 
 class Rebalance:
-    """The transitions of all groups between states. `settings` may be replaced at run time. `sessions` has the session timeouts of members.
+    """The transitions of all classic groups between states.
 
-    `changes` reports the changes of the groups of both protocols to observers.
+    `settings` may be replaced at run time. `sessions` has the session timeouts of members. `changes` reports the changes of the groups of both
+    protocols to observers.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Rebalance:
     # Members come and change
 
     def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
-        """Add a new member with its parked join, and start a rebalance unless the group is in its join phase."""
+        """Add a new member whose JoinGroup is parked, and start a rebalance unless the group is in its join phase."""
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
         cancel(group.pending.pop(member_id, None))
@@ -77,14 +78,14 @@ class Rebalance:
         self.prepare_if_possible(group, now_ms)
 
     def resume(self, group: Group, now_ms: int) -> None:
-        """Start the session timeouts of a group that was loaded; one with more than `group.max.size` members rebalances (GC-30)."""
+        """Start the session timeouts of a loaded group. A group with more than `group.max.size` members rebalances (GC-30)."""
         for member in group.members.values():
             self.sessions.heard_from(group, member, now_ms)
         if len(group.members) > self.settings.group_max_size:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Make `request` the member's parked join; without `reply` it is answered elsewhere."""
+        """Make `request` the member's parked JoinGroup. reply: the function that sends the response; None if another function sends it."""
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
         member.protocols = request.protocols
@@ -116,7 +117,7 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int) -> None:
-        """Forget a member id that was given to a new member who did not join with it."""
+        """Remove a member id that was given to a new member, because the member did not join with it in time."""
         cancel(group.pending.pop(member_id, None))
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.complete_join_if_all_are_here(group, now_ms)
@@ -129,7 +130,7 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def prepare(self, group: Group, now_ms: int) -> None:
-        """Start a rebalance: all members must join again. Parked syncs get the error REBALANCE_IN_PROGRESS."""
+        """Start a rebalance: all members must join again. Parked SyncGroup requests get the error REBALANCE_IN_PROGRESS."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             for member in group.members.values():
                 member.assignment = b""
@@ -213,7 +214,7 @@ class Rebalance:
     # The sync phase
 
     def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
-        """Park the member's sync until the leader sends the assignment."""
+        """Park the member's SyncGroup request until the leader sends the assignment."""
         self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)
@@ -223,7 +224,7 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def store_assignment(self, group: Group, assignments: dict[str, bytes], now_ms: int) -> None:
-        """Store the assignment that the leader sent; then the group is stable, and a member without an assignment gets empty bytes (GC-38).
+        """Store the assignment that the leader sent. The group is then stable. A member without an assignment gets empty bytes (GC-38).
 
         If the assignment cannot be stored, the group rebalances (GC-39).
         """
@@ -249,7 +250,7 @@ class Rebalance:
     # Responses and timeouts
 
     def answer_join(self, member: Member, result: JoinResult) -> None:
-        """Respond to the member's parked join, if there is one."""
+        """Respond to the member's parked JoinGroup request, if there is one."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
             self._replies.put(reply, result)
@@ -282,7 +283,7 @@ class Rebalance:
         self._replies.flush(now_ms)
 
     def interrupt(self, group: Group, now_ms: int) -> None:
-        """Put responses REBALANCE_IN_PROGRESS to all parked requests of a group into `replies`, because it changes its protocol (GN-55)."""
+        """Put REBALANCE_IN_PROGRESS responses for all parked requests of a group into `replies`, because the group changes its protocol (GN-55)."""
         for member in group.members.values():
             if member.is_waiting:
                 self.sessions.heard_from(group, member, now_ms)

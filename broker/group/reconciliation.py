@@ -1,6 +1,6 @@
-"""Moves a member of a consumer group towards its target assignment: it revokes before others are assigned (KIP-848).
+"""Reconciliation: moves a member of a consumer group towards its target assignment, and revokes partitions before others get them (KIP-848).
 
-Pure functions of a member's state. Corresponds to Kafka's `CurrentAssignmentBuilder`.
+The functions depend only on a member's state. Corresponds to Kafka's `CurrentAssignmentBuilder`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NO_EPOCH = -1
 
 
 class MemberState(IntEnum):
-    """The states of a member, with the numbers that Kafka stores. UNKNOWN: a state that a newer broker stored."""
+    """The states of a member in reconciliation, with the numbers that Kafka stores. UNKNOWN: a state that a newer broker stored."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -24,9 +24,9 @@ class MemberState(IntEnum):
 
 
 class Current(NamedTuple):
-    """What a member has now. assigned: the partitions that it may read. pending: those that it must revoke, and has not yet.
+    """The current state of a member. assigned: the partitions that it may read. pending: those that it must revoke and has not revoked yet.
 
-    epoch: its member epoch. previous_epoch: the member epoch before.
+    epoch: the member epoch. previous_epoch: the member epoch before that.
     """
 
     epoch: int = 0
@@ -37,15 +37,15 @@ class Current(NamedTuple):
 
 
 class FencedMember(Exception):
-    """The member must join again, because the coordinator does not know what it owns."""
+    """Raised if a member must join again because the coordinator does not know which partitions it owns."""
 
 
 class Goal(NamedTuple):
-    """The assignment that a member moves towards, and the rules on the way.
+    """The assignment that a member moves towards, and the rules for the steps.
 
-    owner_epoch: returns the member epoch of the member that has a partition assigned or pending revocation, -1 if no member has.
-    is_release_4_2: whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics; None for all of the target.
-    is_resubscribed: whether the current request changed the member's subscription.
+    owner_epoch: a function that returns the epoch of the member that has a partition assigned or pending revocation, -1 if none has. is_release_4_2:
+    whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics; None for all of the target. is_resubscribed: whether the current
+    request changed the member's subscription.
     """
 
     target: Assignment
@@ -78,12 +78,12 @@ def reconcile(current: Current, goal: Goal, owned: Assignment | None) -> Current
 
 
 def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
-    """Return whether the member still has one of these partitions. A member that reports nothing counts as having them."""
+    """Return whether the member still owns one of the `revoked` partitions. A member that reports no partitions counts as owning them."""
     return owned is None or intersects(owned, revoked)
 
 
 def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None) -> Current:
-    """Take away the topics that the member no longer subscribes to, which 4.2 does before there is a new target (KAFKA-19431)."""
+    """Return the state without the topics that the member no longer subscribes to. Kafka 4.2 removes these even before a new target (KAFKA-19431)."""
     if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current
     kept = {t: indexes for t, indexes in current.assigned.items() if t in goal.subscribed}
@@ -121,7 +121,7 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
 
 
 def _moved(before: Current, after: Current) -> Current:
-    """Return `after` with the epoch that the member had before, which Kafka sets even if the epoch stays the same."""
+    """Return `after`, with the epoch in `before` as its previous epoch. Kafka sets it even if the epoch stays the same."""
     return after._replace(previous_epoch=before.epoch)
 
 
@@ -129,29 +129,29 @@ def _moved(before: Current, after: Current) -> Current:
 
 
 def intersection(left: Assignment, right: Assignment) -> Assignment:
-    """Return the partitions that are in both."""
+    """Return the partitions that are in both assignments."""
     shared = {topic_id: indexes & right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
     return {topic_id: indexes for topic_id, indexes in shared.items() if indexes}
 
 
 def difference(left: Assignment, right: Assignment) -> Assignment:
-    """Return the partitions that are in `left` only."""
+    """Return the partitions that are in the assignment `left` and not in `right`."""
     rest = {topic_id: indexes - right.get(topic_id, frozenset()) for topic_id, indexes in left.items()}
     return {topic_id: indexes for topic_id, indexes in rest.items() if indexes}
 
 
 def union(left: Assignment, right: Assignment) -> Assignment:
-    """Return the partitions that are in either."""
+    """Return the partitions that are in at least one of two assignments."""
     return {
         topic_id: left.get(topic_id, frozenset()) | right.get(topic_id, frozenset()) for topic_id in {**left, **right}
     }
 
 
 def intersects(left: Assignment, right: Assignment) -> bool:
-    """Return whether a partition is in both."""
+    """Return whether two assignments have a partition in common."""
     return bool(intersection(left, right))
 
 
 def is_subset(left: Assignment, right: Assignment) -> bool:
-    """Return whether all partitions of `left` are in `right`."""
+    """Return whether all partitions of the assignment `left` are also in `right`."""
     return not difference(left, right)

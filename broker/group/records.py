@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets`: committed offsets and classic groups, between objects and the bytes of key and value (GO-5 to GO-7).
+"""The records of `__consumer_offsets` for committed offsets and classic groups: encoding and decoding of keys and values (GO-5 to GO-7).
 
 Keys begin with the record's type, values with their version. Corresponds to `GroupCoordinatorRecordSerde` and
 `GroupMetadataManager.offsetCommitValue`.
@@ -20,17 +20,17 @@ from kafkaproto.structs import Whole
 
 _OFFSET_KEY, _GROUP_KEY = 1, 2
 CONSUMER_KEYS = frozenset({*range(3, 9), 16})
-"""The types of the records of consumer groups (`consumer_records`)."""
+"""The types in the keys of records that belong to consumer groups of the new protocol (`consumer_records`)."""
 _OWN_EXPIRY = 1
-"""The version of an offset's value that has an expiry time (OffsetCommit v2 to v4)."""
+"""The version in which the stored value of an offset has its own expiry time (OffsetCommit v2 to v4)."""
 _NO_EXPIRY = -1
 
 Entry = tuple[bytes, bytes | None]
-"""(key, value) of a record; the value of a tombstone is None."""
+"""A record as (key, value). The value of a tombstone is None."""
 
 
 class RecordVersions(NamedTuple):
-    """The versions of values that brokers of a release write. All versions can be read."""
+    """The versions of stored values that brokers of a release write. All versions can be read."""
 
     offset: int
     group: int
@@ -41,7 +41,7 @@ KAFKA_4_1 = RecordVersions(offset=4, group=3)
 
 
 class StoredMember(NamedTuple):
-    """A member of a stored generation. subscription: its metadata for the chosen protocol."""
+    """A member in the stored generation of a classic group. subscription: its metadata for the chosen protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -68,7 +68,7 @@ class StoredGroup(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A committed offset of a group; `committed` is None if it was deleted."""
+    """A committed offset of a group, as stored; `committed` is None if the offset was deleted."""
 
     group_id: str
     key: PartitionKey
@@ -84,7 +84,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class GroupRecord(NamedTuple):
-    """A generation of a group; `group` is None if the group was deleted."""
+    """A record of a classic group's generation; `group` is None if the group was deleted."""
 
     group_id: str
     group: StoredGroup | None
@@ -93,7 +93,7 @@ class GroupRecord(NamedTuple):
 def offset_entry(
     group_id: str, key: PartitionKey, committed: CommittedOffset | None, versions: RecordVersions
 ) -> Entry:
-    """Return the record of a committed offset; None as `committed` makes a tombstone."""
+    """Return the record of a committed offset. If `committed` is None, it is a tombstone."""
     encoded = write_key(OffsetCommitKey(group_id, *key), _OFFSET_KEY)
     if committed is None:
         return encoded, None
@@ -105,7 +105,7 @@ def offset_entry(
 
 
 def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersions) -> Entry:
-    """Return the record of a group's generation; None as `group` makes a tombstone."""
+    """Return the record of a classic group's generation. If `group` is None, it is a tombstone."""
     key = write_key(GroupMetadataKey(group_id), _GROUP_KEY)
     if group is None:
         return key, None
@@ -133,7 +133,7 @@ def group_entry(group_id: str, group: StoredGroup | None, versions: RecordVersio
 
 
 def parse(key: bytes, value: bytes | None) -> OffsetRecord | GroupRecord | ConsumerRecord | None:
-    """Return what a record says; None for a record of another type or of a newer version, which brokers skip.
+    """Return the decoded record; None for a record of another type or of a newer version, which brokers skip.
 
     Raises DecodeError for damaged bytes.
     """

@@ -1,6 +1,6 @@
-"""Subscriptions by regular expression: when they are resolved, and what that changes in the group (KIP-848, GN-51, GN-52).
+"""Subscriptions by regular expression: when the expressions are resolved, and how the result changes the group (KIP-848, GN-51, GN-52).
 
-A resolution happens after the heartbeat that causes it was answered. Corresponds to `maybeUpdateRegularExpressions` and
+A resolution happens after the response to the heartbeat that causes it. Corresponds to `maybeUpdateRegularExpressions` and
 `handleRegularExpressionsResult` in Kafka's `GroupMetadataManager` (Java), and to `TopicRegexResolver`.
 """
 
@@ -22,7 +22,7 @@ from kafkaproto.broker.runtime.timers import Timers
 logger = logging.getLogger("kafkaproto.groups")
 
 LEAST_INTERVAL_MS = 10_000
-"""The least time in ms between two resolutions in one group (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
+"""The minimum time in ms between two resolutions in one group (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
 
 
 class RegexSubscriptions:
@@ -36,7 +36,7 @@ class RegexSubscriptions:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
     ) -> bool:
-        """Drop a regular expression that nobody uses any more, and schedule a resolution if one is due.
+        """Remove a regular expression to which no member subscribes any more, and schedule a resolution if one is due.
 
         Returns whether the member's new regular expression is resolved already (or was removed), so that a new epoch starts at once.
         """
@@ -80,7 +80,7 @@ class RegexSubscriptions:
 
 
 def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str]:
-    """Return the topics that a regular expression matches; none if it is invalid, as one that another broker stored may be."""
+    """Return the topics that a regular expression matches; none if it is invalid, which is possible if another broker stored it."""
     try:
         pattern = compile_topic_pattern(regex)
     except KafkaError as error:

@@ -32,9 +32,9 @@ class Registry:
         self._groups: dict[str, Group] = {}
         self._consumers: dict[str, ConsumerGroup] = {}
         self.deletes_at_checks_only = False
-        """Whether a group that loses its last offset stays until the next check for expired offsets, as in Kafka 4 (GC-64)."""
+        """Whether a group that loses its last offset is deleted only at the next check for expired offsets, as in Kafka 4 (GC-64)."""
         self.resume_consumer: Callable[[ConsumerGroup, int], None] = lambda group, now_ms: None
-        """Starts the timers of a consumer group that was loaded; set by their coordinator."""
+        """Starts the timers of a consumer group that was loaded; set by the coordinator of consumer groups."""
         self.changes = rebalance.changes
         """Reports the changes of groups to observers."""
         self._timers = timers
@@ -43,7 +43,7 @@ class Registry:
         self._expiry_timer: Timer | None = None
 
     def __iter__(self) -> Iterator[AnyGroup]:
-        """Iterate over the groups of this moment, of both protocols; they may be deleted meanwhile."""
+        """Iterate over a copy of the groups of both protocols, so that groups may be deleted during the iteration."""
         return iter([*self._groups.values(), *self._consumers.values()])
 
     def get(self, group_id: str) -> Group | None:
@@ -59,7 +59,7 @@ class Registry:
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
     def create(self, group_id: str, now_ms: int, *, by_member: bool = False) -> Group:
-        """Create an empty classic group. by_member: whether a member that joins creates it; only then it may be stored at once."""
+        """Create an empty classic group. by_member: whether a joining member creates it; only such a group may be stored at once."""
         group = self._groups[group_id] = Group(group_id, now_ms)
         self._watch(now_ms)
         if by_member:
@@ -67,7 +67,7 @@ class Registry:
         return group
 
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
-        """Create a consumer group without members, which is not stored yet."""
+        """Create a consumer group without members. Its first record is not written yet."""
         group = self._consumers[group_id] = ConsumerGroup(group_id)
         self._watch(now_ms)
         return group
@@ -82,7 +82,7 @@ class Registry:
     ) -> ConsumerGroup:
         """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Parked requests get REBALANCE_IN_PROGRESS.
 
-        entries: takes the records of the conversion. `put_back` undoes it. Raises KafkaError 69.
+        entries: the list to which the records of the conversion are added. `put_back` undoes it. Raises KafkaError GROUP_ID_NOT_FOUND (69).
         """
         if classic.is_in(GroupState.EMPTY):
             group = ConsumerGroup(
@@ -103,7 +103,7 @@ class Registry:
         return group
 
     def put_back(self, classic: Group) -> None:
-        """Restore the classic group that `upgrade` replaced, because the heartbeat was refused. Answered requests stay answered, as in Kafka."""
+        """Restore the classic group that `upgrade` replaced, because the heartbeat was rejected. As in Kafka, responses already sent stay sent."""
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic
@@ -152,7 +152,7 @@ class Registry:
 
     @property
     def classic_max_size(self) -> int:
-        """How many members a classic group may have (`group.max.size`)."""
+        """Return the maximum number of members of a classic group (`group.max.size`)."""
         return self._rebalance.settings.group_max_size
 
     def reload(self, group_id: str, now_ms: int) -> None:
@@ -187,7 +187,10 @@ class Registry:
         return results
 
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> None:
-        """Delete offsets and write their tombstones; a group that is left empty and without offsets is deleted, too."""
+        """Delete offsets of a group and write their tombstones. A group that then has neither members nor offsets is deleted, too.
+
+        is_check: whether the periodic check for expired offsets calls this.
+        """
         gone = [key for key in keys if group.offsets.pop(key, None) is not None]
         ends = _is_unused(group) and (is_check or not self.deletes_at_checks_only)
         self._storage.delete(group, gone, now_ms, group_too=ends)
@@ -232,7 +235,7 @@ class Registry:
     # ---- coming and going of the partitions of the offsets topic -------------------------------------------------------------
 
     def load(self, index: int, now_ms: int) -> None:
-        """Load the groups of a partition, with their members, whose session timeouts restart (GO-11)."""
+        """Load the groups of a partition of `__consumer_offsets`. The session timeouts of their members restart (GO-11)."""
         self._take(self._storage.load(index), now_ms)
 
     def _take(self, loaded: Loaded, now_ms: int) -> None:
@@ -256,7 +259,10 @@ class Registry:
             holder.writing.update(pending.partitions())
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
-        """Drop the groups for whose id `is_gone` returns True from memory; their parked requests get NOT_COORDINATOR (GO-12)."""
+        """Drop groups from memory; their parked requests get NOT_COORDINATOR (GO-12).
+
+        is_gone: a function that returns whether to drop the group with a given id.
+        """
         for group in self:
             if is_gone(group.group_id):
                 self.changes.note(group.group_id, CauseKind.UNLOADED)
@@ -269,7 +275,7 @@ class Registry:
         offsets: Mapping[PartitionKey, CommittedOffset],
         now_ms: int,
     ) -> int:
-        """Store the offsets of a group that an earlier version of this broker kept elsewhere. Returns the error, 0 if they are stored.
+        """Store the offsets of a group that an earlier version of this broker kept in its metadata log. Returns the error code, 0 if they are stored.
 
         The group must not exist yet. The write does not wait for replicas: it is complete before a client can commit.
         """
@@ -294,7 +300,7 @@ class Registry:
 
 
 def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
-    """Cancel the timers of a group that leaves the memory of this broker; requests that wait for it get NOT_COORDINATOR."""
+    """Cancel the timers of a group that this broker drops from memory. Its parked requests get NOT_COORDINATOR."""
     waiters = group.stable_waiters[:]
     group.stable_waiters.clear()
     for waiter in waiters:

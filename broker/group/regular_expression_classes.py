@@ -11,14 +11,14 @@ import unicodedata
 from typing import Final
 
 TOPIC_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "._-")
-"""The characters that the name of a topic may contain."""
+"""The characters that may occur in the name of a topic."""
 WORD_CHARACTERS: Final = TOPIC_CHARACTERS - {".", "-"}
-"""The topic characters of `\\w`; a word boundary lies between one of these and another character or an end."""
+r"""The topic characters that `\w` matches. A word boundary lies between one of these and another character, or the start or end."""
 
 _CATEGORIES: Final = (
     "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"
 )
-"""The general categories that RE2J 1.8 knows."""
+"""The names of the Unicode general categories that RE2J 1.8 supports."""
 _SCRIPTS: Final = """
     Arabic Armenian Avestan Balinese Bamum Batak Bengali Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal
     Carian Cham Cherokee Common Coptic Cuneiform Cypriot Cyrillic Deseret Devanagari Egyptian_Hieroglyphs Ethiopic
@@ -29,7 +29,7 @@ _SCRIPTS: Final = """
     Runic Samaritan Saurashtra Shavian Sinhala Sundanese Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham
     Tai_Viet Tamil Telugu Thaana Thai Tibetan Tifinagh Ugaritic Unknown Vai Yi
 """
-"""The scripts that RE2J 1.8 knows (Unicode 6.0); it refuses the names of newer scripts."""
+"""The names of the Unicode scripts that RE2J 1.8 supports (Unicode 6.0); it rejects the names of newer scripts."""
 
 Characters = frozenset[str]
 _NO_CHARACTERS: Final[Characters] = frozenset()
@@ -70,10 +70,13 @@ UNICODE_CLASSES_IGNORING_CASE: Final[dict[str, Characters]] = {
     "Ll": frozenset(string.ascii_lowercase + "KS"),
     "Lu": _LETTERS,
 }
-"""`UNICODE_CLASSES` if case is ignored. In RE2J 1.8, K and S are then the only capitals in `\\p{Ll}`: its table lacks the others."""
+r"""The characters of Unicode classes if case is ignored.
+
+In RE2J 1.8, K and S are then the only capital letters in `\p{Ll}`, because its table lacks the others.
+"""
 
 _FOLDED_BEYOND_ASCII: Final = {"s": 0x17F, "k": 0x212A}
-"""Long s and the Kelvin sign: the only other characters that equal an ASCII letter if case is ignored."""
+"""The only characters beyond ASCII that equal an ASCII letter if case is ignored: long s and the Kelvin sign, as code points."""
 
 
 def in_range(low: int, high: int, *, ignore_case: bool) -> Characters:

@@ -1,4 +1,4 @@
-"""The parser of topic patterns: the syntax of RE2J 1.8, which Kafka 4.x uses, translated to a program for `TopicPattern`."""
+"""The parser of topic patterns: translates the syntax of RE2J 1.8, which Kafka 4.x uses, to a program for `TopicPattern`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafkaproto.broker.group.regular_expression_program import (
 )
 
 MOST_REPETITIONS: Final = 1000
-"""The maximum of a repetition count that RE2J accepts."""
+"""The maximum count of a repetition such as `{n}` that RE2J accepts."""
 
 _LARGEST_CODE_POINT: Final = 0x10FFFF
 _CONTROL_ESCAPES: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
@@ -38,12 +38,12 @@ _EDGES: Final = {"A": Edge.START, "z": Edge.END, "b": Edge.WORD_BOUNDARY, "B": E
 
 
 def parse(text: str) -> Program:
-    """Return the program of a pattern. Raises ExpressionError for a pattern that RE2J refuses, or that is too large."""
+    """Return the program of a pattern. Raises ExpressionError for a pattern that RE2J rejects, or that is too large."""
     return _Parser(text).parse()
 
 
 class _Group:
-    """An open parenthesis, or the whole pattern: finished alternatives, and the items of the alternative being read."""
+    """An open parenthesis, or the whole pattern: its finished alternatives, and the items of the alternative that is being parsed."""
 
     def __init__(self, *, ignore_case_outside: bool) -> None:
         self.alternatives: list[Program] = []
@@ -56,7 +56,7 @@ class _Group:
 
 
 class _Parser:
-    """Reads a pattern from left to right. Every error is raised where RE2J raises it, because the first one is reported."""
+    """Parses a pattern from left to right. Every error is raised at the position where RE2J raises it, because only the first one is reported."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -137,7 +137,7 @@ class _Parser:
         self._groups.append(_Group(ignore_case_outside=outside))
 
     def _read_name(self) -> None:
-        """Read the name of a group, from its question mark to its closing bracket."""
+        """Parse the name of a group, from its question mark to its closing bracket."""
         begin = self._text.index("<", self._position) + 1
         end = self._text.find(">", begin)
         name = self._text[begin:end]
@@ -149,7 +149,7 @@ class _Parser:
         self._position = end + 1
 
     def _read_flags(self) -> bool:
-        """Read flags from their question mark on and apply them. Return whether they open a group: true for `(?i:`, false for `(?i)`.
+        """Parse and apply flags, from their question mark on. Returns whether they open a group: true for `(?i:`, false for `(?i)`.
 
         Only i changes which topics match: s and m concern line breaks, U concerns which of several matches is found.
         """
@@ -181,7 +181,7 @@ class _Parser:
     # Repetitions
 
     def _read_counts(self) -> tuple[int, int | None] | None:
-        """Return the counts of `{n}`, `{n,}` or `{n,m}` after its opening brace; None, having read nothing, if the brace is a literal."""
+        """Return the counts of `{n}`, `{n,}` or `{n,m}` after its opening brace; None, consuming nothing, if the brace is a literal."""
         counts = _COUNTS.match(self._text, self._position)
         if counts is None:
             return None
@@ -194,7 +194,7 @@ class _Parser:
         return least, most
 
     def _repeat(self, least: int, most: int | None) -> None:
-        """Repeat the last item: `most` is None if there is no maximum."""
+        """Repeat the last item between `least` and `most` times; `most` is None if there is no maximum."""
         if self._looking_at("?"):
             self._position += 1
         if self._after_repetition:
@@ -207,7 +207,7 @@ class _Parser:
     # Escapes
 
     def _read_escape(self) -> None:
-        """Read what follows a backslash outside of a class."""
+        """Parse the characters after a backslash outside of a character class."""
         if self._looking_at("C"):
             raise ExpressionError("invalid escape sequence")
         for letter, edge in _EDGES.items():
@@ -229,7 +229,7 @@ class _Parser:
         self._add(Read(characters))
 
     def _read_class_escape(self) -> Characters | None:
-        """Return the class of `\\d` or `\\p{Greek}` and the like after the backslash; None, having read nothing, for another escape."""
+        r"""Return the characters of a class such as `\d` or `\p{Greek}`, after its backslash; None, consuming nothing, for another escape."""
         if not self._more():
             return None
         letter = self._text[self._position]
@@ -310,7 +310,7 @@ class _Parser:
         return TOPIC_CHARACTERS - found if negative else frozenset(found)
 
     def _read_class_part(self) -> Characters:
-        """Return a named class, an escaped class, or the range of one or more characters at this place."""
+        """Return the characters of the next part of a class in brackets: a named class, an escaped class, or a range of one or more characters."""
         named_end = self._text.find(":]", self._position) if self._looking_at("[:") else -1
         if named_end >= 0:
             name = self._text[self._position + 2 : named_end]
@@ -331,7 +331,7 @@ class _Parser:
         return in_range(low, high, ignore_case=self._ignore_case)
 
     def _named_class(self, name: str) -> Characters:
-        """Return the class that `[:name:]` stands for; `[:^name:]` is its complement."""
+        """Return the characters of the class that `[:name:]` stands for; `[:^name:]` stands for all others."""
         found = POSIX_CLASSES.get(name.removeprefix("^"))
         if found is None:
             raise ExpressionError("invalid character class range")

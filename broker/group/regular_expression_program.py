@@ -1,4 +1,4 @@
-"""Programs of topic patterns: lists of instructions that the parser builds from smaller programs and `TopicPattern` follows."""
+"""Programs of topic patterns: lists of instructions, built by the parser from smaller programs and executed by `TopicPattern`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kafkaproto.broker.group.regular_expression_classes import Characters
 LONGEST_TOPIC_NAME: Final = 249
 """The maximum length of a topic name, in characters."""
 MOST_INSTRUCTIONS: Final = 100_000
-"""The maximum size of a program. RE2J has no such limit: there, repetitions of repetitions may exhaust the memory of the broker."""
+"""The maximum number of instructions of a program. RE2J has no such limit: there, nested repetitions may exhaust the broker's memory."""
 
 
 class ExpressionError(Exception):
-    """A pattern that RE2J refuses. The text of the exception is RE2J's description of the error."""
+    """Raised for a pattern that RE2J rejects. The text of the exception is RE2J's description of the error."""
 
 
 class Edge(Enum):
-    """A condition on the place between two characters."""
+    """A condition on a position between two characters, such as a word boundary."""
 
     START = auto()
     END = auto()
@@ -34,30 +34,30 @@ class Read(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """Instruction: continue at each of these distances from here, without reading. Several distances are alternatives."""
+    """Instruction: continue at each of the relative positions `distances`, without reading a character. Several positions are alternatives."""
 
     distances: tuple[int, ...]
 
 
 class Check(NamedTuple):
-    """Instruction: continue with the next instruction if the condition holds here."""
+    """Instruction: continue with the next instruction if a condition is true at the current position."""
 
     edge: Edge
 
 
 Instruction = Read | Jump | Check
 Program = list[Instruction]
-"""Instructions with relative jumps, so that a program may be repeated and joined by copying. It accepts where it ends."""
+"""A list of instructions. Jumps are relative, so that programs can be repeated and joined by copying. The end of the list means a match."""
 
 
 def in_order(programs: Sequence[Program]) -> Program:
-    """Return the program that runs these programs one after the other. Raises ExpressionError if it is too large."""
+    """Return a program that runs several programs one after the other. Raises ExpressionError if it is too large."""
     _check_size(sum(map(len, programs)))
     return [instruction for program in programs for instruction in program]
 
 
 def any_of(programs: Sequence[Program]) -> Program:
-    """Return the program that runs one of these programs. Raises ExpressionError if it is too large."""
+    """Return a program that runs any one of several programs. Raises ExpressionError if it is too large."""
     if len(programs) == 1:
         return programs[0]
     size = sum(len(program) + 1 for program in programs)
@@ -72,10 +72,10 @@ def any_of(programs: Sequence[Program]) -> Program:
 
 
 def repeated(program: Program, least: int, most: int | None) -> Program:
-    """Return a program that runs another one from `least` to `most` times; None as `most` sets no maximum.
+    """Return a program that runs another one from `least` to `most` times; if `most` is None there is no maximum.
 
-    Counts above LONGEST_TOPIC_NAME + 1 are lowered to it. This does not change which topics match: of so many rounds, at least one reads
-    nothing, and such a round can be left out or repeated. Raises ExpressionError if the program is too large.
+    Counts above LONGEST_TOPIC_NAME + 1 are lowered to that number. This does not change which topics match: in so many repetitions, at least one
+    reads no character and can be left out or repeated. Raises ExpressionError if the program is too large.
     """
     least = min(least, LONGEST_TOPIC_NAME + 1)
     size = len(program)

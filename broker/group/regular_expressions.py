@@ -15,14 +15,14 @@ from kafkaproto.broker.group.regular_expression_program import Check, Edge, Expr
 from kafkaproto.error_codes import ErrorCode
 
 MOST_CACHED_POSITIONS: Final = 1_000_000
-"""How many positions the cached states of one pattern may have together before the cache is cleared."""
+"""The maximum total number of positions in the cached states of one pattern; beyond it, the cache is cleared."""
 
 
 def compile_topic_pattern(text: str) -> TopicPattern:
     """Return the pattern that a regular expression in the syntax of RE2J 1.8 describes.
 
-    Raises KafkaError with INVALID_REGULAR_EXPRESSION and Kafka's message if RE2J refuses the expression. Unlike Kafka, this also refuses
-    an expression whose repetitions make it larger than `MOST_INSTRUCTIONS`.
+    Raises KafkaError with INVALID_REGULAR_EXPRESSION and Kafka's message if RE2J rejects the expression. Unlike Kafka, this function also rejects an
+    expression whose repetitions make it larger than `MOST_INSTRUCTIONS`.
     """
     try:
         return TopicPattern(text, parse(text))
@@ -32,10 +32,10 @@ def compile_topic_pattern(text: str) -> TopicPattern:
 
 
 class _State(NamedTuple):
-    """What a pattern may still match after the characters read so far.
+    """The state of a match after the characters read so far.
 
-    positions: indexes of the instructions to continue with. at_start: whether no character has been read. after_word: whether the last
-    character is a word character.
+    positions: indexes of the instructions to continue with. at_start: whether no character has been read. after_word: whether the last character is a
+    word character.
     """
 
     positions: frozenset[int]
@@ -72,7 +72,7 @@ class TopicPattern:
         return len(self._program) in self._reachable(state, None)
 
     def _step(self, state: _State, character: str) -> _State:
-        """Return the state after one more character."""
+        """Return the state of a match after one more character."""
         positions = set()
         for position in self._reachable(state, character):
             if position < len(self._program):
@@ -82,9 +82,9 @@ class TopicPattern:
         return _State(frozenset(positions), at_start=False, after_word=character in WORD_CHARACTERS)
 
     def _reachable(self, state: _State, next_character: str | None) -> set[int]:
-        """Return the positions that can be reached without reading. next_character: None at the end of the name.
+        """Return the indexes of instructions that can be reached without reading a character. next_character: None at the end of the name.
 
-        The position after the last instruction is among them if the pattern matches what has been read.
+        The index after the last instruction is among them if the pattern matches the characters read so far.
         """
         boundary = state.after_word != (next_character in WORD_CHARACTERS)
         holds = {

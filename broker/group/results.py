@@ -1,4 +1,4 @@
-"""The arguments and results of the group coordinator, as plain data without wire messages and times."""
+"""The arguments and results of the group coordinator, as plain data. They contain no wire messages or times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 NO_GENERATION = -1
 UNKNOWN_MEMBER_ID = ""
 UNKNOWN_GROUP = "Dead"
-"""The state in which an unknown group is described."""
+"""The state that is reported for an unknown group."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """(name, metadata) pairs of a member's protocols, in its order of preference."""
@@ -37,7 +37,7 @@ class JoinRequest:
 
 
 class JoinedMember(NamedTuple):
-    """A member in the list that the leader receives. metadata: the member's metadata for the chosen protocol."""
+    """A member in the list that the group leader receives. metadata: the member's metadata for the chosen protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -46,9 +46,9 @@ class JoinedMember(NamedTuple):
 
 @dataclass(slots=True)
 class JoinResult:
-    """The result of a JoinGroup. members: empty unless the receiver is the leader.
+    """The result of a JoinGroup. members: empty unless the member that gets the result is the leader.
 
-    skip_assignment: whether the receiver is a leader that must not assign partitions again (KIP-814).
+    skip_assignment: whether that member is a leader that must not assign partitions again (KIP-814).
     """
 
     member_id: str
@@ -79,7 +79,7 @@ class SyncRequest:
 
 @dataclass(slots=True)
 class SyncResult:
-    """The result of a SyncGroup."""
+    """The result of a SyncGroup: an error code, or the member's assignment."""
 
     error_code: int = 0
     protocol_type: str | None = None
@@ -88,13 +88,13 @@ class SyncResult:
 
 
 JoinReply = Callable[[JoinResult, int], None]
-"""Called with the result of a JoinGroup and the time in ms at which it is sent."""
+"""A function that is called with the result of a JoinGroup and the time in ms at which it is sent."""
 SyncReply = Callable[[SyncResult, int], None]
-"""Called with the result of a SyncGroup and the time in ms at which it is sent."""
+"""A function that is called with the result of a SyncGroup and the time in ms at which it is sent."""
 
 
 class LeavingMember(NamedTuple):
-    """A member that leaves. An administrator who removes a static member gives an empty member id and the member's instance id."""
+    """A member that is to leave. An administrator who removes a static member passes an empty member id and the member's instance id."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -102,7 +102,7 @@ class LeavingMember(NamedTuple):
 
 @dataclass(slots=True)
 class LeaveResult:
-    """The error code of the request and, if that is 0, (member, error code) for each member."""
+    """The result of a LeaveGroup: the error code of the request and, if that is 0, (member, error code) for each member."""
 
     error_code: int
     members: Sequence[tuple[LeavingMember, int]] = ()

@@ -1,4 +1,4 @@
-"""Session timeouts of members, and timeouts of member ids that were given to new members and not used yet.
+"""Session timeouts of members, and timeouts of member ids that were given to new members but not used yet.
 
 This module only sets the timers. `rebalance` decides what happens when one fires. Corresponds to Kafka's `DelayedHeartbeat`.
 """
@@ -12,13 +12,13 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def cancel(timer: Timer | None) -> None:
-    """Cancel a timer, if there is one."""
+    """Cancel a timer; None is ignored."""
     if timer is not None:
         timer.cancel()
 
 
 def cancel_all(group: Group) -> None:
-    """Cancel the timers of a group and of its members, and forget the member ids that were given to new members."""
+    """Cancel the timers of a group and of its members, and remove the member ids that were given to new members but not used yet."""
     for timer in (group.join_timer, group.sync_timer, *group.pending.values()):
         cancel(timer)
     group.pending.clear()
@@ -43,7 +43,7 @@ class Sessions:
         self._id_expired = id_expired
 
     def heard_from(self, group: Group, member: Member, now_ms: int) -> None:
-        """Restart the session timeout of a member that has shown that it is alive."""
+        """Restart the session timeout of a member that has just sent a request."""
         self.expect(group, member, member.session_timeout_ms, now_ms)
 
     def expect(self, group: Group, member: Member, timeout_ms: int, now_ms: int) -> None:
@@ -54,7 +54,7 @@ class Sessions:
         )
 
     def await_pending_member(self, group: Group, member_id: str, session_timeout_ms: int, now_ms: int) -> None:
-        """Set a timer for a new member to join again with the id that it was given, within its session timeout."""
+        """Set a timer that fires if a new member does not join again, with the id that it was given, within its session timeout."""
         group.pending[member_id] = self._timers.at(
             now_ms + session_timeout_ms, lambda at_ms: self._id_expired(group, member_id, at_ms)
         )

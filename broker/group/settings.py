@@ -1,4 +1,4 @@
-"""The settings of the group coordinator: Kafka's names with underscores instead of dots."""
+"""The settings of the group coordinator. Their names are Kafka's, with underscores instead of dots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASSIGNOR_NAMES = "uniform", "range"
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """The settings, with Kafka's defaults. offsets_retention_ms is `offsets.retention.minutes` in milliseconds."""
+    """The settings of classic groups, with Kafka's defaults. offsets_retention_ms is `offsets.retention.minutes` in milliseconds."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000

@@ -1,4 +1,4 @@
-"""The restart of static members: a new process takes over the member that has its `group.instance.id` (KIP-345).
+"""The restart of static members: a new process replaces the process of the member that has its `group.instance.id` (KIP-345).
 
 Corresponds to `updateStaticMemberAndRebalance` in Kafka's `GroupCoordinator`.
 """
@@ -23,7 +23,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class _Before(NamedTuple):
-    """The values of a static member before its restart, to restore if the restart cannot be stored."""
+    """The values of a static member before its restart. They are restored if the restart cannot be stored."""
 
     member_id: str
     protocols: Protocols
@@ -33,7 +33,7 @@ class _Before(NamedTuple):
 
 
 class StaticMembers:
-    """Restarts static members. Results are put into `replies`."""
+    """Handles the restart of static members. replies: the queue for results."""
 
     def __init__(self, rebalance: Rebalance, replies: DeferredReplies, storage: GroupStorage) -> None:
         self._rebalance = rebalance
@@ -45,7 +45,7 @@ class StaticMembers:
     ) -> None:
         """Handle the join of a static member that has no member id because its process was restarted. The member gets the id `new_id`.
 
-        a. In a stable group whose protocol stays the same, it keeps its assignment. It gets the result when the new id is stored (GC-34).
+        a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
         b. During the join phase its request is parked like those of the other members.
         c. In a stable group whose protocol would change, and during the sync phase, whose leader knows the old id, a rebalance starts.
         """
@@ -101,7 +101,7 @@ class StaticMembers:
 
 
 def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest) -> JoinResult:
-    """Return the result of a restarted member that keeps its generation (GC-33)."""
+    """Return the JoinGroup result for a restarted member that keeps its generation (GC-33)."""
     result = group.current_generation(new_id)
     if request.can_skip_assignment:
         result.skip_assignment = group.is_leader(new_id)

@@ -1,6 +1,6 @@
 """Stores groups and committed offsets in the group's partition of `__consumer_offsets`, and loads them from it.
 
-Translates the errors of the log into those that clients get (GC-39, GO-23). Corresponds to the writing half of Kafka's
+This module translates the errors of the log into those that clients get (GC-39, GO-23). Corresponds to the writing half of Kafka's
 `GroupMetadataManager`. This module does not depend on timers or clients.
 """
 
@@ -34,7 +34,7 @@ from kafkaproto.errors import DecodeError
 logger = logging.getLogger("kafkaproto.groups")
 
 Stored = Callable[[int, int], None]
-"""Called once with an error code (0: stored) and the time in ms."""
+"""A function that is called once, with an error code (0: stored) and the time in ms."""
 
 _NOT_AVAILABLE: dict[int, int] = dict.fromkeys(
     (
@@ -62,7 +62,7 @@ _GROUP_ERRORS: dict[int, int] = {
 
 
 class LoggedRecord(Protocol):
-    """The part of a stored record that this module reads. value: None for a tombstone."""
+    """Interface of a stored record: the part that this module reads. value: None for a tombstone."""
 
     @property
     def offset(self) -> int: ...
@@ -102,11 +102,11 @@ class OffsetsLog(Protocol):
         """
 
     def append_only(self, index: int, entries: Sequence[Entry], now_ms: int) -> int:
-        """Append records to a partition without waiting for replicas, and return the error."""
+        """Append records to a partition without waiting for replicas. Returns the error code, 0 if they were appended."""
         ...
 
     def await_replicated(self, index: int, now_ms: int, done: Stored) -> None:
-        """Call `done` when all records of a partition are replicated, or with an error."""
+        """Call `done` when all records of a partition are replicated, or with the error that prevented it."""
 
     def read(self, index: int) -> Iterable[LoggedRecord]:
         """Return the records of a partition from its start to its end."""
@@ -129,9 +129,8 @@ class Loaded(NamedTuple):
 class GroupStorage:
     """Writes groups and offsets to `log`. partition_of: returns the partition of a group; -1 if there is no offsets topic.
 
-    is_new_coordinator: whether the broker has Kafka's coordinator in Java, which also stores classic groups without a generation.
-
-    Without a log, as in tests of the coordinator alone, every write succeeds at once.
+    is_new_coordinator: whether the broker emulates Kafka's new coordinator (in Java), which also stores classic groups without a generation. Without
+    a log, as in tests of the coordinator alone, every write succeeds at once.
     """
 
     def __init__(
@@ -171,7 +170,7 @@ class GroupStorage:
             self._log.append(self.partition_of(group_id), entries, now_ms, done, producer=producer)
 
     def store_group(self, group: Group, assignments: Mapping[str, bytes], now_ms: int, stored: Stored) -> None:
-        """Store the current generation with these assignments by member id. `stored` gets the error of JoinGroup and SyncGroup."""
+        """Store the current generation with `assignments` by member id. `stored` is called with the error code for JoinGroup and SyncGroup."""
         entry = group_entry(group.group_id, snapshot(group, assignments), self._versions)
         self._append(
             group.group_id, [entry], now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms)
@@ -180,7 +179,7 @@ class GroupStorage:
     def delete(
         self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
     ) -> None:
-        """Write tombstones for offsets and, with `group_too`, for the group. As in Kafka, nothing waits for their replication (GO-9)."""
+        """Write tombstones for offsets and, with `group_too`, for the group. As in Kafka, no response waits for their replication (GO-9)."""
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
             entries += self.tombstones(group)
@@ -188,14 +187,17 @@ class GroupStorage:
             self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
-        """Return the tombstones of a group without its offsets. The old coordinator writes none for a group that was never stored."""
+        """Return the tombstones of a group without its offsets. Kafka's old coordinator writes none for a group that was never stored."""
         if isinstance(group, ConsumerGroup):
             return consumer_records.group_tombstones(group)
         is_stored = group.generation_id > 0 or self._is_new_coordinator
         return [group_entry(group.group_id, None, self._versions)] if is_stored else []
 
     def store_created(self, group: Group, now_ms: int) -> None:
-        """Store a classic group that a first member creates, as the new coordinator does. Nothing waits for the replication of the record."""
+        """Store a classic group that its first member creates, as Kafka's new coordinator does.
+
+        No response waits for the replication of the record.
+        """
         if self._is_new_coordinator and self._log is not None:
             self._log.append_only(self.partition_of(group.group_id), [self.entry_of(group)], now_ms)
 
@@ -205,7 +207,7 @@ class GroupStorage:
         return group_entry(group.group_id, snapshot(group, assignments), self._versions)
 
     def store_now(self, group: Group, now_ms: int) -> int:
-        """Store a group with its offsets without waiting for replicas. Returns the error of the log, 0 if the leader has the records."""
+        """Store a group with its offsets without waiting for replicas. Returns the log's error code, 0 if the leader has the records."""
         entries = [offset_entry(group.group_id, *entry, self._versions) for entry in group.offsets.items()]
         if group.protocol_type is not None:
             entries.append(group_entry(group.group_id, snapshot(group, {}), self._versions))
@@ -221,13 +223,13 @@ class GroupStorage:
         return loaded
 
     def append(self, group_id: str, entries: Sequence[Entry], now_ms: int, stored: Stored) -> None:
-        """Store the records of a change of a consumer group. `stored` gets the error of ConsumerGroupHeartbeat."""
+        """Store the records of a change of a consumer group. `stored` is called with the error code for the ConsumerGroupHeartbeat response."""
         self._append(group_id, entries, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
     def await_writes(self, group_id: str, now_ms: int, stored: Stored) -> None:
-        """Call `stored` when all that the group's partition holds is replicated, or with the error that prevented it.
+        """Call `stored` when all records in the group's partition are replicated, or with the error that prevented it.
 
-        A response that writes nothing may still show changes that are not replicated yet, or that were loaded before they were.
+        A response to a request that writes nothing may still show changes that are not replicated yet, for example those of a loaded group.
         """
         if self._log is None:
             stored(ErrorCode.NONE, now_ms)
@@ -301,7 +303,7 @@ def _end_transaction(loaded: Loaded, producer_id: int, *, committed: bool) -> No
 
 
 def snapshot(group: Group, assignments: Mapping[str, bytes]) -> StoredGroup:
-    """Return the current generation of a group as it is stored (GO-7)."""
+    """Return the current generation of a group in the form in which it is stored (GO-7)."""
     members = tuple(
         StoredMember(
             member.member_id,

@@ -1,4 +1,4 @@
-"""The subscribed topics in a consumer's metadata, which is all that a coordinator needs of it.
+"""The subscribed topics in the metadata of consumers; a coordinator needs nothing else of it.
 
 This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
 """
@@ -12,7 +12,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 def subscribed_topics(metadatas: Iterable[bytes]) -> frozenset[str] | None:
-    """Return all topics that occur in the members' subscriptions; None if one of them cannot be decoded."""
+    """Return all topics to which the members subscribe; None if a member's subscription cannot be decoded."""
     topics: set[str] = set()
     try:
         for metadata in metadatas:
@@ -26,12 +26,16 @@ def _topics(metadata: bytes) -> Iterable[str]:
     version, count = struct.unpack_from(">hi", metadata)
     # Each name takes at least the bytes of its length, so a larger count is wrong.
     if version < 0 or not 0 <= count <= len(metadata) // 2:
-        raise ValueError(f"not a subscription: version {version} with {count} topics in {len(metadata)} bytes")
+        raise ValueError(
+            f"invalid subscription of a group member: version {version} with {count} topics in {len(metadata)} bytes"
+        )
     position = 6
     for _ in range(count):
         (length,) = struct.unpack_from(">h", metadata, position)
         name = metadata[position + 2 : position + 2 + length]
         if length < 0 or len(name) != length:
-            raise ValueError(f"not a subscription: a topic name of {length} bytes, but only {len(name)} are left")
+            raise ValueError(
+                f"invalid subscription of a group member: a topic name of {length} bytes, but only {len(name)} are left"
+            )
         yield name.decode()
         position += 2 + length

@@ -28,7 +28,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Transitions:
-    """Changes consumer groups. topics: returns the cluster's topics by name, in a new mapping after each change."""
+    """Changes consumer groups. topics: a function that returns the cluster's topics by name, in a new mapping after each change."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17)."""
+        """Start a new group epoch if `bumps` is true, or if the subscribed topics changed (GN-16, GN-17)."""
         topics = self.topics()
         if bumps or topics is not group.seen_topics:
             was_loaded, group.seen_topics = group.seen_topics is None and group.epoch > 0, topics
@@ -78,10 +78,10 @@ class Transitions:
         *,
         bumps: bool,
     ) -> None:
-        """Start a new epoch and compute its target if that is due, and move a member towards its target.
+        """Start a new epoch and compute its target assignment where necessary, then move a member towards its target.
 
-        owned: the partitions that the request reports as owned, None if it reports none. bumps: whether a new epoch starts even if the
-        subscribed topics did not change.
+        owned: the partitions that the request reports as owned, None if it reports none. bumps: whether a new epoch starts even if the subscribed
+        topics did not change.
         """
         self.advance_epoch(group, entries, bumps=bumps)
         if group.epoch > group.assignment_epoch:
@@ -89,7 +89,7 @@ class Transitions:
         self.reconcile(group, member, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
 
     def assign(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Compute the target assignment of the current epoch (GN-18, GN-48)."""
+        """Compute the target assignment for the current epoch of a group (GN-18, GN-48)."""
         topic_ids = {name: topic_id for name, (topic_id, _) in group.partition_counts.items()}
         members = [
             MemberSubscription(
@@ -108,7 +108,7 @@ class Transitions:
         entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
 
     def assignor_of(self, group: ConsumerGroup) -> str:
-        """Return the assignor that most members name; the first of `group.consumer.assignors` if none does (GN-36)."""
+        """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36)."""
         votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
         return votes.most_common(1)[0][0] if votes else self.settings.assignors[0]
 
@@ -160,7 +160,7 @@ class Transitions:
     def fence(
         self, group: ConsumerGroup, members: Collection[ConsumerMember], entries: list[Entry], now_ms: int
     ) -> None:
-        """Remove members, which starts a new epoch; the next heartbeat of another member computes its target (GN-18, GN-31).
+        """Remove members, which starts a new epoch. The next heartbeat of another member computes the target of this epoch (GN-18, GN-31).
 
         If only members of the classic protocol are left, the group becomes a classic one where the migration policy allows it (GN-61).
         """
@@ -225,7 +225,7 @@ class Transitions:
         member.rebalance_timer = self._timers.at(now_ms + member.rebalance_timeout_ms, late)
 
     def expect_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Start the time in which a member of the classic protocol must join again, unless it runs (GN-59)."""
+        """Start the timer within which a member of the classic protocol must join again, unless it is running (GN-59)."""
         if member.join_timer is None:
             due_ms = now_ms + member.rebalance_timeout_ms
             member.join_timer = self._timers.at(
@@ -233,7 +233,7 @@ class Transitions:
             )
 
     def expect_sync(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Start the time in which a member of the classic protocol must sync after it has joined (GN-59)."""
+        """Start the timer within which a member of the classic protocol must sync after it has joined (GN-59)."""
         cancel(member.sync_timer)
         due_ms = now_ms + member.rebalance_timeout_ms
         member.sync_timer = self._timers.at(
@@ -247,7 +247,7 @@ class Transitions:
         now_ms: int,
         cause: CauseKind = CauseKind.SESSION_TIMED_OUT,
     ) -> None:
-        """Remove a member for a reason other than its own request, unless it is removed already."""
+        """Remove a member for a reason other than its own request, such as a timeout. Does nothing if it is removed already."""
         if self._groups.get_consumer(group.group_id) is not group or group.members.get(member.member_id) is not member:
             return
         self._groups.changes.note(group.group_id, cause, member.member_id)
@@ -260,10 +260,10 @@ class Transitions:
     def store(
         self, group_id: str, entries: Sequence[Entry], now_ms: int, done: Callable[[int, int], None] = lambda *_: None
     ) -> None:
-        """Write the records of a change. `done` gets an error code, 0 when they are replicated, and the time in ms.
+        """Write the records of a change. `done` is called with an error code, 0 when they are replicated, and the time in ms.
 
-        Without records, `done` waits for earlier changes that the result may show. A change that cannot be written at all is undone by
-        loading the group again.
+        Without records, `done` waits for earlier changes that the result may show. If a change cannot be written at all, the group is loaded again,
+        which undoes the change.
         """
         if not entries:
             self._storage.await_writes(group_id, now_ms, done)

@@ -1,7 +1,7 @@
 """AlterClientQuotas (key 49, versions 0-1): set and remove client quotas (KIP-546).
 
 v1 is flexible.
-Behaviour: Q-19 and Q-20, implemented in `quota.store`. A changed quota applies from the next request on, on every broker (Q-10).
+Behaviour: rules Q-19 and Q-20, implemented in `quota.store`. A changed quota applies from the next request on, on every broker (Q-10).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""AlterConfigs (key 33, versions 0-2): replace all own settings of a topic, broker or group.
+"""AlterConfigs (key 33, versions 0-2): replace all settings that are set on a topic, broker or group itself.
 
 v2 is flexible.
-Behaviour: like IncrementalAlterConfigs (KIP-339), but settings that the request does not name are removed.
+Behaviour: like IncrementalAlterConfigs (KIP-339), but settings that the request does not contain are removed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments (key 45, version 0): move partitions to other brokers (KIP-455).
 
-Behaviour: each partition is handled independently. The broker responds at once, and the data moves afterwards. Null replicas cancel the
-reassignment in progress; the error is 85 if there is none.
+Behaviour: each partition is handled independently. The broker responds at once, and the data moves afterwards. Null replicas cancel the reassignment
+in progress; the error is NO_REASSIGNMENT_IN_PROGRESS (85) if there is none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """AlterReplicaLogDirs (key 34, versions 0-2): move a replica to another log directory of its broker (KIP-113).
 
 v2 is flexible.
-Behaviour: a broker has one directory. A move to that directory succeeds, a move to any other gets error 57. A partition without a replica on
-this broker gets error 9, so that kafka-reassign-partitions retries; an unknown partition gets error 3.
+Behaviour: a broker has one directory. A move to that directory succeeds, a move to any other gets error LOG_DIR_NOT_FOUND (57). A partition without a
+replica on this broker gets error REPLICA_NOT_AVAILABLE (9), so that kafka-reassign-partitions retries; an unknown partition gets error
+UNKNOWN_TOPIC_OR_PARTITION (3).
 """
 
 from __future__ import annotations

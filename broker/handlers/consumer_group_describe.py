@@ -1,7 +1,7 @@
 """ConsumerGroupDescribe (key 69, versions 0-1): members, epochs and assignments of consumer groups of the new protocol (KIP-848).
 
 v1 adds the type of each member.
-Behaviour: GN-64 to GN-66. A classic or unknown group has the error GROUP_ID_NOT_FOUND.
+Behaviour: rules GN-64 to GN-66. A classic or unknown group has the error GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.group.consumer_requests import DescribedConsumer
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
-"""The types of members: those that use the classic protocol, and those that use the new one."""
+"""The numbers for the type of a member in the response: uses the classic protocol, uses the new protocol."""
 
 
 def _failed(exchange: Exchange, request: ConsumerGroupDescribeRequest, error_code: int) -> Reply:
@@ -90,7 +90,7 @@ def _member(member: DescribedConsumer, names: dict[bytes, str]) -> Member:
 
 
 def _assignment(assignment: Assigned, names: dict[bytes, str]) -> Assignment:
-    """Return an assignment with topic names; topics that were deleted meanwhile are left out (GN-65)."""
+    """Return an assignment with topic names instead of ids. Topics that were deleted meanwhile are left out (GN-65)."""
     return Assignment(
         [
             TopicPartitions(topic_id, names[topic_id], sorted(indexes))

@@ -1,8 +1,8 @@
 """CreatePartitions (key 37, versions 0-3): add partitions to topics (KIP-195).
 
 v2 is flexible; v3 may return error 89 (KIP-599).
-Behaviour: each topic is handled independently; a topic that is named twice gets error 42. Added partitions are charged to the controller
-mutation quota (Q-18), also with validate_only and also if the request names brokers that do not exist.
+Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). Added partitions are charged to the
+controller mutation quota (Q-18), also with validate_only and also if the request names brokers that do not exist.
 """
 
 from __future__ import annotations

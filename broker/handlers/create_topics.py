@@ -1,9 +1,10 @@
 """CreateTopics (key 19, versions 0-7): create topics.
 
-v1 adds validate_only and messages; v2 throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is
-flexible and returns the settings of the new topic; v6 may return error 89 (KIP-599); v7 adds topic ids.
-Behaviour: each topic is handled independently; a topic that is named twice gets error 42. All topics of a request for more than
-MAX_PARTITIONS partitions get error 44. The partitions of a valid topic are charged to the controller mutation quota (Q-18), also with validate_only.
+v1 adds validate_only and messages; v2 throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is flexible and
+returns the settings of the new topic; v6 may return error 89 (KIP-599); v7 adds topic ids.
+Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). All topics of a request for more than
+MAX_PARTITIONS partitions get error POLICY_VIOLATION (44). The partitions of a valid topic are charged to the controller mutation quota (Q-18), also
+with validate_only.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
 
 
 def _partitions(exchange: Exchange, topic: CreatableTopic) -> int:
-    """Return how many partitions the topic would have; 0 if their number is invalid, which `plan_topic` rejects."""
+    """Return the number of partitions that the new topic would have; 0 if the requested number is invalid, which `plan_topic` rejects."""
     if topic.assignments:
         return len(topic.assignments)
     return max(0, exchange.node.config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions)

@@ -1,7 +1,7 @@
 """DeleteGroups (key 42, versions 0-2): delete groups without members, with their committed offsets.
 
 v1 changes no layout; v2 is flexible.
-Behaviour: GC-59. A group that is named twice is deleted and answered once.
+Behaviour: rule GC-59. A group that the request names twice is deleted once and has one result.
 """
 
 from __future__ import annotations

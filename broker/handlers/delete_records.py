@@ -1,8 +1,8 @@
 """DeleteRecords (key 21, versions 0-2): delete the records of partitions below an offset (KIP-107).
 
 v1 changed nothing on the wire (KIP-219); v2 is flexible.
-Behaviour: offset -1 means the high watermark; if a partition is named twice, the last offset counts. The broker responds when every running
-replica has deleted the records, with the lowest of their log start offsets. After the timeout of the request the error is 7, and the
+Behaviour: offset -1 means the high watermark; if a partition is named twice, the last offset counts. The broker responds when every running replica
+has deleted the records, with the lowest of their log start offsets. After the timeout of the request the error is REQUEST_TIMED_OUT (7), and the
 records stay deleted.
 """
 

@@ -1,8 +1,8 @@
 """DeleteTopics (key 20, versions 0-6): delete topics by name or id.
 
 v1 adds throttle time; v4 is flexible; v5 adds messages and may return error 89 (KIP-599); v6 names topics by name or by id.
-Behaviour: each topic is handled independently. The error is 42, once, for a topic that is named twice, and for an entry with neither or both
-of name and id. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
+Behaviour: each topic is handled independently. The error is INVALID_REQUEST (42), once, for a topic that is named twice, and for an entry with
+neither or both of name and id. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
 from __future__ import annotations

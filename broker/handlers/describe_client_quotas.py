@@ -1,7 +1,7 @@
 """DescribeClientQuotas (key 48, versions 0-1): the client quotas that match a filter over entities (KIP-546).
 
 v1 is flexible.
-Behaviour: Q-21, implemented in `quota.store`.
+Behaviour: returns every entity with quotas that matches all components of the filter (Q-21), see `quota.store`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """DescribeCluster (key 60, versions 0-1): cluster id, controller, brokers.
 
 v1 adds the endpoint type: brokers (1) or controllers (2).
-Behaviour: M-7. This cluster has no separate controllers: type 2 gets error 114, any other type error 115.
+Behaviour: rule M-7. This cluster has no separate controllers: type 2 gets error MISMATCHED_ENDPOINT_TYPE (114), an unknown type error
+UNSUPPORTED_ENDPOINT_TYPE (115).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kafkaproto.messages.describe_cluster import (
 
 BROKERS, CONTROLLERS = 1, 2
 ALL_CLUSTER_OPERATIONS = 0b1_1111_1010_0000
-"""The operations that a cluster supports, as bits of `AclEntry.supportedOperations`. Without access control all are authorised."""
+"""The operations that clients may use on a cluster, as bits of `AclEntry.supportedOperations`: all, because there is no access control."""
 
 
 def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int) -> Reply:

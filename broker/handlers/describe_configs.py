@@ -2,7 +2,7 @@
 
 v1 adds synonyms and sources; v3 types and documentation; v4 is flexible.
 Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 32 a group (Kafka 4.0 and later). A broker
-describes only itself. Loggers (8) and other types get error 42. Settings that only this broker has (`kafkaproto.`) are left out.
+describes only itself. Loggers (8) and other types get error INVALID_REQUEST (42). Settings that only this broker has (`kafkaproto.`) are left out.
 """
 
 from __future__ import annotations

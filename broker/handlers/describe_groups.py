@@ -1,7 +1,7 @@
 """DescribeGroups (key 15, versions 0-6): state, protocol and members of groups.
 
-v1 adds throttle time; v3 authorised operations; v4 static members; v5 is flexible; v6 adds messages,
-and an unknown group has the error GROUP_ID_NOT_FOUND (KIP-1043).
+v1 adds throttle time; v3 authorised operations; v4 static members; v5 is flexible; v6 adds messages, and an unknown group has the error
+GROUP_ID_NOT_FOUND (KIP-1043).
 Behaviour: an unknown group is Dead, without an error. Only stable groups have metadata and assignments in the response.
 """
 

@@ -1,9 +1,10 @@
 """ElectLeaders (key 43, versions 0-2): elect the preferred replica as leader, or any running replica (KIP-460).
 
 v1 adds unclean elections and a top-level error; v2 is flexible.
-Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list it returns each
-partition with its error: 84 if no election is needed, 80 if the preferred replica cannot lead, 83 if no replica can, 3 if it is unknown. With
-an unknown kind of election, all partitions get error 42.
+Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list it returns each partition
+with its error: 84 if no election is needed, PREFERRED_LEADER_NOT_AVAILABLE (80) if the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE
+(83) if no replica can, UNKNOWN_TOPIC_OR_PARTITION (3) if it is unknown. With an unknown kind of election, all partitions get error INVALID_REQUEST
+(42).
 """
 
 from __future__ import annotations

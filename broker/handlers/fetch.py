@@ -1,10 +1,10 @@
 """Fetch (key 1, versions 0-17): records from partitions, for consumers and followers.
 
 v1 adds throttle time; v3 a limit for the whole response; v4 isolation level, magic 2; v5 log start offsets; v7 sessions; v9 the client's leader
-epoch; v11 racks; v12 is flexible and adds diverging epochs; v13 names topics by id; v15 has the replica id in a tagged struct; v16 adds
-endpoints of moved leaders; v17 directory ids.
-Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.fetch_condition`, sessions in `fetch.session`. Records are
-converted for clients before v4, and zstd is not sent to those before v10 (`fetch.conversion`).
+epoch; v11 racks; v12 is flexible and adds diverging epochs; v13 names topics by id; v15 has the replica id in a tagged struct; v16 adds endpoints of
+moved leaders; v17 directory ids.
+Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.fetch_condition`, sessions in `fetch.session`. Records are converted
+for clients before v4, and zstd is not sent to those before v10 (`fetch.conversion`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NO_DIVERGENCE, NO_LEADER, NO_SNAPSHOT = EpochEndOffset(), LeaderIdAndEpoch(), Sn
 MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 Key = tuple[Any, int]
-"""A partition as the request names it: (topic name, partition index), from version 13 on (topic id, partition index)."""
+"""A partition as the request identifies it: (topic name, partition index), from version 13 on (topic id, partition index)."""
 
 
 def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> FetchReply:
@@ -187,9 +187,9 @@ def _resolve(
 
 
 def _unknown_id(image: Image, name: str | None) -> ErrorCode:
-    """Return the error of a topic id that does not exist.
+    """Return the error code for a topic id that does not exist.
 
-    name: the name that the session remembers for the id, or None. A topic of this name may exist again under another id (S-11).
+    name: the name that the session has stored for the id, or None. A topic of this name may exist again under another id (S-11).
     """
     if name is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
@@ -199,7 +199,7 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """Record a follower's position, which is its fetch offset (N-11), for each partition without an error or divergence."""
+    """Record the position of a follower, which is its fetch offset (N-11), for each partition without an error or a diverging epoch."""
     for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:
             partition = exchange.node.replicas.partitions[(fetch.topic, fetch.index)]
@@ -210,7 +210,7 @@ def _note_follower(
 
 
 class _Answer:
-    """Builds the response to one fetch, at once or after the fetch was parked."""
+    """Builds the response to one fetch, at once or when the parked fetch completes."""
 
     __slots__ = ("_exchange", "_fetches", "_keys", "_params", "_session")
 
@@ -229,9 +229,9 @@ class _Answer:
         self._fetches = fetches
 
     def owed_at_once(self, first_of_session: bool) -> bool:
-        """Return whether this is a follower's fetch that must not wait (D5); only under `semantics` kip.
+        """Return whether a follower's fetch must not wait (D5); true only under `semantics` kip.
 
-        These are the first fetch of a session, and a fetch of a partition whose high watermark at the follower is out of date.
+        The broker responds at once to the first fetch of a session, and if the follower's high watermark of a partition is out of date.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:
@@ -310,7 +310,7 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
 
 
 def _name_leaders(exchange: Exchange, message: FetchResponse) -> None:
-    """Add the leader and its endpoint for each partition that moved (F-2, KIP-951)."""
+    """Add the new leader and its endpoint for each partition whose leader moved (F-2, KIP-951)."""
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in message.responses:

@@ -40,7 +40,7 @@ def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Rep
 
 
 def _keys(exchange: Exchange, request: FindCoordinatorRequest) -> list[str]:
-    """Return the groups or transactional ids of a request of any version."""
+    """Return the ids of the groups or transactions in a request of any version."""
     return request.coordinator_keys if exchange.api_version >= FIRST_VERSION_WITH_MANY_KEYS else [request.key]
 
 

@@ -1,7 +1,7 @@
 """Heartbeat (key 12, versions 0-4): keep a member's session alive, and return whether the member must join again.
 
 v1 adds throttle time; v3 static members; v4 is flexible.
-Behaviour: see `group.coordinator`. While the group is loading, any member is alive (GC-9).
+Behaviour: see `group.coordinator`. While the group is loading, every heartbeat succeeds (GC-9).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (key 44, versions 0-1): set, delete, append to or subtract from settings (KIP-339).
 
 v1 is flexible.
-Behaviour: one result per resource; all changes of a resource are made, or none. A broker changes only its own dynamic settings; the empty
-broker name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
+Behaviour: one result per resource; all changes of a resource are made, or none. A broker changes only its own dynamic settings; the empty broker name
+stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """JoinGroup (key 11, versions 0-9): become a member of a classic group.
 
-v1 adds a rebalance timeout (v0 uses the session timeout); v4 requires a new member to join again with the member id that it is given; v5
-adds static members; v6 is flexible; v7 adds the protocol type, and has no protocol name on error; v8 adds a reason; v9 lets a static
-leader skip the assignment.
+v1 adds a rebalance timeout (v0 uses the session timeout); v4 requires a new member to join again with the member id that it is given; v5 adds static
+members; v6 is flexible; v7 adds the protocol type, and has no protocol name on error; v8 adds a reason; v9 lets a static leader skip the assignment.
 Behaviour: see `group.coordinator`. The broker responds when the rebalance is over, which may be much later.
 """
 

@@ -1,7 +1,7 @@
 """LeaveGroup (key 13, versions 0-5): remove members; an administrator may remove static ones by instance id.
 
-v1 adds throttle time; v3 takes many members, each with its own error (earlier versions have one member and one error); v4 is flexible; v5
-adds a reason.
+v1 adds throttle time; v3 takes many members, each with its own error (earlier versions have one member and one error); v4 is flexible; v5 adds a
+reason.
 Behaviour: see `group.coordinator`.
 """
 

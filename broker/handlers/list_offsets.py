@@ -1,8 +1,8 @@
 """ListOffsets (key 2, versions 0-9): the offset for a timestamp, or for an end of the log.
 
-v0 returns an array of offsets; v1 one offset with its timestamp; v2 adds isolation level and throttle time; v4 leader epochs; v7 timestamp
--3 (the record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
-Behaviour: L-1 to L-10. With replica id -2 any replica answers, otherwise only the leader.
+v0 returns an array of offsets; v1 one offset with its timestamp; v2 adds isolation level and throttle time; v4 leader epochs; v7 timestamp -3 (the
+record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
+Behaviour: rules L-1 to L-10. With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations
@@ -109,9 +109,10 @@ def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPart
 
 
 def _partition(exchange: Exchange, replica_id: int, topic: str, requested: ListOffsetsPartition) -> Partition:
-    """Return the partition whose offset is requested.
+    """Return the partition for which the client requests an offset.
 
-    Raises KafkaError 3 if it is unknown, 74 or 75 for a wrong leader epoch, 6 if this broker must be the leader and is not (L-3, L-4).
+    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if it is unknown, FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH (75) for a wrong leader epoch,
+    NOT_LEADER_OR_FOLLOWER (6) if this broker must be the leader and is not (L-3, L-4).
     """
     node = exchange.node
     partition = node.replicas.find(topic, requested.partition_index)
@@ -153,7 +154,7 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
 
 
 def _not_available(exchange: Exchange) -> int:
-    """Return the error code for a new leader that does not know its high watermark yet; it depends on the version (L-8, KIP-207)."""
+    """Return the error code for requests to a new leader that does not know its high watermark yet. It depends on the version (L-8, KIP-207)."""
     known = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
     return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
 

@@ -1,8 +1,9 @@
 """Metadata (key 3, versions 0-12): topics with their leaders, and brokers with their addresses.
 
-In v0 an empty list means all topics; from v1 on null does, and empty means none. v1 adds racks, controller, internal flag; v2 cluster id;
-v4 a flag for automatic creation; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
-Behaviour: M-1 to M-6. A missing topic gets error 3; if client and broker allow it, it is created for the next request (M-3).
+In v0 an empty list means all topics; from v1 on null does, and empty means none. v1 adds racks, controller, internal flag; v2 cluster id; v4 a flag
+for automatic creation; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
+Behaviour: rules M-1 to M-6. A missing topic gets error UNKNOWN_TOPIC_OR_PARTITION (3); if client and broker allow it, it is created for the next
+request (M-3).
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
 
 
 def _create(exchange: Exchange, name: str) -> int:
-    """Create a missing topic, and return its error code in this response: 3 if it is created, so that clients retry, else the cause (M-3)."""
+    """Create a missing topic, and return its error code in the current response (M-3).
+
+    The error code is 3 if the topic is created, so that clients retry; otherwise it is the reason for the failure.
+    """
     cluster = exchange.node.cluster
     try:
         if name in INTERNAL_TOPICS:

@@ -1,9 +1,9 @@
 """OffsetCommit (key 8, versions 0-9): store the committed offsets of a group.
 
-v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 a retention time; v3 throttle time; v6 leader
-epochs; v7 static members; v8 is flexible; v9 allows a member epoch as the generation, which classic groups do not have.
-Behaviour: `group.commits` decides who may commit. Unknown partitions answer 3. The response is sent when the offsets are replicated.
-In Kafka, v0 stored offsets in ZooKeeper; here it answers 35, as a KRaft broker does.
+v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 a retention time; v3 throttle time; v6 leader epochs; v7 static
+members; v8 is flexible; v9 allows a member epoch as the generation, which classic groups do not have.
+Behaviour: `group.commits` decides which requests may commit. Unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3). The response is sent when
+the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
 
 from __future__ import annotations

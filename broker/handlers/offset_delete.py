@@ -1,6 +1,7 @@
 """OffsetDelete (key 47, version 0): delete committed offsets of a group.
 
-Behaviour: GC-60, GC-61. Topics that members of the group read keep their offsets (86). Unknown partitions answer 3, and are checked first.
+Behaviour: rules GC-60 and GC-61. Offsets of topics that members of the group read are kept (error GROUP_SUBSCRIBED_TO_TOPIC (86)). Unknown partitions
+get error UNKNOWN_TOPIC_OR_PARTITION (3), which is checked first.
 """
 
 from __future__ import annotations

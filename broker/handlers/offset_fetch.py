@@ -1,10 +1,10 @@
 """OffsetFetch (key 9, versions 0-9): the committed offsets of groups.
 
-v2 accepts null topics for all, and adds an error for the group; v3 throttle time; v5 leader epochs; v6 is flexible; v7 adds
-`require_stable`, which refuses partitions with a commit that is not replicated yet (GO-29; there are no transactions yet); v8 takes many
-groups; v9 adds member ids and epochs, which only groups of the new protocol check (GO-31).
-Behaviour: an offset that was never committed is -1, whatever the group's state. In Kafka, v0 read offsets from ZooKeeper; here it answers
-35, as a KRaft broker does.
+v2 accepts null topics for all, and adds an error for the group; v3 throttle time; v5 leader epochs; v6 is flexible; v7 adds `require_stable`, which
+refuses partitions with a commit that is not replicated yet (GO-29; there are no transactions yet); v8 takes many groups; v9 adds member ids and
+epochs, which only groups of the new protocol check (GO-31).
+Behaviour: an offset that was never committed is -1, whatever the group's state. In Kafka, v0 read offsets from ZooKeeper; here it gets error
+UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _AskedTopic(Protocol):
 
 
 class _Fetched(NamedTuple):
-    """The result for one partition, in the order of the response's fields after the index."""
+    """The result for one partition: the fields of the response in their order, after the partition index."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -51,7 +51,7 @@ class _Fetched(NamedTuple):
 
 
 class _GroupOffsets(NamedTuple):
-    """The result for one group in a form independent of the version: its partitions in order, or the error code of the whole group (else 0)."""
+    """The result for one group, independent of the response version: its partitions in order, or the error code of the whole group (else 0)."""
 
     partitions: Sequence[tuple[PartitionKey, _Fetched]]
     error_code: int = 0
@@ -73,7 +73,7 @@ def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Del
 
 
 def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delayed:
-    """Fetch when no commit of a requested partition is being written, as the coordinator of Kafka 4 does (GO-29)."""
+    """Fetch offsets when no commit for a requested partition is being written any more, as the coordinator of Kafka 4 does (GO-29)."""
     many = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
     requested = [(g.group_id, g.topics) for g in request.groups] if many else [(request.group_id, request.topics)]
     delayed, errors = Delayed(), dict[str, int]()
@@ -96,7 +96,7 @@ def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delay
 
 
 def _fetch_all(exchange: Exchange, request: OffsetFetchRequest, errors: Mapping[str, int]) -> Reply:
-    """Fetch the offsets of all groups of a request. errors: maps groups that cannot be fetched to their error."""
+    """Fetch the offsets of all groups in a request. errors: maps the groups whose offsets cannot be fetched to the error code."""
     if exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
         fetched = [
             _fetch(exchange, group.group_id, group.topics, request.require_stable, group.member_id, group.member_epoch)

@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (key 23, versions 0-4): the end offset of a leader epoch, to which a diverging log is truncated.
 
 v1 adds the epoch to the response; v2 the client's current leader epoch and throttle time; v3 replica_id (-1: a consumer); v4 is flexible.
-Behaviour: E-1 to E-5. Under `semantics` kip a consumer gets no offset beyond the high watermark (D4).
+Behaviour: rules E-1 to E-5. Under `semantics` kip a consumer gets no offset beyond the high watermark (D4).
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def _look_up(exchange: Exchange, topic: str, requested: OffsetForLeaderPartition
 
     capped: whether the end offset is limited to the high watermark.
 
-    Raises KafkaError 3 for an unknown partition, 74 or 75 for a wrong leader epoch, 6 if this broker is not the leader (E-2).
+    Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH (75) for a wrong
+    leader epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker is not the leader (E-2).
     """
     node = exchange.node
     partition = node.replicas.find(topic, requested.partition)
@@ -77,7 +78,7 @@ def _look_up(exchange: Exchange, topic: str, requested: OffsetForLeaderPartition
 def _capped(partition: Partition, epoch: int, end: int) -> int:
     """Return the end offset for a consumer: at most the high watermark.
 
-    Raises KafkaError 78 while a new leader does not know its high watermark (D4).
+    Raises KafkaError OFFSET_NOT_AVAILABLE (78) while a new leader does not know its high watermark (D4).
     """
     if epoch == partition.leader_epoch and partition.high_watermark_unknown():
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)

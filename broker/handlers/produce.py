@@ -56,7 +56,7 @@ UNVERIFIED_MESSAGES: dict[int, str] = {
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
-    """Return the outcome of a request rejected as a whole. Its bytes are not charged, only its handler time, as in Kafka (T-12)."""
+    """Return the outcome of a request that is rejected as a whole. Its bytes are not charged, only its handler time, as in Kafka (T-12)."""
     if request.acks == 0:
         return NoReply(close=True, charge=Charge.TIME)
     topics = [
@@ -146,7 +146,7 @@ def _append_all(
 
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
-    """Return each topic once, with each of its partitions once. If a partition is repeated, the last entry counts."""
+    """Return the topics and partitions of a request, each once. If a partition is repeated, only its last entry is kept."""
     named: dict[str, dict[int, PartitionProduceData]] = {}
     for topic in topics:
         named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
@@ -154,9 +154,10 @@ def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
-    """Return the error with which one invalid batch rejects the whole request, or None if no batch does.
+    """Return the error that rejects the whole request because of one invalid batch, or None if there is no such batch.
 
-    The error is 2 if the bytes cannot begin with a batch, 53 if a batch is transactional and the request has no transactional id.
+    The error is CORRUPT_MESSAGE (2) if the bytes cannot begin with a batch, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53) if a batch is transactional
+    and the request has no transactional id.
     """
     try:
         for topic in request.topic_data:

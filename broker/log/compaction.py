@@ -38,9 +38,10 @@ from kafkaproto.records.control import read_end_txn_marker
 logger = logging.getLogger("kafkaproto.log")
 
 Shared = dict[object, "OffsetRange | None"]
-"""The results of one cleaning round, by their input, so that replicas with the same input share a result.
+"""Maps the input of a cleaning to its result during one cleaning round, so that replicas with identical batches are cleaned once.
 
-Key: an opaque tuple of the store, the batches' positions, the producers and the settings. Value: the cleaned batches, None if none remain.
+Key: an opaque tuple of the store, the positions of the batches, the producers and the settings. Value: the position range of the cleaned batches,
+None if no batch remains.
 """
 
 
@@ -54,10 +55,10 @@ class CleaningLimits(NamedTuple):
 
 
 class Cleanable(NamedTuple):
-    """The segments that may be cleaned, oldest first.
+    """The segments that compaction may clean now, oldest first.
 
-    clean: how many of them, counted from the oldest, were cleaned before; the others are dirty. next_ms: the time from which one more segment
-    may be cleaned, None if no segment becomes cleanable by the passing of time alone.
+    clean: how many of these segments, counted from the oldest, an earlier compaction has cleaned; the others are dirty. next_ms: the time from which
+    one more segment may be cleaned, None if no segment becomes cleanable by the passing of time alone.
     """
 
     segments: Sequence[LogSegment]
@@ -90,7 +91,7 @@ def cleanable(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> Cleanable
 def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
     """Return whether the log should be cleaned now.
 
-    It should if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or max.compaction.lag.ms has passed.
+    The log should be cleaned if the dirty share of its cleanable bytes exceeds min.cleanable.dirty.ratio, or max.compaction.lag.ms has passed.
     """
     candidates = cleanable(log, limits, now_ms)
     if not candidates.dirty:
@@ -102,7 +103,7 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
 
 
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
-    """Return the next time (ms) at which one more segment may be cleaned, or max.compaction.lag.ms is over; None if neither will happen."""
+    """Update the fetch session because the response is sent with its records. Returns (error code, session id) to write into the response."""
     candidates = cleanable(log, limits, now_ms)
     due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
     return min((at_ms for at_ms in due if at_ms is not None), default=None)
@@ -120,9 +121,9 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 
 
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
-    """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there were any.
+    """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there was any segment to clean.
 
-    shared: the results of this round so far; a new result is added. Raises StorageError; then nothing has changed.
+    shared: the results for other replicas in this cleaning round; the result for this log is added. Raises StorageError; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -144,7 +145,7 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
 
 
 class _Cleaner:
-    """One cleaning of the batches in `parts`, a list of (start, end) positions in the store, end exclusive.
+    """Cleans the batches at the (start, end) positions in `parts`, end exclusive. The caller calls `learn_keys`, then `write`.
 
     producers: maps each known producer id to its epoch and the last offset of its last batch, None if it has only a marker. aborted: the
     aborted transactions of the log. Call `learn_keys`, then `write`.
@@ -187,7 +188,7 @@ class _Cleaner:
                         self._latest[record.key] = record.offset
 
     def write(self) -> OffsetRange | None:
-        """Append the cleaned batches to the store and return their range, None if no batch remains."""
+        """Append the cleaned batches to the store. Returns their range of offsets and positions, None if no batch remains."""
         start = end = first_offset = end_offset = -1
         transactions = CleanedTransactions(self._aborted)
         with self._store.aside():
@@ -258,7 +259,7 @@ def _commits(batch: bytes) -> bool | None:
 
 
 def _readable(batch: bytes) -> list[Record] | None:
-    """Return the records of a batch, or None if they are damaged. A damaged batch is kept unchanged."""
+    """Return the records of a batch, or None if they cannot be decoded; compaction then keeps the batch unchanged."""
     try:
         return list(records(batch))
     except DecodeError as error:

@@ -1,4 +1,4 @@
-"""Exceptions of a log. Error codes are Kafka's numbers; this module does not depend on wire messages."""
+"""Exceptions of a log. Their error codes are Kafka's numbers. This module does not depend on wire messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ANSWERED_WITHOUT_LOG_START = frozenset(
 
 
 class RecordError(NamedTuple):
-    """A rejected record of a batch: its index in the batch and the reason (Produce v8, KIP-467)."""
+    """A record in a batch that was rejected: its index in the batch, and the reason (Produce v8, KIP-467)."""
 
     batch_index: int
     message: str

@@ -55,9 +55,9 @@ class SegmentFile(FileIO):
         budget.open_files += 1
 
     def reserve(self, n: int) -> bool:
-        """Reserve `n` more bytes of the budget for this file, rounded up to whole pages, as the memory it occupies.
+        """Reserve budget for `n` more bytes of this file, rounded up to whole memory pages.
 
-        Returns False, and reserves nothing, if they are not available.
+        Returns False, and reserves nothing, if the budget is used up.
         """
         n = _whole_pages(n)
         if not self.budget.reserve(n):
@@ -66,7 +66,7 @@ class SegmentFile(FileIO):
         return True
 
     def trim(self, size_bytes: int) -> None:
-        """Keep only `size_bytes`, rounded up to whole pages, of the reserved budget, because nothing more will be written."""
+        """Return to the budget what this file reserved beyond `size_bytes` (rounded up to whole memory pages), because it will not grow any more."""
         surplus = self.reserved_bytes - _whole_pages(size_bytes)
         if surplus > 0:
             self.budget.release(surplus)

@@ -18,7 +18,7 @@ _STRIDE = 1024  # entries whose largest timestamp is computed by one call, at C 
 
 
 class SparseIndex:
-    """The index entries of a store. They are added in the order of positions and removed from the front."""
+    """The index entries of a store. Entries are added in the order of positions, and the oldest ones are removed."""
 
     __slots__ = ("_base_offsets", "_max_timestamps", "_next_entry_position", "_positions")
 
@@ -32,7 +32,7 @@ class SparseIndex:
         return len(self._positions)
 
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
-        """Add the batch that was appended at `position`, after all batches added before."""
+        """Add the batch at `position`, which was appended after all batches added before, to the index."""
         if position >= self._next_entry_position:
             self._positions.append(position)
             self._base_offsets.append(base_offset)
@@ -67,8 +67,8 @@ class SparseIndex:
     def spans_reaching(self, start: int, end: int, timestamp: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of positions, from `start` up to `end`, that may contain a batch with max_timestamp >= `timestamp` (ms).
 
-        A range is (start, end), end exclusive; ranges are in order of positions. The batches between `start` and the first entry after it are
-        always included, because the entry that has their timestamps lies before `start`.
+        A range is (start, end), end exclusive; ranges are in order of positions. The batches before the first index entry in the range are always
+        included, because the entry with their largest timestamp lies before `start`.
         """
         low = bisect_left(self._positions, start)
         high = bisect_left(self._positions, end, low)
@@ -81,9 +81,9 @@ class SparseIndex:
     def spans_of_latest(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return the ranges of positions, from `start` up to `end`, that may contain the batch with the largest timestamp.
 
-        A range is (start, end), end exclusive; ranges are in order of positions. There are at most three: the batches before the first entry;
-        those of the entry with the largest timestamp, the earliest if several have it, without the last entry; and those of the last entry,
-        whose timestamp may be that of a batch after `end`.
+        A range is (start, end), end exclusive; ranges are in order of positions. There are at most three: the batches before the first index entry;
+        the batches of the entry with the largest timestamp (the earliest such entry, the last one excepted); and the batches of the last entry, whose
+        timestamp may belong to a batch after `end`.
         """
         low = bisect_left(self._positions, start)
         last = bisect_left(self._positions, end, low) - 1

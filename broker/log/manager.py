@@ -39,7 +39,7 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Handle the event that expired records of this replica were deleted."""
+        """Handle the event that retention deleted records of this replica."""
 
 
 Replicas = Callable[[], Iterable[Replica]]
@@ -68,7 +68,7 @@ class LogTask(ABC):
 
     @abstractmethod
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
-        """Return the time in milliseconds when `partition` may need maintenance if nothing else changes; None if never."""
+        """Return the time in ms when `partition` needs the next check, if nothing else changes; None if it needs none."""
 
     def look_soon(self, now_ms: int) -> None:
         """Schedule a check one interval from now, unless an earlier check is scheduled."""
@@ -101,7 +101,7 @@ class LogTask(ABC):
 
 
 class Retention(LogTask):
-    """Deletes segments that exceed the limits of age or size."""
+    """The periodic task that deletes segments which exceed the limits of age or size."""
 
     interval = "log.retention.check.interval.ms"
 
@@ -124,7 +124,10 @@ class Retention(LogTask):
 
 
 class Compaction(LogTask):
-    """Compacts logs if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms."""
+    """The periodic task that compacts logs.
+
+    A log is due if a large enough part is dirty (not compacted yet), or if a part has been dirty for max.compaction.lag.ms.
+    """
 
     interval = "log.cleaner.backoff.ms"
 
@@ -167,7 +170,7 @@ class Compaction(LogTask):
 
 
 class ProducerExpiry(LogTask):
-    """Removes the state of idempotent producers that have been idle for too long (P-17)."""
+    """The periodic task that removes the state of idempotent producers which have been idle for too long (P-17)."""
 
     interval = "producer.id.expiration.check.interval.ms"
 
@@ -181,7 +184,7 @@ class ProducerExpiry(LogTask):
 
 
 class LogManager:
-    """All log maintenance tasks of a cluster. Without `wake`, nothing is scheduled."""
+    """All log maintenance tasks of a cluster. No check is scheduled before the first call of `wake`."""
 
     def __init__(self, config: BrokerConfig, timers: Timers, partitions: Replicas) -> None:
         self._is_idle = True

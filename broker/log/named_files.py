@@ -28,7 +28,7 @@ class FilePool:
         self._budget = budget
         self._limit = max(FEWEST_OPEN, budget.file_limit if limit is None else limit)
         self.keeps_segments = False
-        """Whether segment files must be kept for now. True while the persisted state of some log still refers to files no longer needed."""
+        """Whether segment files must be kept even if no replica needs them: True while the persisted state of a log refers to such files."""
         self._open: OrderedDict[Path, tuple[SegmentFile, Callable[[Path], None]]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class SegmentFolder:
         self.pool = pool
 
     def path_of(self, base: int, is_cleaned: bool) -> Path:
-        """Return the path of the segment that begins at position `base`."""
+        """Return the path of the file for the segment that begins at position `base`."""
         return self.path / f"{base:020d}.{'cleaned' if is_cleaned else 'log'}"
 
     def segments(self) -> list[SegmentOnDisk]:

@@ -28,7 +28,7 @@ from kafkaproto.records.lz4_header import with_right_checksum
 from kafkaproto.records.message_set import read_message
 
 _CODES = {"crc": ErrorCode.CORRUPT_MESSAGE, "key": ErrorCode.UNKNOWN_SERVER_ERROR}
-"""Maps the invalid field of a message inside a compressed message to Kafka's error code; 87 for any other field."""
+"""Maps the invalid field of a message inside a compressed message to Kafka's error code. Any other field gives INVALID_RECORD (87)."""
 
 
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:

@@ -250,7 +250,7 @@ class ProducerStates:
     def before(self, offset: int) -> dict[int, ProducerEntry]:
         """Return the state of producers that depends on offsets below `offset`.
 
-        A log that starts at `offset` no longer has those batches.
+        The caller saves these states when it moves the log start to `offset`, because they cannot be rebuilt from the batches that remain.
         """
         return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}
 

@@ -28,9 +28,10 @@ NO_TIMESTAMP = -1
 
 
 class Appended(NamedTuple):
-    """The result of an append for the Produce response. Offsets are those of the first and the last record; append time -1: CreateTime.
+    """The result of an append, for the Produce response: offsets of the first and the last record, and the append time in ms.
 
-    For a duplicate (P-18) these are the original batch's offsets and max_timestamp, and nothing was appended.
+    The append time is -1 if the topic uses CreateTime. For a duplicate batch (P-18) the offsets and max_timestamp are those of the original batch,
+    and nothing was appended.
     """
 
     base_offset: int
@@ -67,7 +68,11 @@ NOTHING = LogSlice(b"", 0, 0)
 
 
 class LogState(NamedTuple):
-    """The state of a log apart from its bytes. at: where the store ended at that time; recovery adds the batches from this position on."""
+    """The state of a log apart from its bytes, as it is persisted.
+
+    at: the position at which the store ended when the state was taken. Recovery reads the batches from this position on to bring the state up to
+    date.
+    """
 
     at: int
     log_start_offset: int
@@ -83,23 +88,26 @@ class Keeper(Protocol):
     """Interface that persists the `LogState` of one partition for the next process. Only the log of the leader calls it."""
 
     def begun(self, state: LogState) -> None:
-        """Persist the state with which a new leader starts. Never raises: nearly all of the state can be rebuilt from the bytes."""
+        """Persist the state of the log of a replica that has just become leader.
+
+        Never raises, because nearly all of the state can be rebuilt from the bytes.
+        """
 
     def appending(self) -> None:
-        """Persist earlier changes that could not be persisted yet. Raises StorageError if that fails; then nothing may be appended."""
+        """Persist earlier changes of the state whose write failed. Raises StorageError if it fails again; then nothing may be appended."""
 
     def cleaned(self, state: LogState) -> None:
-        """Persist the state that compaction is about to produce. Raises StorageError; then nothing may change."""
+        """Persist the state that the log will have after the compaction that follows. Raises StorageError; then the log must not change."""
 
     def started(self, at: int, log_start_offset: int, producers: dict[int, ProducerEntry]) -> None:
-        """Persist a log start that is about to move, and the producers of the batches before it.
+        """Persist the new log start offset before the log uses it, and the producers of the batches below it.
 
-        at: the position where the store ends. Raises StorageError; then nothing may change.
+        at: the position where the store ends. Raises StorageError; then the log must not change.
         """
 
 
 class Origin(NamedTuple):
-    """The replica that the events of a log name. turn: has the time in ms of these events, that of the input being handled."""
+    """The replica that owns a log, and the time: both are fields of the log's events. turn: has the time in ms of the input being handled."""
 
     broker_id: int
     topic: str
@@ -154,7 +162,7 @@ class ReplicaLog:
     # State for the next process
 
     def lead(self, epoch: int) -> None:
-        """Start a leader epoch with this replica as the leader, before any write (E-3)."""
+        """Start to lead in a new leader epoch, before any write (E-3)."""
         is_empty = self.log_end_offset == 0 and self.epochs.latest < 0 and self.store.end_position == 0
         is_news = epoch != self.epochs.latest and not is_empty
         self.epochs.assign(epoch, self.log_end_offset)
@@ -189,7 +197,8 @@ class ReplicaLog:
     def drop_uncommitted_high_watermark(self) -> None:
         """Lower the high watermark to the log end if it is beyond, when this replica becomes leader.
 
-        As a follower, the replica may have received the high watermark of records that it never received (D2); these records are lost.
+        A follower receives the leader's high watermark and may learn it before it receives the records below it. If it becomes leader then, these
+        records are lost.
         """
         if self.high_watermark > self.log_end_offset:
             self._report_truncation("watermark", self.high_watermark, self.log_end_offset)
@@ -207,7 +216,7 @@ class ReplicaLog:
         return max(unstable, self.log_start_offset)
 
     def restore(self, state: LogState) -> None:
-        """Restore the state that an earlier process persisted. The whole log counts as committed."""
+        """Restore the state of the log that an earlier process persisted. All records count as committed."""
         self.log_start_offset, self.log_end_offset = state.log_start_offset, state.log_end_offset
         self.high_watermark = state.log_end_offset
         self.first_dirty_offset = state.first_dirty_offset
@@ -438,12 +447,12 @@ class ReplicaLog:
         return known if diverged else None
 
     def check_range(self, offset: int) -> None:
-        """Raise OffsetOutOfRange unless `offset` is readable or the log's end (F-16)."""
+        """Raise OffsetOutOfRange unless `offset` can be read or is the log end offset (F-16)."""
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
 
     def starts_inside_a_batch(self, offset: int) -> bool:
-        """Return whether the log start is `offset` and the first batch begins below it."""
+        """Return whether `offset` is the log start and lies inside the first batch, after the batch's base offset."""
         if offset != self.log_start_offset or offset >= self.runs.end_offset:
             return False
         return self.runs.locate(offset).base_offset < offset

@@ -39,9 +39,9 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
 
 
 class Expiry(NamedTuple):
-    """The time `at_ms` at which the oldest segment of a log expires by age, None if never. An append to the segment can make it later.
+    """When the oldest segment of a log expires by age: `at_ms`, None if never. An append to the segment can make it later.
 
-    The other fields are the limits and the offsets of the log from which the time was computed; log_end_offset is -1 if no segment expires.
+    The other fields are the limits and the log's offsets that were used to compute this time. log_end_offset is -1 if no segment expires.
     """
 
     at_ms: int | None
@@ -50,7 +50,7 @@ class Expiry(NamedTuple):
     limits: RetentionLimits
 
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
-        """Return whether the segment cannot expire before `at_ms`: the limits and the oldest segment are still the same."""
+        """Return whether `at_ms` is still a lower bound: the limits and the oldest segment have not changed, so nothing can expire before."""
         unchanged = self.log_start_offset == log.log_start_offset and self.limits == limits
         return unchanged and 0 < self.log_end_offset <= log.log_end_offset
 

@@ -40,7 +40,7 @@ class SegmentTime:
         return waited_ms > self.segment_ms - self._shorter_by_ms
 
     def appended(self, number: int, max_timestamp: int, now_ms: int) -> None:
-        """Record that a batch with `max_timestamp` (ms, -1 for none) was appended to segment `number`."""
+        """Record the time of a batch that was appended to segment `number`. max_timestamp: the largest timestamp in ms, -1 for none."""
         if number != self._number:
             self._number = number
             self._first_timestamp = max_timestamp

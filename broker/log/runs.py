@@ -82,7 +82,7 @@ class Runs:
 
     @property
     def first_offset(self) -> int:
-        """Return the base offset of the first batch, -1 if there is none."""
+        """Return the base offset of the first batch, -1 if there is no batch."""
         return self._runs[0].first_offset if self._runs else -1
 
     def extend(self, position: int, size_bytes: int, base_offset: int, end_offset: int) -> None:
@@ -99,7 +99,7 @@ class Runs:
         self._tail_position = position
 
     def locate(self, offset: int) -> Place:
-        """Return the place of the first batch whose last offset is not below `offset`. There must be one."""
+        """Return the location of the first batch whose last offset is not below `offset`. Such a batch must exist."""
         runs = self._runs
         if offset >= self._tail_offset:  # most fetches read the last batch
             run, position = runs[-1], self._tail_position
@@ -210,7 +210,7 @@ class Runs:
         return [OffsetRange(run.start, run.end, run.first_offset, run.end_offset) for run in self._runs]
 
     def become(self, ranges: Iterable[OffsetRange]) -> None:
-        """Replace all runs by the runs in `ranges`."""
+        """Replace all runs of the replica by the runs in `ranges`."""
         before = self._runs[-1] if self._runs else None
         self._runs = [Run(*offset_range) for offset_range in ranges]
         if before is None or not self._runs or self._runs[-1].end != before.end:

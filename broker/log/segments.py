@@ -55,7 +55,7 @@ class Segment(Protocol):
         """Write `data` at offset `start`, the current end, after the store made room for it with `make_room`. Raises OSError."""
 
     def flush(self) -> None:
-        """Force the bytes to the disk if the segment must survive the process. Raises OSError."""
+        """Force the bytes to the disk (fsync), if the segment must survive the process. Raises OSError."""
 
     def flush_append(self, start: int) -> None:
         """Flush the append at offset `start`, which must be the last one. Raises OSError if the flush fails; then the append is undone."""
@@ -77,7 +77,7 @@ class Segment(Protocol):
 
 
 class _Extent:
-    """Base class of the kinds of segment: the positions, and the behaviour that they share."""
+    """Base class of all kinds of segments: the positions, and the behaviour that most kinds share."""
 
     __slots__ = ("base", "carried_bytes", "end", "has_leftover", "untimed_ms")
 
@@ -95,7 +95,7 @@ class _Extent:
         """Do nothing: the bytes do not outlive the process."""
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`."""
+        """End the segment at position `end`: no more bytes are appended."""
         self.end = end
 
     def drop(self) -> None:
@@ -124,7 +124,7 @@ class MemorySegment(_Extent):
         return size + length if budget.reserve(length) else 0
 
     def write(self, data: Data, start: int) -> None:
-        """Append `data`."""
+        """Append `data` to the bytes in memory."""
         if self._bytes is None:
             self._bytes = bytearray()
         self._bytes += data
@@ -147,7 +147,7 @@ class MemorySegment(_Extent):
         return moved
 
     def drop(self) -> None:
-        """Release the memory to the budget."""
+        """Release the memory, and return it to the budget."""
         if self._bytes is not None:
             self._budget.release(len(self._bytes))
             self._bytes = None
@@ -270,7 +270,7 @@ class NamedSegment(_Extent):
             os.fsync(self._open(self.path).fileno())
 
     def flush_append(self, start: int) -> None:
-        """Force the bytes to the disk, or remove those from offset `start` on and raise OSError."""
+        """Force the bytes from offset `start` on to the disk (fsync). If that fails, remove them and raise OSError."""
         try:
             self.flush()
         except OSError:
@@ -278,7 +278,7 @@ class NamedSegment(_Extent):
             raise
 
     def seal(self, end: int) -> None:
-        """End the segment at position `end`. Raises StorageError if bytes of a failed append cannot be removed."""
+        """End the segment at position `end`: no more bytes are appended. Raises StorageError if bytes of a failed append cannot be removed."""
         if self.has_leftover:
             self._open_to_append(end - self.base)
         self.end = end
@@ -310,7 +310,7 @@ class NamedSegment(_Extent):
             self.path = None
 
     def _undo(self, start: int) -> None:
-        """Remove the bytes from offset `start` on. If the disk refuses, set `has_leftover`; they are then removed before the next append."""
+        """Remove the bytes of a failed append from offset `start` on. If that fails too, set `has_leftover`, so that they are removed later."""
         self._fd = -1
         self.has_leftover = True
         with suppress(OSError, StorageError):
@@ -334,17 +334,17 @@ class NamedSegment(_Extent):
         return self._folder.pool.open(path, self._evicted)
 
     def _evicted(self, _: Path) -> None:
-        """Forget the open file, because the pool closed it."""
+        """Drop the reference to the open file, because the pool has closed it."""
         self._fd = -1
 
 
 def grant_bytes(size: int) -> int:
-    """Return by how many bytes a memory file of `size` bytes extends its reservation: by `size`, but at least 128 KiB and at most 1 MiB."""
+    """Return by how many bytes to extend the reservation of a memory file that has `size` bytes: by its size, within 128 KiB and 1 MiB."""
     return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
 
 
 def _write_rest(fd: int, data: Data, start: int, written: int) -> None:
-    """Write the rest of `data` when `pwrite` wrote only `written` bytes, because of a signal or a full disk. Raises OSError."""
+    """Write the rest of `data` after `pwrite` wrote only the first `written` bytes, because of a signal or a full disk. Raises OSError."""
     rest = memoryview(data)[written:]
     while rest:
         if not written:

@@ -72,11 +72,12 @@ class Store:
         self.budget = budget
         self.folder = folder
         self.flush_messages = NO_FLUSH
-        """The number of records after which named files are forced to the disk (flush.messages)."""
+        """The number of appended records after which named files are forced to the disk (flush.messages)."""
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
-        """The number of the active segment of the log. It increases with each one; a segment of the log may be several of the store."""
+        """The number of the log's active segment. It increases with each new one. The store may split one segment of the log into several of its own.
+        """
         self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._needs: list[int] = []
@@ -175,14 +176,17 @@ class Store:
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
-        """Start a new segment with the next append. Raises StorageError."""
+        """Make the next append start a new segment. Raises StorageError."""
         if self.open_bytes:
             self._start_segment(0, is_cleaned=self._is_cleaning)
             self.segment_number += 1
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Append to separate segments within this context, as compaction does. Appends after it belong to the same segment of the log as before."""
+        """Return a context in which appends go to separate segments, as compaction needs.
+
+        Appends after the context continue the segment of the log that was active before.
+        """
         open_bytes, number = self.open_bytes, self.segment_number
         # Also if the last segment is empty: a failed append may have left a file under the other name.
         self._start_segment(0, is_cleaned=True)
@@ -211,7 +215,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment for the next append. Up to position `_room_end` it takes bytes without a call of `make_room`."""
+        """The segment that takes the next append. It has room up to position `_room_end`; beyond that, `make_room` must be called first."""
         self._base: int = self.last.base
         self._room_end = self._base
 
@@ -260,7 +264,7 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Return the number of a new reader (a replica), which does not need any bytes yet."""
+        """Add a reader (a replica), which does not need any bytes yet, and return its number."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
@@ -271,7 +275,7 @@ class Store:
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Return a context that drops no bytes, and at its end removes the readers added in it."""
+        """Return a context in which no bytes are dropped. At its end, the readers added in it are removed."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:
@@ -318,7 +322,7 @@ class Store:
         self._use_last_segment()
 
     def leave(self) -> None:
-        """Release memory and descriptors. Named files stay on the disk for the next process."""
+        """Release memory and file descriptors of the store. Named files stay on the disk for the next process."""
         for segment in self.segments:
             segment.close()
         self.resume([self._empty_segment(0)], self.end_position)

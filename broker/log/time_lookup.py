@@ -49,7 +49,7 @@ def largest_timestamp(store: Store, start: int, end: int) -> int:
 
 
 def latest(runs: Runs, log_start_offset: int) -> FoundRecord | None:
-    """Return the first record with the largest timestamp of the log, None if there is no record (L-7)."""
+    """Return the record with the largest timestamp in the log, the first one if there are several; None if there is no record (L-7)."""
     store = runs.store
     best: tuple[int, BatchHeader] | None = None
     for start, end in runs.ranges(log_start_offset):

@@ -75,7 +75,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether these settings require checks of single records."""
+        """Return whether these settings require that the single records of a batch are checked."""
         if self.compact:
             return True
         return (
@@ -156,7 +156,10 @@ def only_batch(data: Buffer, version: int) -> memoryview:
 
 
 def is_transactional(data: Buffer) -> bool:
-    """Return whether the first batch is part of a transaction. Raises InvalidBatch with error 2 if `data` cannot begin with a batch."""
+    """Return whether the first batch is part of a transaction.
+
+    Raises InvalidBatch with error CORRUPT_MESSAGE (2) if `data` cannot begin with a batch.
+    """
     if (  # nearly always true; this runs for every produce request
         len(data) > HEADER_BYTES
         and data[_MAGIC_AT] == MAGIC
@@ -171,7 +174,10 @@ def is_transactional(data: Buffer) -> bool:
 
 
 def _batch_size(produced: memoryview, at: int) -> int | None:
-    """Return the size in bytes of the batch that begins at index `at`, None if it is incomplete. Raises InvalidBatch for a bad size or magic."""
+    """Return the size in bytes of the batch that begins at index `at`, None if it is incomplete.
+
+    Raises InvalidBatch if the size is invalid or the magic is not supported.
+    """
     left = len(produced) - at
     if left < PREFIX_BYTES:
         return None
@@ -229,7 +235,7 @@ def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def _check_claims(header: BatchHeader) -> None:
-    """Check the header fields that describe the records and the producer (P-9). Raises InvalidBatch."""
+    """Check those fields of the batch header that describe the records and the producer (P-9). Raises InvalidBatch."""
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
@@ -281,7 +287,10 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return the batch with the timestamp type CreateTime, for a producer that set LogAppendTime although the topic uses CreateTime (P-12)."""
+    """Return the batch with the timestamp type CreateTime instead of LogAppendTime.
+
+    A producer may set LogAppendTime although the topic uses CreateTime (P-12).
+    """
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
     _CRC.pack_into(corrected, _CRC_AT, checksum.crc32c(memoryview(corrected)[_ATTRIBUTES_AT:]))
@@ -310,7 +319,7 @@ def _recompressed(batch: memoryview, header: BatchHeader, codec: Compression, li
 
 
 def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
-    """Return an iterator over the decoded records of a batch. Raises InvalidBatch if they are damaged (P-9)."""
+    """Return an iterator over the decoded records of a batch. Raises InvalidBatch if the batch is damaged (P-9)."""
     try:
         yield from records(batch)
     except DecodeError as error:

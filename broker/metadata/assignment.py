@@ -47,7 +47,7 @@ def assign(
 
 
 def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
-    """Return the first `count` candidates, using each rack once before any rack is used again."""
+    """Return the first `count` candidates. No rack is used twice before each rack has been used once."""
     chosen: list[int] = []
     left = candidates
     while left and len(chosen) < count:

@@ -23,8 +23,8 @@ ImageChange = Callable[[Image, Image, Sequence[str]], None]
 class Controller:
     """Holds the current metadata image and changes it.
 
-    take_over: called after each change, so that the brokers apply the new image. remember: called before a change that a client
-    requested; raises KafkaError to reject the change because it cannot be persisted. remember_if_possible: called before a change that
+    take_over: a function called after each change, so that the brokers apply the new image. remember: a function called before a change that a client
+    requested; it raises KafkaError to reject the change because it cannot be persisted. remember_if_possible: a function called before a change that
     cannot be rejected, such as an election after a broker stopped. Both are None for a cluster without a data directory.
     """
 
@@ -45,7 +45,7 @@ class Controller:
         self._remember_if_possible = remember_if_possible
 
     def restore(self, topics: Mapping[str, Topic]) -> None:
-        """Start with the topics that an earlier process persisted."""
+        """Start with the topics that an earlier process persisted, instead of no topics."""
         self._follow(self.image.with_topics(topics), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class Controller:
         self.give_leaders()
 
     def give_leaders(self) -> None:
-        """Elect a leader for each partition without one, if a replica can lead."""
+        """Elect a leader for each partition that has none, if one of its replicas can lead."""
         self._review([t for t in self.image.topics.values() if any(p.leader == NO_LEADER for p in t.partitions)])
 
     def _review(self, topics: Iterable[Topic]) -> None:
@@ -102,7 +102,7 @@ class Controller:
         )
 
     def create_topic(self, topic: Topic) -> None:
-        """Publish a topic that `plan_topic` returned."""
+        """Add a topic that `plan_topic` returned to the metadata, in a new image."""
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def plan_partitions(
@@ -121,11 +121,11 @@ class Controller:
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
     def add_partitions(self, topic: Topic) -> None:
-        """Publish the partitions that `plan_partitions` returned."""
+        """Add the partitions that `plan_partitions` returned to the metadata, in a new image."""
         self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic. Raises KafkaError 3 if there is none."""
+        """Delete a topic. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is none."""
         if name not in self.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
         self._publish(self.image.with_topics({}, (name,)), (name,))
@@ -136,7 +136,10 @@ class Controller:
         return None if topic is None else topic.configs
 
     def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        """Replace a topic's own settings. Raises KafkaError 3 for an unknown topic, ConfigError for an invalid setting."""
+        """Replace a topic's own settings.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown topic, ConfigError for an invalid setting.
+        """
         topic = self.image.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
@@ -164,9 +167,10 @@ class Controller:
             self._follow(self.image.with_topics(changed), tuple(changed))
 
     def elect(self, topic: str, index: int, leader: int) -> None:
-        """Make `leader` the leader, in a new leader epoch.
+        """Make the replica on broker `leader` the leader of a partition, in a new leader epoch.
 
-        Raises KafkaError 3 for an unknown partition, 80 if the broker does not run or is not in sync.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not run or
+        is not in sync.
         """
         state = self._known(topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):
@@ -177,7 +181,7 @@ class Controller:
         self._replace(topic, _led_by(state, leader))
 
     def elect_preferred(self, topic: str, index: int) -> None:
-        """Make the first replica the leader again (KIP-183). Raises KafkaError 3, 80 (it cannot lead), 84 (it leads already)."""
+        """Make the first replica of a partition its leader again (KIP-183). Raises KafkaError 3, 80 (it cannot lead), 84 (it leads already)."""
         state = self._known(topic, index)
         if state.leader == state.replicas[0]:
             raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "The preferred replica leads already.")
@@ -232,7 +236,10 @@ class Controller:
         self._publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
 
     def ensure_internal(self, name: str) -> Topic:
-        """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError 38 if too few brokers are running."""
+        """Return the internal topic `name`, creating it if it does not exist.
+
+        Raises KafkaError INVALID_REPLICATION_FACTOR (38) if too few brokers are running.
+        """
         existing = self.image.topics.get(name)
         if existing is not None:
             return existing
@@ -252,13 +259,16 @@ class Controller:
         return topic
 
     def _publish(self, image: Image, changed: Sequence[str]) -> None:
-        """Publish a change that a client requested. Raises KafkaError 56 if it cannot be persisted; then nothing has changed."""
+        """Make `image` the current one, for a change that a client requested.
+
+        Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted; then nothing has changed.
+        """
         if self._remember is not None:
             self._remember(self.image, image, changed)
         self._show(image, changed)
 
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
-        """Publish a change that cannot be rejected, because its cause, such as a stopped broker, has happened already."""
+        """Make `image` the current one, for a change that cannot be rejected because its cause, such as a stopped broker, has happened already."""
         if self._remember_if_possible is not None:
             self._remember_if_possible(self.image, image, changed)
         self._show(image, changed)
@@ -290,7 +300,7 @@ def _led_by(state: PartitionState, leader: int) -> PartitionState:
 
 
 def _settled(image: Image, state: PartitionState) -> PartitionState:
-    """Return the partition after completing its reassignment and electing a missing leader, each if that is possible."""
+    """Return the partition state with its reassignment completed and a missing leader elected, as far as that is possible."""
     state = reassignment.settled(state)
     if state.leader in state.replicas or state.leader == NO_LEADER:
         return state

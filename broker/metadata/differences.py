@@ -1,4 +1,4 @@
-"""Events for the differences of two metadata images: changed topics, leaders and in-sync replicas."""
+"""Reports the differences of two metadata images as events: changed topics, leaders and in-sync replicas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkaproto.broker.runtime.events import Events
 
 
 def report_topics(events: Events, old: Image, new: Image, changed: Sequence[str], now_ms: int) -> None:
-    """Raise the event `topic_changed` for each changed topic, and `noted` for each change of a leader or of in-sync replicas."""
+    """Raise the event `topic_changed` for each changed topic, and an event for the journal for each change of a leader or ISR."""
     for name in changed:
         before, after = old.topics.get(name), new.topics.get(name)
         if events.topic_changed is not None:

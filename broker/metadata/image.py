@@ -25,7 +25,7 @@ class PartitionState:
     """
 
     index: int
-    """The number of the partition in its topic."""
+    """The number of the partition in its topic, from 0."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
@@ -36,7 +36,7 @@ class PartitionState:
 
     @property
     def is_reassigned(self) -> bool:
-        """Return whether a reassignment is in progress."""
+        """Return whether a reassignment of the partition is in progress."""
         return bool(self.adding or self.removing)
 
 
@@ -58,7 +58,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """One broker. listeners: maps listener names to the advertised (host, port)."""
+    """One broker in the metadata. listeners: maps listener names to the advertised (host, port)."""
 
     broker_id: int
     rack: str | None

@@ -11,10 +11,10 @@ from kafkaproto.broker.metadata.controller import Controller
 
 
 class IsrChanges:
-    """Combines all proposals made while one input is handled (a turn) into one image.
+    """Combines all proposals made while one input is handled (a turn) into one metadata image.
 
-    A starting broker joins the in-sync replicas of thousands of partitions at once; an image for each would be slow. soon: queues a
-    function to run later in the same turn.
+    A starting broker joins the in-sync replicas of thousands of partitions at once; an image for each would be slow. soon: a function that queues
+    another one to run later in the same turn.
     """
 
     def __init__(self, controller: Controller, soon: Callable[[Callable[[int], None]], None]) -> None:

@@ -68,7 +68,10 @@ def plan_topic(
 
 
 def _check_metric_name(image: Image, name: str) -> None:
-    """Raise KafkaError 17 if another topic's name differs only by dots instead of underscores, which are equal in Kafka's metric names."""
+    """Raise KafkaError INVALID_TOPIC_EXCEPTION (17) if the name collides with that of another topic.
+
+    Two names collide if they differ only by dots instead of underscores, which are equal in Kafka's metric names.
+    """
     if "." in name or "_" in name:
         plain = name.replace(".", "_")
         for other in image.topics:
@@ -155,14 +158,17 @@ def _given(image: Image, assignment: Mapping[int, Sequence[int]]) -> list[tuple[
 
 
 def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> None:
-    """Check the replicas of a new partition; at least one must be running, to lead it. Raises KafkaError 39."""
+    """Check the replicas of a new partition; at least one must be running, to lead it. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39)."""
     check_replicas(image, replicas, factor)
     if not any(map(image.is_alive, replicas)):
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of the replicas {list(replicas)} is alive.")
 
 
 def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = None) -> None:
-    """Check that `replicas` names existing, distinct brokers, and `factor` of them unless that is None. Raises KafkaError 39."""
+    """Check that `replicas` names existing, distinct brokers, and `factor` of them unless that is None.
+
+    Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39).
+    """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
         raise KafkaError(wrong, "A partition must have at least one replica.")

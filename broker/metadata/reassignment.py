@@ -1,7 +1,7 @@
 """Reassignment of a partition to other brokers (KIP-455): new replicas are added, and old ones removed when the new ones are in sync.
 
-Pure functions from one partition state to the next (`PartitionReassignmentReplicas`, `PartitionReassignmentRevert`). This module does not
-depend on other partitions, the state of brokers or logs.
+The functions return the next state of a partition and change nothing (`PartitionReassignmentReplicas`, `PartitionReassignmentRevert`). This module
+does not depend on other partitions, the state of brokers or logs.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def begun(state: PartitionState, target: Sequence[int]) -> PartitionState:
 
 
 def settled(state: PartitionState) -> PartitionState:
-    """Return the partition without its old replicas if all added replicas are in sync; otherwise unchanged.
+    """Return the partition with its reassignment completed if all added replicas are in sync; otherwise unchanged.
 
-    The leader may be among the removed replicas, so a new election may be needed. Removing a replica starts a new leader epoch, so that
-    records it writes later can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
+    The old replicas are then removed. The leader may be among them, so a new election may be needed. Removing a replica starts a new leader epoch, so
+    that records it writes later can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
     """
     if not (state.adding or state.removing):
         return state

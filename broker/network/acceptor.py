@@ -49,7 +49,7 @@ class Acceptor:
         self._report = report
         self._waiting: deque[Caller] = deque()
         self._until_ms: int | None = None
-        """The time (ms) from which the rate limit lets the first waiting connection in; None before the connection counts towards the rate."""
+        """The time (ms) at which the rate limit admits the first waiting connection; None before this connection was counted in the rate."""
         self._timer: Timer | None = None
         self._held: dict[Caller, Timer] = {}
         self._working = False
@@ -59,13 +59,16 @@ class Acceptor:
         return bool(self._waiting)
 
     def accept(self, caller: Caller, now_ms: int) -> None:
-        """Admit or close a new connection, after those that arrived before it: at once if none of them waits."""
+        """Admit or close a new connection when all connections that arrived before it have been handled; at once if none is waiting."""
         self._waiting.append(caller)
         if len(self._waiting) == 1:
             self.proceed(now_ms)
 
     def proceed(self, now_ms: int) -> None:
-        """Admit the waiting connections that the limits allow now. Called after a connection closed or limits changed, and by the own timer."""
+        """Admit the waiting connections that the limits allow now.
+
+        Called after a connection closed, after limits changed, and by the acceptor's timer.
+        """
         if self._working:
             return
         self._working = True

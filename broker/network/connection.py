@@ -24,13 +24,13 @@ logger = logging.getLogger("kafkaproto.connection")
 
 FRAMES_PER_TURN = 64
 TURN_MS = 2.0
-"""Time in milliseconds after which a connection stops handling frames, and lets the other connections of the event loop continue first."""
+"""The time in ms for which a connection handles frames before it lets the other connections of the event loop continue."""
 THIS_SIDE = "closed from this side"
-"""The default reason for closing a connection: the broker closed it."""
+"""The default text for the reason why a connection was closed: the broker closed it."""
 
 
 class Skin(Protocol):
-    """Interface of the object that owns the socket: what a connection asks it to do."""
+    """Interface of the object that owns the socket of a connection."""
 
     def write(self, buffers: Sequence[object]) -> bool:
         """Send the buffers in order. Returns True if all bytes are sent already.
@@ -53,10 +53,10 @@ class Skin(Protocol):
 
 
 class Connection:
-    """A client connected to one listener of a broker.
+    """The connection of a client to one listener of a broker.
 
-    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `written`, `ended` and `lost`; otherwise only the connection's own
-    timers act on it.
+    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `written`, `ended` and `lost`; otherwise only the connection's own timers act on
+    it.
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class Connection:
         self._work(now_ms)
 
     def proceed(self, now_ms: int) -> None:
-        """Handle the received frames that are left. The socket's owner calls it after `Skin.call_soon`."""
+        """Continue to handle the frames that were received. The socket's owner calls it after `Skin.call_soon`."""
         self._work(now_ms)
 
     def _work(self, now_ms: int) -> None:
-        """Handle whole frames while no request is in progress, then decide whether to read further."""
+        """Handle whole frames while no request is in progress, then decide whether to pause or resume reading from the socket."""
         if self._working or self.closed:
             return
         self._working = True
@@ -226,7 +226,7 @@ class Connection:
             self._skin.close()
 
     def lost(self, why: str = SOCKET_GONE) -> None:
-        """Handle the closing of the socket: release what the connection holds."""
+        """Handle the closing of the socket: abandon the request in progress and release memory and timers. why: the reason, for observers."""
         if not self.closed:
             self._forget(why)
 

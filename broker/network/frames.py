@@ -16,7 +16,7 @@ SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
 """A connection's own buffer above this size is replaced when unhandled bytes fill less than half of it, and is not kept as a spare."""
 SURPLUS_BYTES = 64 * 1024
-"""The most bytes by which a spare buffer may be larger than the requested size."""
+"""The maximum number of bytes by which a spare buffer may be larger than the requested size."""
 
 
 class FrameError(Exception):
@@ -32,7 +32,7 @@ class BufferPool:
         self.spare_bytes = 0
 
     def take(self, at_least: int) -> bytearray:
-        """Return a buffer of at least `at_least` bytes, and at most SURPLUS_BYTES more. The caller passes it to `give_back` after use."""
+        """Return a buffer of at least `at_least` bytes, and at most SURPLUS_BYTES more. `give_back` must be called with it after use."""
         for i, spare in enumerate(self._spares):
             if at_least <= len(spare) <= at_least + SURPLUS_BYTES:
                 del self._spares[i]
@@ -74,7 +74,7 @@ class FrameReader:
 
     @property
     def owned_bytes(self) -> int:
-        """Return the size of the memory that this connection owns alone."""
+        """Return the number of bytes of memory that only this connection uses."""
         return 0 if self._own is None else len(self._own)
 
     def get_buffer(self) -> memoryview:
@@ -115,7 +115,7 @@ class FrameReader:
         return view[start + LENGTH_BYTES : stop]
 
     def head(self) -> bytes:
-        """Return the first bytes of the next frame, at most eight: those of its length, API key and version that have arrived."""
+        """Return the first bytes of the next frame that have arrived, at most eight: length, API key and version."""
         return bytes(self._view[self._start : min(self._end, self._start + HEAD_BYTES)])
 
     def has_frame(self) -> bool:
@@ -150,7 +150,7 @@ class FrameReader:
             self._pool.give_back(own)
 
     def _room_for(self, left: int) -> int:
-        """Return the size of the buffer for a frame of which `left` bytes have arrived: twice that, or the whole frame if it is smaller."""
+        """Return the size of the buffer for a frame of which `left` bytes have arrived: twice `left`, or the frame's size if it is smaller."""
         size = max(2 * left, FIRST_BUFFER_BYTES)
         if left >= LENGTH_BYTES:
             start = self._start

@@ -20,7 +20,7 @@ class MuteEvent(IntEnum):
     REQUEST_RECEIVED = auto()
     THROTTLE_STARTED = auto()
     RESPONSE_SENT = auto()
-    """The response is written completely, or there is none (acks=0)."""
+    """The event that the response was written completely, or that there is none (acks=0)."""
     THROTTLE_ENDED = auto()
 
 

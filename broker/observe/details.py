@@ -67,7 +67,7 @@ class Details(NamedTuple):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The names of the errors, each once, in the order of the response."""
+        """Return the names of the errors, each once, in the order of the response."""
         names = (self.error, *(result.error for result in self.results))
         return tuple(dict.fromkeys(name for name in names if name != ErrorCode.NONE.name))
 
@@ -97,19 +97,19 @@ def error_name(error_code: int) -> str:
 
 
 class RequestDetails(NamedTuple):
-    """Details that only the request has, not the response. offsets: maps partitions to offsets, None if the request has none."""
+    """The details that only a request has, not its response. offsets: maps partitions to offsets, None if the request has none."""
 
     group_id: str | None = None
     offsets: Mapping[tuple[str, int], int | None] = {}
 
     def unanswered(self) -> Details:
-        """Return the details of the request when it gets no response (acks=0)."""
+        """Return the details of a request that gets no response (acks=0)."""
         results = tuple(Result(name, index, NO_RESPONSE, None) for name, index in self.offsets)
         return Details(self.group_id, ErrorCode.NONE.name, results[:MAX_RESULTS], len(results[MAX_RESULTS:]))
 
 
 def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
-    """Return the details that only the request has, to be combined with those of its response."""
+    """Return the details that only a request has. They are combined later with those of its response."""
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
     return RequestDetails(_group_of(request), offsets)
@@ -144,7 +144,7 @@ def _group_of(request: Any) -> str | None:
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
     """Yield (name, item, partition) for each list item in a message that is a partition or has an error code.
 
-    An item with an error code also represents the items inside it that have neither an error nor an offset.
+    An item with an error code stands also for the items inside it that have neither an error nor an offset; these are not yielded.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():
@@ -176,7 +176,7 @@ def _name_of(item: Any, topic_name: TopicName) -> str:
 
 
 def _first(item: Any, names: tuple[str, ...]) -> Any:
-    """Return the value of the first attribute in `names` that the item has."""
+    """Return the value of the first attribute in `names` that `item` has."""
     for name in _known(cast(Any, type(item)), names):
         return getattr(item, name)
     return None

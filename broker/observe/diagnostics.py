@@ -36,11 +36,11 @@ logger = logging.getLogger("kafkaproto.clients")
 
 EVERY_MS = 60_000
 REMEMBERED_CLIENTS = 1000
-"""The maximum number of remembered (client, kind of refusal) pairs. With more of them in a minute, the oldest may get a second line."""
+"""The maximum number of remembered (client, kind of refusal) pairs. Beyond it, the oldest are forgotten and may be logged again within a minute."""
 SEARCHES, SEARCHED_MS = 3, 2000
-"""The number of FindCoordinator requests for a group, and the time in ms within which they are sent, after which a client may be logged.
+"""A client is suspicious if it sends this many FindCoordinator requests for one group within this time in ms.
 
-The client is logged if the group still does not exist when the same time has passed again.
+It is logged if the group still does not exist when the same time has passed again.
 """
 LONGEST_NAME = 100
 """The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""
@@ -106,7 +106,7 @@ class Diagnostics(Observer):
         self._journal = journal
         self._lines = OncePerPeriod(EVERY_MS, REMEMBERED_CLIENTS)
         self._searches: dict[tuple[str, str, str], tuple[int, int]] = {}
-        """Maps (address, client id, group id) to the time of the first search and the number of searches."""
+        """Maps (address, client id, group id) to (time of the first FindCoordinator request in ms, number of such requests)."""
 
     def connection_closed(self, broker_id: int, connection: Connection, why: str, now_ms: int) -> None:
         head = connection.refused_head
@@ -130,7 +130,7 @@ class Diagnostics(Observer):
         self._log(exchange.node.broker_id, exchange.peer, client_id, refusal, exchange.now_ms)
 
     def _notice_searches(self, exchange: Exchange, group_ids: Sequence[str]) -> None:
-        """Count the coordinator searches of a client; librdkafka with KIP-848 repeats them forever and never joins."""
+        """Count a client's FindCoordinator requests for groups. librdkafka with KIP-848 repeats them forever and never joins the group."""
         groups = exchange.node.cluster.groups
         for group_id in group_ids:
             key = exchange.peer.client_address, shown_client_id(exchange.client_id), _shortened(group_id)
@@ -168,7 +168,7 @@ class Diagnostics(Observer):
         )
 
     def _reads_without_group(self, host: str, client_id: str, since_ms: int) -> bool:
-        """Return whether the client has sent a request of `READING` since `since_ms`, as a consumer that reads without a group does."""
+        """Return whether the client has sent a request of an API in `READING` since `since_ms`, as a consumer without a group does."""
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.at_ms < since_ms:
                 return False
@@ -181,7 +181,7 @@ class Diagnostics(Observer):
         self._searches.clear()
 
     def _refused_request(self, peer: Any, frame: memoryview, why: str) -> Refusal:
-        """Return the refusal for a request whose API or version is unsupported, or that cannot be decoded."""
+        """Return why a request was refused, with advice: its API or version is unsupported, or it cannot be decoded."""
         if len(frame) < _KEY_AND_VERSION.size:
             return Refusal("frame", "a connection", f"{why}; {_other_protocol(peer.listener_name)}")
         key, version = _KEY_AND_VERSION.unpack_from(frame)
@@ -225,7 +225,7 @@ class Diagnostics(Observer):
 
 
 def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
-    """Return why no group can have a coordinator, and what to do; empty if the offsets topic exists or can be created."""
+    """Return why no group can have a coordinator, and how to fix it; "" if the offsets topic exists or can be created."""
     factor = config.get(ALL_BROKERS, OFFSETS_FACTOR)
     count = len(image.brokers)
     if OFFSETS_TOPIC in image.topics or factor <= count:
@@ -238,7 +238,7 @@ def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
 
 
 def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
-    """Return the refusal for a connection whose first bytes are not a valid length. The text says what the bytes probably are."""
+    """Return why a connection was refused whose first bytes are not a valid length. The advice says what the bytes probably are."""
     if len(head) > 1 and head[0] == TLS_HANDSHAKE and head[1] == TLS_MAJOR_VERSION:
         return Refusal("TLS", "a TLS connection", f"listener {listener} has no TLS; {PLAINTEXT}")
     if head.startswith(HTTP_METHODS):
@@ -255,7 +255,7 @@ def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
 
 
 def _is_request(head: bytes) -> bool:
-    """Return whether the bytes after the length are the API key and version of a request that exists."""
+    """Return whether the bytes after the frame length are the API key and version of an existing request."""
     if len(head) < LENGTH_BYTES + _KEY_AND_VERSION.size:
         return False
     key, version = _KEY_AND_VERSION.unpack_from(head, LENGTH_BYTES)

@@ -65,12 +65,12 @@ class RequestSeen(NamedTuple):
 
     @property
     def api(self) -> str:
-        """The name of the API in Kafka's messages, such as Produce, Fetch or ListOffsets."""
+        """Return the name of the API in Kafka's messages, such as Produce, Fetch or ListOffsets."""
         return api_name(self.api_key)
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The names of the errors in the response, each once, such as ("MESSAGE_TOO_LARGE",). Empty without errors or without details."""
+        """Return the names of the errors in the response, each once, such as ("MESSAGE_TOO_LARGE",). Empty without errors or without details."""
         return () if self.details is None else self.details.errors
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class ThrottleSeen:
 
     @property
     def api(self) -> str:
-        """The name of the API in Kafka's messages, such as Produce, Fetch or ListOffsets."""
+        """Return the name of the API in Kafka's messages, such as Produce, Fetch or ListOffsets."""
         return api_name(self.api_key)
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ def api_name(api_key: int) -> str:
 
 
 def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
-    """Return the journal entry for throttling a request that is in progress."""
+    """Return the journal entry for a throttle of a request that is in progress."""
     return ThrottleSeen(
         exchange.now_ms,
         exchange.node.broker_id,
@@ -297,7 +297,7 @@ class Journal(Observer):
         return map(self._seen, islice(reversed(self._requests), count))
 
     def elapsed(self, now_ms: int) -> str:
-        """Return a time as text, counted from the journal's start."""
+        """Return the time from the journal's start to `now_ms` as text."""
         return _seconds(now_ms - self.started_ms)
 
     def _seen(self, row: tuple[Any, ...]) -> RequestSeen:
@@ -313,9 +313,9 @@ class DetailedJournal(Journal):
     def __init__(self, started_ms: int = 0, capacity: int = DEFAULT_CAPACITY) -> None:
         super().__init__(started_ms, capacity)
         self._begun: dict[int, RequestDetails] = {}
-        """Maps connections to the details of their request in progress."""
+        """Maps connection ids to the details of their request in progress."""
         self._details: dict[int, Details] = {}
-        """Maps connections to the details of the response that is about to be sent."""
+        """Maps connection ids to the details of the response that is about to be sent."""
 
     def request_begun(
         self, exchange: Exchange, api: Any, frame: memoryview, body_at: int, body_end: int, request: Any

@@ -59,7 +59,7 @@ SETTINGS = {
 _REASON = ("quota", "bound", "value", "rate", "window_ms")
 
 Place = tuple[str, str | None, int, str, int]
-"""(kind, client id, broker, topic, partition): identifies a client's position, of which only the latest value is kept until it is published."""
+"""Identifies a client's position: (kind, client id, broker, topic, partition). Until it is published, only its latest value is kept."""
 
 
 class Publishing(Protocol):
@@ -76,7 +76,7 @@ class Publishing(Protocol):
 
 
 class Reached:
-    """The next offset of each client in each partition, and the connection over which it reads; at most `MOST_WAITING` entries."""
+    """The next offset that each client reads in each partition, and the connection that it uses; at most `MOST_WAITING` entries."""
 
     def __init__(self, cluster: Publishing) -> None:
         self._cluster = cluster
@@ -84,7 +84,10 @@ class Reached:
         self._count = 0
 
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
-        """Record the next offset of a client after a response. Above the limit, the oldest partition is removed with all its clients."""
+        """Record the next offset that a client reads (`end`), after a response to it.
+
+        Above the limit, the oldest partition is removed with all its clients.
+        """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients
         clients[client_id] = (broker_id, connection_id, end)
@@ -93,7 +96,7 @@ class Reached:
             self._count -= len(self._of.pop(oldest))
 
     def connected(self, topic: str, index: int) -> list[tuple[str | None, int, int]]:
-        """Return (client id, broker, next offset) of the partition's readers whose last connection is still open."""
+        """Return (client id, broker, next offset) for each client that has read the partition and is still connected."""
         clients = self._of.get((topic, index), {})
         for client_id, (broker_id, connection_id, _) in list(clients.items()):
             if connection_id not in self._cluster.nodes[broker_id].connections:
@@ -126,7 +129,7 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Remove all entries, positions and readers, and create the topic if it is missing."""
+        """Remove all collected entries, client positions and readers, and create the topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()
@@ -310,7 +313,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def _batches(records: Sequence[NewRecord]) -> Iterator[list[NewRecord]]:
-    """Yield the records in order, in lists of about `BATCH_BYTES`."""
+    """Yield the records in order, split into lists of about `BATCH_BYTES` bytes each."""
     batch: list[NewRecord] = []
     size_bytes = 0
     for record in records:

@@ -1,8 +1,8 @@
 """Kafka's broker metrics: a snapshot under Kafka's names, groups and tags, computed on request.
 
-Only this module contains these names. Each package provides its own numbers; only the queues of throttled connections are tracked here.
-A group is the `type` of Kafka's JMX name (`kafka.server:type=Fetch,user=...,client-id=...`). This module does not depend on wire messages.
-A snapshot changes no state.
+All names of metrics are in this module. Each package provides its own values; only the queues of throttled connections are tracked here. A group is
+the `type` of Kafka's JMX name (`kafka.server:type=Fetch,user=...,client-id=...`). This module does not depend on wire messages. A snapshot changes no
+state.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MetricName(NamedTuple):
 
 Metrics = dict[MetricName, float]
 Values = Iterator[tuple[str, str, Tags, float]]
-"""Tuples (name, group, tags, value)."""
+"""Metrics as tuples (name, group, tags, value)."""
 
 
 class ThrottleQueues(Observer):
@@ -52,7 +52,7 @@ class ThrottleQueues(Observer):
 
     def __init__(self) -> None:
         self._ends: list[tuple[int, int, str]] = []
-        """A heap of (end of the throttle in ms, broker, quota)."""
+        """A heap of (end of the throttle in ms, broker id, quota type) for each throttled connection."""
 
     def throttled(self, exchange: Exchange, throttle_ms: int, reason: Any, held: bool) -> None:
         if isinstance(reason, ThrottleReason):
@@ -70,7 +70,7 @@ class ThrottleQueues(Observer):
 
 
 class Measured(Protocol):
-    """Interface of a cluster: the parts that a snapshot reads."""
+    """Interface of a cluster: the parts that a snapshot of the metrics reads."""
 
     mutations: MutationQuotas
     throttle_queues: ThrottleQueues
@@ -111,7 +111,10 @@ _RATE_NAMES = {"Produce": "byte-rate", "Fetch": "byte-rate", "Request": "request
 
 
 def _of_clients(node: Node, now_ms: int) -> Values:
-    """Yield byte-rate or request-time of each client identity, its throttle-time if it was throttled recently, and exempt-request-time."""
+    """Yield the metrics of each client identity.
+
+    These are byte-rate or request-time, throttle-time if the client was throttled recently, and exempt-request-time.
+    """
     for sensor in node.quotas.metrics(now_ms):
         yield _RATE_NAMES[sensor.quota], sensor.quota, _identity(sensor), sensor.rate
         yield from _throttle_time(sensor)
@@ -159,7 +162,7 @@ def _of_replicas(node: Node, now_ms: int) -> Values:
 
 
 def _of_sessions(node: Node) -> Values:
-    """Yield the metrics of the fetch session cache. For evictions only the Count of Kafka's meters is reported."""
+    """Yield the metrics of the fetch session cache. Of Kafka's meters for evictions, only the Count is reported."""
     cache = node.sessions
     yield "NumIncrementalFetchSessions", "FetchSessionCache", (), float(len(cache))
     yield "NumIncrementalFetchPartitionsCached", "FetchSessionCache", (), float(cache.partition_count)

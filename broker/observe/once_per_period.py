@@ -9,7 +9,7 @@ from collections.abc import Hashable
 
 
 class OncePerPeriod:
-    """Decides which events are logged. period_ms: the time after a logged event in which no other event of the same key is logged.
+    """Decides which events are logged: at most one of each key per period. period_ms: the length of the period, which starts with a logged event.
 
     most_keys: the maximum number of remembered keys; beyond it, keys whose period is over are dropped, then the oldest.
     """

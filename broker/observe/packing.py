@@ -1,4 +1,4 @@
-"""Encoding of recorded requests as trace entries, without the records. Many entries are encoded together, on the broker's event loop."""
+"""Encoding of recorded requests as trace entries, without the records in them. Many entries are encoded together, on the broker's event loop."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ LARGE_BYTES = 64 * 1024
 class Traced:
     """The recorded fields of one exchange until its response is sent, stored in the attribute `recording` of the exchange.
 
-    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: time in purgatory, negative
-    while the request is in it. ready_ns: 0 until the response is encoded, when throttle_ms, flags, out and splices are set too. out: the
-    response with its length prefix, without the records in `splices`. splices: the position in `out` and the records of each records field.
+    kept: the request's frame without records, and the length in bytes of each of its records fields. wait_ns: the time in purgatory in ns, negative
+    while the request is parked. ready_ns: when the response was encoded; 0 until then. throttle_ms, flags, out and splices are set at that time, too.
+    out: the response with its length prefix, without the records in `splices`. splices: for each records field, its position in `out` and its
+    records.
     """
 
     __slots__ = (
@@ -75,22 +76,25 @@ class Traced:
 
     @property
     def is_silent(self) -> bool:
-        """Return whether the request expects no response (acks=0), as far as the recorded part of it shows."""
+        """Return whether the request expects no response (acks=0), judged by the recorded part of the request."""
         return is_silent(*cut_request(self.kept[0]))
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""Packs the part that is equal in all `State` entries of one log: the last field of `STATE_FIELDS` and the first of `POSITIONS_FIELDS`."""
+"""Packs the two adjacent fields of a `State` entry that are equal for one log: the last of `STATE_FIELDS`, the first of `POSITIONS_FIELDS`."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
-"""A collected entry: encoded bytes, an exchange to encode, or an offset change as (encoder, arguments with the sequence number second)."""
+"""A collected trace entry: encoded bytes, an exchange to encode, or an offset change.
+
+An offset change is (encoder, its arguments, of which the second is the sequence number).
+"""
 
 
 class StateOfOne(NamedTuple):
-    """Encoder for the trace's `State` entries of one log, which report its offsets. The bytes equal those of the function `encoded`.
+    """Encodes the trace's `State` entries of one log, which report its offsets. The bytes equal those of the function `encoded`.
 
-    pack: packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name: the
-    arguments that are equal for all entries of the log.
+    pack: a function that packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name:
+    the arguments that are equal for all entries of the log.
     """
 
     pack: Callable[..., bytes]
@@ -109,9 +113,9 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The parts that are equal in all entries about one replica's offset changes.
+    """The fields that are equal in all trace entries about the offset changes of one replica.
 
-    flags: BEGINS before the first entry about a replica, then 0. log: a weak reference to the log.
+    flags: BEGINS before the first entry about the replica, then 0. log: a weak reference to the replica's log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -123,7 +127,7 @@ class Moves:
 
 
 class MovesByLog:
-    """Maps the log of each replica to its `Moves`. An entry is removed when the log is deleted."""
+    """Maps the log of each replica to the fields that its trace entries share. An entry is removed when the log is deleted."""
 
     def __init__(self) -> None:
         self._moves: dict[
@@ -131,23 +135,23 @@ class MovesByLog:
         ] = {}  # keyed by `id`, because looking up a weak reference takes several times as long
 
     def of(self, log: ReplicaLog) -> Moves | None:
-        """Return the `Moves` of a log, None if the log has not been added."""
+        """Return the shared fields of a log's trace entries, None if the log has not been added."""
         return self._moves.get(id(log))
 
     def add(self, log: ReplicaLog, topic: str, index: int, flags: int) -> Moves:
-        """Add a log and return its `Moves`. flags: BEGINS if there is no earlier entry about the log."""
+        """Add a log and return the shared fields of its trace entries. flags: BEGINS if the trace has no earlier entry about the log."""
         key, all_moves = id(log), self._moves
         gone = ref(log, lambda _: all_moves.pop(key, None))
         moves = all_moves[key] = Moves(state_of_one(topic, index), flags, gone)
         return moves
 
     def clear(self) -> None:
-        """Remove all logs."""
+        """Remove all logs from the map."""
         self._moves.clear()
 
 
 class Entries:
-    """The collected entries that are not encoded yet, in order. sink, together: see the arguments of `Recorder`."""
+    """The collected trace entries that are not encoded yet, in order. sink, together: see the arguments of `Recorder`."""
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
         self._sink = sink
@@ -160,7 +164,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Collect an entry of about `size_bytes`."""
+        """Collect a trace entry of about `size_bytes`."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
@@ -170,7 +174,7 @@ class Entries:
             self.flush()
 
     def keep_packed(self, entry: bytes) -> None:
-        """Collect an entry that is already encoded."""
+        """Collect a trace entry that is already encoded."""
         self.keep(entry, len(entry))
 
     def flush(self) -> None:
@@ -200,7 +204,7 @@ class Entries:
 
 
 def _packed_or_empty(entry: Waiting) -> bytes:
-    """Return an entry as bytes; if a number does not fit its field, log an error and return b"", which leaves a gap in the trace."""
+    """Return an entry as bytes, or b"" if a number does not fit its field. In that case an error is logged, and the trace lacks the entry."""
     if isinstance(entry, bytes):
         return entry
     try:
@@ -212,10 +216,10 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """Return the entry of an exchange as bytes, equal to those of the function `encoded`.
+    """Return the trace entry of an exchange as bytes, equal to those of the function `encoded`.
 
-    response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its
-    records fields.
+    response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its records
+    fields.
     """
     exchange = traced.exchange
     request, records = traced.kept
@@ -254,24 +258,24 @@ def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, 
 
 
 def packed_with_records(traced: Traced) -> bytes:
-    """Return the entry of an exchange whose response has records, as bytes."""
+    """Return the trace entry, as bytes, of an exchange whose response has records."""
     flexible = codec(traced.exchange.api_key, traced.exchange.api_version).flexible
     return _packed(traced, *_cut_response(traced.out, traced.splices, flexible))
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """Return a response frame reduced to batch headers, without its length prefix, and the original length of each records field."""
+    """Return a response with each batch reduced to its header, without the length prefix, and the original length of each records field."""
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 
 
 def heads(records: Any) -> bytes:
-    """Return the batch headers in records that are in memory or in a file."""
+    """Return the headers of all batches in records that are in memory or in a file."""
     return _file_heads(records) if type(records) is FileRange else batch_heads(records)
 
 
 def _file_heads(part: FileRange) -> bytes:
-    """Return the batch headers in a range of a file, as `batch_heads` does, reading little more than the headers."""
+    """Return the headers of all batches in a range of a file. Reads little more than the headers from the file."""
     fd, begin, end = part.file.fileno(), part.offset, part.offset + len(part)
     walked = walk_headers(lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end)
     return b"".join([buffer[at : at + HEADER_BYTES] for _, _, buffer, at in walked])

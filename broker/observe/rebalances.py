@@ -1,4 +1,4 @@
-"""The history of rebalances: when each group got a new generation or epoch, why, and how long it took. It is bounded."""
+"""The history of rebalances: when each group got a new generation or epoch, why, and how long that took. The history is bounded."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class RebalanceSeen:
     from_epoch: int
     """The generation of a classic group, or the group epoch, before the rebalance."""
     to_epoch: int | None
-    """The generation or group epoch after it; None while the members of a classic group join."""
+    """The generation or group epoch after the rebalance; None while the members of a classic group join."""
     state: str
     """The last state of the group in this rebalance, under Kafka's name, such as "Stable"; "Dead" if it ended unfinished with its coordinator."""
     members: tuple[str, ...]
-    """The ids of the members in that state."""
+    """The ids of the members when the group was in this state."""
     causes: tuple[Cause, ...]
     """What caused the rebalance: members that joined, left or timed out, changed subscriptions, changed topics."""
     duration_ms: int | None = None
@@ -69,11 +69,11 @@ class RebalanceHistory(Observer):
         return group_id in self._of_group
 
     def group_changed(self, broker_id: int, change: GroupChange, now_ms: int) -> None:
-        """Add a rebalance, or note the progress of the current one.
+        """Add a rebalance to the history, or update the current one, after a change of a group.
 
         a. A classic group in PreparingRebalance starts a rebalance, unless its members are still joining for the previous one.
-        b. A new generation completes that join; without it, and for each new group epoch, it is a rebalance of its own.
-        c. Other changes are progress. With Stable or Empty the rebalance is complete, and it ends unfinished if the group is Dead.
+        b. A new generation completes that join. Without such a join, it is a rebalance by itself, as is each new group epoch.
+        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
         d. Another coordinator continues the rebalance if it has loaded its generation or epoch; otherwise the rebalance ends unfinished.
         """
         current = self._current(change.group_id)

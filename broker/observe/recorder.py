@@ -42,11 +42,11 @@ _NO_RESPONSE = bytes(LENGTH_BYTES)
 class Recorder(Observer):
     """Records traffic as trace entries.
 
-    sink: a function called with encoded entries, joined into one byte string, and their number. Entries are encoded on the event loop: a
+    sink: a function called with encoded entries, joined into one byte string, and their number. Entries are encoded on the event loop: a separate
     thread would block the event loop for longer, because it needs the interpreter lock, and would use more memory.
 
-    together: the number of entries that are collected and then encoded in one go, which takes half the time of encoding each one
-    separately. `flush` encodes the collected entries at once.
+    together: the number of entries that are collected and then encoded in one go, which takes half the time of encoding each one separately. `flush`
+    encodes the collected entries at once.
     """
 
     wants_records_apart = True
@@ -62,7 +62,7 @@ class Recorder(Observer):
         self._entries.flush()
 
     def end(self) -> None:
-        """Flush and stop for good.
+        """Pass the collected entries to the sink and stop for good.
 
         Requests in progress are not recorded, because their responses will be encoded after this recorder has ended.
         """
@@ -179,7 +179,7 @@ class Recorder(Observer):
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
-        """Collect a finished exchange. sent_ns: 0 if the response was not sent."""
+        """Collect the trace entry of a finished exchange. sent_ns: when the response was sent; 0 if it was not sent."""
         if traced.recorder is not self:
             return  # the request began under another recorder, which has ended
         traced.sent_ns = sent_ns
@@ -189,7 +189,10 @@ class Recorder(Observer):
             self._entries.keep(traced, len(traced.kept[0]) + len(traced.out))
 
     def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
-        """Record a "trouble" event before the entry of the exchange that it describes. seq: the sequence number of that exchange."""
+        """Record an event of kind "trouble", which says what is wrong with a recorded exchange, before the entry of this exchange.
+
+        seq: the sequence number of the exchange. why: the text of the event.
+        """
         self.noted(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
     def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:

@@ -12,7 +12,7 @@ logger = logging.getLogger("kafkaproto.requests")
 
 
 class RequestLog(Observer):
-    """Logs each new connection and each completed request. Attach it after `journal`, whose newest request it logs."""
+    """Logs each new connection and each completed request. Must be attached after `journal`: it logs the journal's newest request."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

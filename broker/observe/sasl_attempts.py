@@ -35,24 +35,24 @@ logger = logging.getLogger("kafkaproto.clients")
 ATTEMPTS, WINDOW_MS = 3, 10_000
 """The number of connections that a client must open and close within a time in ms to be logged at WARNING."""
 SERVED_FACTOR = 3
-"""How many more connections must close for each connection that a client of the same client id and address used meanwhile.
+"""How many connections a client must close unused for each connection that it, or another client with its address and client id, used.
 
-A client that requires SASL may have the client id of one that does not, such as librdkafka's default `rdkafka`. Short-lived clients close a
-few connections unused for each one that they use.
+A client that requires SASL may have the client id of one that does not, such as librdkafka's default `rdkafka`. Short-lived clients close a few
+connections unused for each one that they use.
 """
 PATIENCE_MS = 2000
 """The time in ms without another request after which a client with fewer than ATTEMPTS connections is logged at INFO."""
 MOST_TIMES = 100
-"""The maximum number of remembered times for each client."""
+"""The maximum number of remembered times of attempts for each client."""
 SHORT_MS = 1000
 """The maximum time in ms between an ApiVersions request and the closing of its connection for it to count as a SASL attempt."""
 
 Client = tuple[str, str]
-"""(address without port, client id in the form of log lines)"""
+"""Identifies a client: (address without port, client id in the form of log lines)."""
 
 
 class Versions(NamedTuple):
-    """The ApiVersions requests of one connection. successes: the number answered without an error. at_ms: the time of the first request."""
+    """The ApiVersions requests of one connection. successes: how many got a response without an error. at_ms: the time of the first request."""
 
     client: Client
     at_ms: int
@@ -77,7 +77,7 @@ class SaslAttempts(Observer):
         self._attempts: dict[Client, list[int]] = {}
         """Maps clients to the times at which their connections closed after nothing but ApiVersions."""
         self._persistent: dict[Client, int] = {}
-        """Maps clients to the latest time at which they reached the number of connections for a WARNING, logged or not."""
+        """Maps clients to the latest time at which they had enough attempts for a WARNING, whether it was logged or not."""
 
     def feature_asked(self, exchange: Exchange, feature: str, names: Sequence[str]) -> None:
         if feature != "versions":
@@ -116,7 +116,10 @@ class SaslAttempts(Observer):
             self._timers.at(now_ms + PATIENCE_MS, check)
 
     def _check_few(self, client: Client, first_ms: int, broker_id: int, address: str, now_ms: int) -> None:
-        """Log a client with too few attempts for a WARNING that has sent nothing else since `WINDOW_MS` before its first, at `first_ms`."""
+        """Log a client with too few attempts for a WARNING if it has sent nothing but ApiVersions since `WINDOW_MS` before its first attempt.
+
+        first_ms: the time of the first attempt.
+        """
         if client in self._persistent and 0 <= now_ms - self._persistent[client] < EVERY_MS:
             return
         times = self._attempts.get(client, [])
@@ -124,14 +127,14 @@ class SaslAttempts(Observer):
             self._log(logging.INFO, client, broker_id, address, len(times), now_ms)
 
     def _asked_for_more(self, connection_id: int) -> bool:
-        """Return whether the last request of a connection is not ApiVersions; also true if none is among the journal's latest requests."""
+        """Return whether the last request of a connection is not ApiVersions, or is not in the journal any more."""
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.connection_id == connection_id:
                 return seen.api_key != ApiKey.API_VERSIONS
         return True
 
     def _served_connections(self, client: Client, since_ms: int) -> int:
-        """Return how many connections of a client sent a request other than ApiVersions since `since_ms`."""
+        """Return how many connections of a client have sent a request other than ApiVersions since `since_ms`."""
         served = set()
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.at_ms < since_ms:
@@ -154,6 +157,6 @@ class SaslAttempts(Observer):
 
 
 def _make_room(remembered: dict[Any, Any]) -> None:
-    """Remove the oldest entry if the dict has its maximum size."""
+    """Remove the oldest entry of a dict that has reached its maximum size, before another one is added."""
     if len(remembered) >= REMEMBERED_CLIENTS:
         del remembered[next(iter(remembered))]

@@ -24,7 +24,10 @@ REMEMBERED = 1000
 
 
 class ThrottleLog(Observer):
-    """Logs a throttle if its entity had no log line in the last second, and how many throttles were not logged since the last line."""
+    """Logs a throttle if its quota entity had no log line in the last second.
+
+    The line also says how many throttles were not logged since the last.
+    """
 
     def __init__(self) -> None:
         self._last: dict[tuple[object, ...], tuple[int, int]] = {}

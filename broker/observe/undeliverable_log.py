@@ -12,7 +12,7 @@ logger = logging.getLogger("kafkaproto.quotas")
 
 
 def undeliverable_text(facts: Mapping[str, Any]) -> str:
-    """Return a journal event of kind "undeliverable" as a sentence that says how to fix the quota. facts: the details of the event."""
+    """Return a sentence that describes a journal event of kind "undeliverable" and says how to fix the quota. facts: the details of the event."""
     needed = facts["response_bytes"] * 1000 // facts["window_ms"] + 1
     return (
         f"client-id {facts['client_id']!r} can never fetch {facts['topic']}-{facts['partition']}: its next batch makes a response of "
@@ -22,7 +22,7 @@ def undeliverable_text(facts: Mapping[str, Any]) -> str:
 
 
 class UndeliverableLog(Observer):
-    """Logs each client and partition that the broker reports as undeliverable."""
+    """Logs each client and partition that the broker reports as undeliverable: the client can never fetch the next batch."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         if kind == UNDELIVERABLE:

@@ -40,7 +40,8 @@ PRODUCER_ID_BLOCK = 1000
 class PersistedState(Protocol):
     """Interface of a cluster: the parts that are persisted and restored.
 
-    When `ClusterPersistence` is created, only the memory budget and the action queue exist. All parts exist when `go_on` is called.
+    When `ClusterPersistence` is created, only the memory budget and the action queue exist. All parts exist when `go_on` is called, which restores
+    them.
     """
 
     @property
@@ -76,12 +77,12 @@ class PersistedState(Protocol):
 class ClusterPersistence:
     """Persists a cluster.
 
-    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so
-    that the cluster can be built; then call `go_on`. path: the folder. new_cluster_id: the cluster id if the folder is empty. Raises
-    ConfigError for a folder that cannot be used.
+    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so that the
+    cluster can be built; then call `go_on`. path: the folder. new_cluster_id: the cluster id if the folder is empty. Raises ConfigError for a folder
+    that cannot be used.
 
-    Each change is passed to one of the `remember...` methods before it is made. These raise KafkaError 56 if the change cannot be
-    written; then it must not be made.
+    Each change is passed to one of the `remember...` methods before it is made. These raise KafkaError KAFKA_STORAGE_ERROR (56) if the change cannot
+    be written; then it must not be made.
     """
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
@@ -96,21 +97,22 @@ class ClusterPersistence:
         self.life = self.metadata_log.life
         left = self.metadata_log.left
         self.is_new = left.life == 0
-        """Whether no process has used the folder before."""
+        """Whether this is the first process that uses the folder."""
         self.was_closed = left.was_closed
         """Whether the previous process stopped properly."""
         self.recovered_quotas = sum(value is not None for value in left.quotas.values())
         self.topics_left = frozenset(left.topics)
         self.next_producer_id = self._producer_ids_end = left.next_producer_id
         self._groups_to_move = dict(left.groups)
-        """Groups whose committed offsets are still in the metadata log, where earlier versions kept them: (protocol type, offsets) by id."""
+        """Maps ids of groups to (protocol type, offsets) for committed offsets that are still in the metadata log, where earlier versions kept them.
+        """
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Restore the newly built cluster to the state in which the previous process ended. All brokers are running again."""
+        """Restore the newly built cluster to the state that the previous process persisted. All brokers run again, even those that were stopped."""
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
         self._check_brokers(left.topics.values())
@@ -177,7 +179,7 @@ class ClusterPersistence:
     # ---- what holds now ------------------------------------------------------------------------------------------------------
 
     def _all_facts(self) -> Iterator[MetadataRecord]:
-        """Yield records that describe the whole state to be persisted."""
+        """Yield metadata records that describe the whole current state."""
         cluster = self._cluster
         yield records.life(self.life)
         image = cluster.controller.image
@@ -216,7 +218,7 @@ class ClusterPersistence:
             self.metadata_log.note_or_refuse(_image_fact(old, new, changed))
 
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        """Persist a change that cannot be rejected: a failed write is logged, not raised."""
+        """Persist a change that cannot be rejected. If the write fails, this is logged and no exception is raised."""
         if changed:
             self.metadata_log.note_if_possible(_image_fact(old, new, changed))
 

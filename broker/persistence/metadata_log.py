@@ -28,7 +28,7 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""The log is rewritten when it has grown by at least this many bytes, and to more than twice its size after the last rewrite."""
+"""The minimum growth in bytes before the log is rewritten. It must also have grown to more than twice its size after the last rewrite."""
 
 
 class MetadataLog:
@@ -56,7 +56,7 @@ class MetadataLog:
             self.left = MetadataState(self._facts.records)
         except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
             raise ConfigError(
-                f"data directory {directory.path}: its file facts cannot be read: {error}; give an empty folder, for example "
+                f"data directory {directory.path}: its file 'facts' cannot be read: {error}; give an empty folder, for example "
                 "--data-dir ./kafka-data"
             ) from None
         if self._facts.cut_bytes or not self._facts.records:
@@ -66,15 +66,15 @@ class MetadataLog:
         self._rewrite_due = False
         self._written_anew_bytes = 0
         if self._facts.cut_bytes:
-            self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file facts, which was incomplete")
+            self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file 'facts', which was incomplete")
 
     def _refuse_to_forget(self) -> None:
-        """Raise ConfigError if segment files exist for partitions that the metadata log does not know."""
+        """Raise ConfigError if segment files exist for partitions that the metadata log does not contain, so that no data is deleted by mistake."""
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
-                f"data directory {self.directory.path}: its file facts ends at byte {self._facts.size_bytes} and does not mention "
-                f"topics/{path.name}; restore the file facts, or give an empty folder, for example --data-dir ./kafka-data"
+                f"data directory {self.directory.path}: its file 'facts' ends at byte {self._facts.size_bytes} and does not mention "
+                f"topics/{path.name}; restore the file 'facts', or give an empty folder, for example --data-dir ./kafka-data"
             )
 
     def _unknown_partitions(self) -> list[Path]:
@@ -92,7 +92,7 @@ class MetadataLog:
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Delete the files of unknown partitions and start to persist changes, after the cluster was restored. Raises ConfigError."""
+        """Delete the files of unknown partitions, and persist changes from now on. Called after the cluster was restored. Raises ConfigError."""
         for path in self._unknown_partitions():
             self._folder(path).remove()
         try:
@@ -136,7 +136,7 @@ class MetadataLog:
             self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that a client requested. Raises KafkaError 56; then the change must not be made."""
+        """Append a record of a change that a client requested. Raises KafkaError KAFKA_STORAGE_ERROR (56); then the change must not be made."""
         try:
             self.note(fact)
         except StorageError as error:
@@ -152,7 +152,10 @@ class MetadataLog:
 
     @property
     def lacks(self) -> bool:
-        """Return whether some change could not be persisted. While this is so, no segment file is deleted, because the log still refers to it."""
+        """Return whether some change is missing in the log because it could not be written.
+
+        While this is so, no segment file is deleted, because the log still refers to it.
+        """
         return self._pool.keeps_segments
 
     def settle(self) -> None:
@@ -201,7 +204,7 @@ class MetadataLog:
 
 
 class PartitionRecorder:
-    """Appends the records of one partition (`kafkaproto.broker.log.replica_log.Keeper`)."""
+    """Writes the metadata records of one partition's log (`kafkaproto.broker.log.replica_log.Keeper`)."""
 
     __slots__ = ("_index", "_metadata_log", "_topic_id")
 

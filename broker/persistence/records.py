@@ -116,7 +116,7 @@ def life(number: int) -> MetadataRecord:
 
 
 def closed() -> MetadataRecord:
-    """Return the record of a proper stop of the process: all data before it was written completely."""
+    """Return the record of a proper stop of the process. It proves that all data before it was written completely."""
     return {"kind": "closed"}
 
 

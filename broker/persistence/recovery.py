@@ -42,7 +42,7 @@ class LogFacts:
 class Recovered(NamedTuple):
     """The result of a recovery. cut_bytes: how many bytes were removed because of damage.
 
-    cut_at: the offset at which the log therefore ends, -1 if no bytes were removed.
+    cut_at: the offset at which the log ends because of that, -1 if no bytes were removed.
     """
 
     state: LogState
@@ -71,7 +71,7 @@ def recover(store: Store, facts: LogFacts, verify: bool, now_ms: int) -> Recover
 
 
 def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], now_ms: int) -> list[NamedSegment]:
-    """Return the segments in `folder`, and delete empty files and those of an unfinished compaction."""
+    """Return the segments in `folder` in order. Deletes empty files and the files of an unfinished compaction."""
     kept = []
     for on_disk in folder.segments():
         segment = NamedSegment.found(folder, on_disk, now_ms)
@@ -86,13 +86,13 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store continue `segments` at `end_position`. is_open: whether the next append goes to the last of them."""
+    """Make the store continue with `segments`, at `end_position`. is_open: whether the next append goes to the last segment."""
     following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *following], end_position)
 
 
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
-    """Build the log from its last persisted state and its files, and truncate it where it is damaged."""
+    """Return the log, built from its last persisted state and its files, and truncated where a batch is damaged."""
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)
     log = ReplicaLog(store)

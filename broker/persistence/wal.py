@@ -24,10 +24,10 @@ _BEGINNING = b'{"'
 
 
 class WriteAheadLog:
-    """An open file of records. `records`: the records that it held when it was opened.
+    """An open file of records. `records`: the records that the file had when it was opened.
 
-    `cut_bytes`: the size of an incomplete record at the end, which is ignored, and which `replace` removes. Raises ValueError if a record is
-    damaged and others follow it, which no interrupted write can cause.
+    `cut_bytes`: the size of an incomplete record at the end, which is ignored, and which `replace` removes. Raises ValueError if a damaged record is
+    followed by others, which no interrupted write can cause.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,7 @@ class WriteAheadLog:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._fd, self.size_bytes)
-            raise StorageError(f"cannot append a record of {len(data)} bytes to the file facts: {error}") from error
+            raise StorageError(f"cannot append a record of {len(data)} bytes to the file 'facts': {error}") from error
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
@@ -67,7 +67,7 @@ class WriteAheadLog:
                 os.close(fd)
             with suppress(OSError):
                 new.unlink()
-            raise StorageError(f"cannot rewrite the file facts: {error}") from error
+            raise StorageError(f"cannot rewrite the file 'facts': {error}") from error
         self.close()
         self._fd, self.size_bytes = fd, os.fstat(fd).st_size
 
@@ -83,7 +83,7 @@ def _framed(fact: MetadataRecord) -> bytes:
 
 
 def _read(data: bytes) -> tuple[list[MetadataRecord], int]:
-    """Return the records before the first damaged or incomplete one, and the position where they end."""
+    """Return the records before the first damaged or incomplete one, and the position at which they end."""
     facts: list[MetadataRecord] = []
     at = 0
     while at + _HEAD.size <= len(data):
@@ -103,7 +103,7 @@ def _payload(data: bytes, at: int) -> memoryview | None:
 
 
 def _is_fact_behind(data: bytes, at: int) -> bool:
-    """Return whether a complete record begins anywhere after `at`."""
+    """Return whether a complete record begins anywhere after position `at`."""
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:
         if _payload(data, payload_at - _HEAD.size):

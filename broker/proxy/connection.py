@@ -1,7 +1,7 @@
-"""One proxied connection between a client and a broker: forwards frames, replaces brokers' addresses and records exchanges.
+"""One proxied connection between a client and a broker: forwards frames, replaces brokers' addresses, and records requests with their responses.
 
-A broker responds in the order of the requests. Frames that cannot be decoded are forwarded unchanged. This module does not depend on sockets
-or files.
+Frames that cannot be decoded are forwarded unchanged. It relies on a broker's responses being in the order of the requests. This module does not
+depend on sockets or files.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class _Pending(NamedTuple):
 
 
 class ProxyConnection:
-    """Takes the bytes that client and broker send and returns the bytes to forward.
+    """Processes the bytes that client and broker send, and returns the bytes to forward.
 
-    number: the number of the connection. broker: returns the broker's id, -1 while unknown. replace: returns the proxy's address for a
-    broker, for responses to this client. next_seq: returns the next sequence number of the trace. tell: stores an entry of the trace.
+    number: the number of the connection. broker: a function that returns the broker's id, -1 while unknown. replace: a function that returns the
+    proxy's address for a broker, for responses to this client. next_seq: a function that returns the next sequence number of the trace. tell: a
+    function that stores an entry of the trace.
     """
 
     def __init__(
@@ -69,10 +70,10 @@ class ProxyConnection:
         self._from_client = bytearray()
         self._from_broker = bytearray()
         self._pending: deque[_Pending | None] = deque()
-        """Requests whose response has not arrived, in order; None stands for a frame without a request header, such as a SASL token."""
+        """The requests whose response has not arrived, in order; None stands for a frame without a request header, such as a SASL token."""
         self._tokens = False
         self.broken: NotKafka | None = None
-        """Why the rest of the client's bytes is not Kafka's protocol, None if it is; the requests before those bytes are forwarded."""
+        """The error if the client sent bytes that are not Kafka's protocol, else None. Requests before these bytes are still forwarded."""
 
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
         """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once). Raises NotKafka."""
@@ -109,7 +110,7 @@ class ProxyConnection:
 
     @property
     def waiting(self) -> int:
-        """The number of requests whose response has not arrived yet."""
+        """Return the number of requests whose response has not arrived yet."""
         return len(self._pending)
 
     # ---- requests ------------------------------------------------------------------------------------------------------------

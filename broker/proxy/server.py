@@ -35,7 +35,7 @@ ASK_SECONDS = 10.0
 CLIENT_ID = "kafkaproto-proxy"
 UNKNOWN_BROKER = -1
 API_VERSIONS_VERSION, METADATA_VERSION = 0, 1
-"""Versions of ApiVersions and Metadata that every broker since 0.10 supports."""
+"""The versions of ApiVersions and Metadata requests that the proxy sends: every broker since 0.10 supports them."""
 
 Address = tuple[str, int]
 
@@ -68,7 +68,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to `to`, if they differ."""
+        """Maps the address that the broker at `to` advertises to `to`, if the two addresses differ."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
@@ -93,11 +93,11 @@ class Proxy:
 
     @property
     def bootstrap(self) -> str:
-        """The host:port for clients."""
+        """Return host:port of the proxy, for the bootstrap setting of clients."""
         return _shown((self._host, self._doors[self._to].port))
 
     async def stop(self) -> None:
-        """Close everything. Traffic recorded so far is in the trace."""
+        """Close all connections and ports. The traffic recorded so far is in the trace."""
         await close_servers([door.server for door in self._doors.values() if door.server is not None])
         for door in self._doors.values():
             door.socket.close()
@@ -121,12 +121,12 @@ class Proxy:
         return {str(api.api_key): [api.min_version, api.max_version] for api in answer.api_keys}
 
     async def _ask_brokers(self) -> list[dict[str, Any]]:
-        """Return the brokers of the cluster; an empty list if Metadata gets no response, for example because it needs authentication."""
+        """Return the brokers in a Metadata response; an empty list if there is no response, for example if the cluster requires authentication."""
         try:
             answer = await self._ask(MetadataRequest([]), METADATA_VERSION)
         except (OSError, EOFError, TimeoutError, ProtocolError) as error:
             logger.info(
-                "the brokers will be learnt from responses to clients, because the proxy cannot ask %s: %s",
+                "the proxy learns the brokers from responses to clients, because it got no list of brokers from %s: %s",
                 _shown(self._to),
                 _why(error),
             )

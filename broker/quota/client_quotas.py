@@ -1,7 +1,7 @@
-"""Measures what the clients of one broker use of their quotas: produce bytes, fetch bytes, request time (KIP-13).
+"""Measures how much of their quotas the clients of one broker use: produce bytes, fetch bytes, request time (KIP-13).
 
-Each broker measures on its own against the values configured for the cluster (Q-0). A client is identified by user name and client id. This
-module does not depend on requests or connections: `requests.charges` decides what is charged for which request.
+Each broker measures independently, and compares with the values configured for the whole cluster (Q-0). A client is identified by user name and
+client id. This module does not depend on requests or connections: `requests.charges` decides what is charged for which request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INT32_MAX = 2**31 - 1
 
 
 class QuotaManager(ClientSensors[Sensor]):
-    """One type of quota on one broker. Recorded values are bytes, or percent of one thread for request time.
+    """One type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
 
     name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the longest throttle time.
     """
@@ -56,9 +56,10 @@ class QuotaManager(ClientSensors[Sensor]):
         self.longest_window_ms = longest_window_ms(samples, window_ms)
         """The longest time in ms over which a rate is measured."""
         self.undeliverable: dict[tuple[str | None, str, int], Any] = {}
-        """Maps (client id, topic, partition) to the batch that was reported as undeliverable (Q-14, `requests.undeliverable`).
+        """Maps (client id, topic, partition) to a batch that the client can never fetch because it exceeds its quota (Q-14).
 
-        The value is None if the client has fetched the partition since. Cleared when a quota of this type changes.
+        Such a batch is logged once (`requests.undeliverable`). The value is None if the client has fetched the partition since. Cleared when a quota
+        of this type changes.
         """
         # Kafka measures unlimited clients too, and measuring drops obsolete samples (Q-3): so no shortcut for them.
         super().__init__(name, key, store, semantics, timers, lambda: Sensor(SampledRate(samples, window_ms)), math.inf)
@@ -95,7 +96,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return int(min(bound * (self._samples - 1) * (self._window_ms // 1000), INT32_MAX))
 
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Count a throttle of `wait_ms`, which `record` returned for `value`. Returns the reason for the journal."""
+        """Count a throttle of `wait_ms`, the result of `record` for `value`. Returns the reason for the throttle, for the journal."""
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate
         return self._throttled(
@@ -130,12 +131,12 @@ class ClientQuotas:
         self.exempt_request_time = SampledRate(samples, window_ms)
 
     def close(self) -> None:
-        """Cancel the timers that remove idle sensors."""
+        """Cancel the timers of the quota managers, which remove idle sensors."""
         for manager in (self.produce, self.fetch, self.request):
             manager.close()
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply a changed quota value (Q-10)."""
+        """Apply a changed quota value of an entity (Q-10)."""
         for manager in (self.produce, self.fetch, self.request):
             manager.quota_changed(entity, key, value)
 

@@ -39,7 +39,7 @@ def canonical(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """The limits that the settings define. of_listener: maps listeners to (max.connections, max.connection.creation.rate)."""
+    """The connection limits that the settings define. of_listener: maps listeners to (max.connections, max.connection.creation.rate)."""
 
     connections: int
     creation_rate: int
@@ -83,7 +83,7 @@ class ConnectionQuotas:
             self._listener_rates[listener] = self._new_rate()
 
     def settings_changed(self) -> None:
-        """Read the limits again; they apply from the next connection on."""
+        """Read the connection limits from the settings again; the new limits apply from the next connection on."""
         self._limits = None
 
     def _current(self) -> _Limits:
@@ -183,7 +183,7 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return how many connections exceed max.connections and must be closed. Those of a protected listener are never closed."""
+        """Return the number of connections that exceed max.connections and must be closed. Connections of a protected listener are never closed."""
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:

@@ -34,13 +34,16 @@ _CLIENT_KEYS = {
     CONTROLLER_MUTATION_RATE: None,
 }
 _IP_KEYS = {CONNECTION_CREATION_RATE: 2**31 - 1}
-"""Like `_CLIENT_KEYS`, maps each quota key to its largest allowed integer; None allows any number above 0 (Kafka's `QuotaConfigs`)."""
+"""Maps each quota key of an IP address to its largest allowed integer; None allows any number above 0 (Kafka's `QuotaConfigs`)."""
 
 _FRACTION_TOLERANCE = 1e-6
 
 
 class QuotaEntity(NamedTuple):
-    """One entity of a quota. A field is None if the entity has no such component, and DEFAULT ("") for the default entity of its type."""
+    """The entity that a quota is configured for, such as a user, a client id, or both.
+
+    A field is None if the entity has no such component, and DEFAULT ("") for the default entity of its type.
+    """
 
     user: str | None = None
     client_id: str | None = None

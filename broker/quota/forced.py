@@ -74,7 +74,7 @@ class ForcedThrottle:
         return self.times is not None and self.hits >= self.times
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields by name, `hits` and `rule_id` included, which `from_json` does not accept."""
+        """Return all fields by name. The fields `hits` and `rule_id` are included, although `from_json` does not accept them."""
         return asdict(self)
 
     @classmethod

@@ -1,9 +1,9 @@
 """The controller mutation quotas of a cluster: how many partitions clients may create and delete (Q-18, KIP-599).
 
-There is one controller, so each identity has one token bucket in the cluster, whichever broker receives its requests. A request takes
-tokens topic by topic, once the topic has passed all other checks. A topic of a strict request is rejected while the bucket is below zero; at
-or above zero, it is processed whatever it costs. Permissive requests, of versions whose clients do not know the error, are always processed,
-and their clients are throttled if the bucket is below zero. This module does not depend on requests. It corresponds to Kafka's
+A cluster has one controller, so each identity has one token bucket, whichever broker receives its requests. A request takes tokens topic by topic,
+once the topic has passed all other checks. Newer request versions are strict: a topic is rejected with an error while the bucket is below zero;
+otherwise it is processed, whatever it costs. Clients of older versions do not know this error. Their requests are always processed, and the clients
+are throttled if the bucket is below zero afterwards. This module does not depend on requests. It corresponds to Kafka's
 `ControllerMutationQuotaManager` and `ControllerMutationQuota`.
 """
 
@@ -28,11 +28,11 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)
-"""The tokens per second of clients without a quota, as in Kafka: tokens return at once, but not within the same millisecond."""
+"""The tokens per second of clients without a quota, as in Kafka. A bucket then refills at once, but not within the same millisecond."""
 
 
 class _BucketSensor(Sensor):
-    """A sensor with a token bucket. rate: the rate reported as the metric mutation-rate."""
+    """A sensor with a token bucket. rate: the rate of mutations, for the metric mutation-rate."""
 
     __slots__ = ("bucket",)
 
@@ -74,7 +74,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         )
 
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
-        """Return an object that charges one request, taking tokens topic by topic."""
+        """Return the charge of one request, which then takes tokens topic by topic."""
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
@@ -93,7 +93,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Count a throttle of this quota for `wait_ms`. Returns the reason for the journal."""
+        """Count a throttle of `wait_ms` by the controller mutation quota. Returns the reason for the throttle, for the journal."""
         client: BoundClient[_BucketSensor] = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         tokens = client.sensor.bucket.tokens
         return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms, now_ms)
@@ -111,7 +111,7 @@ class MutationCharge:
         self._strict = strict
         self._now_ms = now_ms
         self.partitions = 0
-        """The partitions of all topics of the request, rejected ones included."""
+        """The number of partitions in all topics of the request, including rejected topics."""
         self.throttle_ms = 0
 
     def take(self, partitions: int) -> None:
@@ -133,5 +133,5 @@ class MutationCharge:
             )
 
     def reason(self) -> ThrottleReason:
-        """Count a throttle of the client and return its reason. Call it once, and only if `throttle_ms` is not 0."""
+        """Record that the client is throttled, and return the reason. Must be called once, and only if `throttle_ms` is not 0."""
         return self._quotas.throttled(self._user, self._client_id, self.partitions, self.throttle_ms, self._now_ms)

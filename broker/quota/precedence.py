@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from kafkaproto.broker.quota.entities import DEFAULT, QuotaEntity
 
 Semantics = Literal["kip", "kafka"]
-"""How quotas apply to a client with an empty client id: as KIP-55 says, or as Kafka's broker does (D9)."""
+"""How quotas apply to a client with an empty client id: "kip" as KIP-55 says, "kafka" as Kafka's broker does (D9)."""
 Lookup = Callable[[QuotaEntity], "float | None"]
 
 
@@ -47,7 +47,10 @@ def level_of(entity: QuotaEntity) -> Levels:
 
 
 def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics: Semantics) -> Binding:
-    """Return the quota that applies to a client. client_id: "" for a client without one. levels: those on which quotas are configured."""
+    """Return the quota that applies to a client. client_id: "" for a client without one.
+
+    levels: the levels (user, client id, or both) on which quotas have been configured.
+    """
     if semantics == "kafka" and not client_id:
         return _resolve_unnamed_as_kafka(lookup, levels, user)
     several = levels & (levels - 1)

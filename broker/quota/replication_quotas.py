@@ -93,12 +93,12 @@ class ReplicationQuota:
         self._samples.record(size_bytes, now_ms)
 
     def rate(self, now_ms: int) -> float:
-        """Return the rate in bytes a second, without changing any sample."""
+        """Return the current rate in bytes a second, without changing any sample."""
         return self._samples.peek(now_ms)
 
 
 _ANSWER_BYTES = 16
-"""The counted size of a Fetch response without partitions: 12 bytes in versions 13 to 17, and 4 bytes that Kafka adds."""
+"""The size in bytes that is counted for a Fetch response without partitions: 12 in versions 13 to 17, and 4 that Kafka adds."""
 _TOPIC_BYTES = 18
 _PARTITION_BYTES = 36
 
@@ -123,5 +123,5 @@ def answer_bytes(partitions: list[tuple[str, int]]) -> int:
 
 
 def _length_bytes(value: int) -> int:
-    """Return how many bytes an unsigned varint takes."""
+    """Return how many bytes the unsigned varint of `value` takes."""
     return max(1, -(-value.bit_length() // 7))

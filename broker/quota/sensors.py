@@ -46,7 +46,7 @@ class ThrottleReason:
     rate: float
     window_ms: int
     throttle_ms: int
-    """The throttle time of this quota alone, in ms."""
+    """The throttle time in ms that this quota alone requires; another quota may require a longer one."""
     samples: tuple[tuple[int, float], ...] = ()
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class ClientSensors(Generic[S]):
             self._expiry.cancel()
 
     def bound(self, user: str, client_id: str | None) -> float | None:
-        """Return the quota of a client per second; None if it has none."""
+        """Return the quota per second that applies to a client; None if it has none."""
         return self._resolve(user, client_id).bound if self.enabled else None
 
     def metrics(self, now_ms: int) -> Iterator[SensorMetrics]:
@@ -224,7 +224,7 @@ class ClientSensors(Generic[S]):
         return resolve(self._lookup, self._levels, user, client_id or "", self._semantics)
 
     def _bound_of(self, user_tag: str, client_tag: str) -> float | None:
-        """Return the quota for the clients of a sensor, given the sensor's tags."""
+        """Return the quota that applies to the clients of a sensor, given the sensor's tags."""
         return of_tags(self._lookup, user_tag, client_tag).bound
 
     def _lookup(self, entity: QuotaEntity) -> float | None:
@@ -240,7 +240,7 @@ class ClientSensors(Generic[S]):
         now_ms: int,
         samples: tuple[tuple[int, float], ...] = (),
     ) -> ThrottleReason:
-        """Count a throttle of this quota. Returns the reason for the journal."""
+        """Count a throttle by this type of quota. Returns the reason for the throttle, for the journal."""
         binding = client.binding
         if binding.entity is None or binding.bound is None:
             raise ValueError(

@@ -27,7 +27,7 @@ from kafkaproto.error_codes import ErrorCode
 
 Component = tuple[str, str | None]
 Change = tuple[QuotaEntity, str, float | None]
-"""(entity, key, new value or None if it is removed)."""
+"""A changed quota: (entity, key, new value, or None if the quota is removed)."""
 
 
 class QuotaOp(NamedTuple):
@@ -39,7 +39,7 @@ class QuotaOp(NamedTuple):
 
 
 class QuotaAlteration(NamedTuple):
-    """The changes to one entity, given as (type, name) pairs; the name is None for the default entity."""
+    """The requested changes to the quotas of one entity. The entity is given as (type, name) pairs; the name is None for the default entity."""
 
     entity: Sequence[Component]
     ops: Sequence[QuotaOp]
@@ -47,7 +47,7 @@ class QuotaAlteration(NamedTuple):
 
 @dataclass(slots=True)
 class AlterationResult:
-    """The result for one entity. `error_message` is None if `error_code` is 0, and only then."""
+    """The result of the changes to one entity. `error_message` is None if and only if `error_code` is 0."""
 
     entity: Sequence[Component]
     error_code: int = 0
@@ -87,7 +87,7 @@ class ClientQuotaStore:
         self._values: dict[QuotaEntity, dict[str, float]] = {}
 
     def all(self) -> dict[tuple[QuotaEntity, str], float]:
-        """Return every value by (entity, key)."""
+        """Return all quota values, by (entity, key)."""
         return {(entity, key): value for entity, values in self._values.items() for key, value in values.items()}
 
     def get(self, entity: QuotaEntity, key: str) -> float | None:
@@ -106,7 +106,7 @@ class ClientQuotaStore:
                 self._apply(entity, key, None)
 
     def alter(self, alterations: Sequence[QuotaAlteration], validate_only: bool) -> list[AlterationResult]:
-        """Apply each alteration whole or not at all, independently of the others. Returns one result for each entity (Q-20)."""
+        """Apply each alteration completely or not at all, independently of the others. Returns one result for each entity (Q-20)."""
         results: dict[frozenset[Component], AlterationResult] = {}
         for alteration in alterations:
             identity = frozenset(dict(alteration.entity).items())  # the last value of a repeated type counts

@@ -32,7 +32,7 @@ class TokenBucket:
         self._window_seconds = window_ms / 1000.0
         self._updated_ms = 0
         self.tokens = 0.0
-        """The tokens after the last call. While they are below zero, a client must wait."""
+        """The number of tokens after the last call. While it is below zero, a client must wait."""
 
     def measure(self, bound: float, now_ms: int) -> float:
         """Return the tokens at `now_ms`. The quota is exhausted if they are below zero; exactly zero is within the quota."""
@@ -42,7 +42,7 @@ class TokenBucket:
         return self.tokens
 
     def record(self, value: float, bound: float, now_ms: int) -> float:
-        """Take `value` tokens, even if there are fewer. Returns the tokens afterwards."""
+        """Take `value` tokens from the bucket, even if it has fewer. Returns the number of tokens afterwards."""
         self.tokens = min(self._burst(bound), self.measure(bound, now_ms) - value)
         return self.tokens
 

@@ -37,9 +37,9 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 
 
 def longest_window_ms(samples: int, window_ms: int) -> int:
-    """Return the longest time in ms by which `SampledRate.measure` ever divides a sum.
+    """Return the longest time in ms by which `SampledRate.measure` ever divides a sum of recorded values.
 
-    A value that alone exceeds the quota when divided by this time exceeds it at any time.
+    If a value divided by this time exceeds the quota, the value exceeds the quota whenever it is recorded.
     """
     return (samples + 1) * window_ms - 2
 
@@ -76,7 +76,7 @@ class SampledRate:
         self._purge_due_ms = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add `value` at `now_ms`. Zero and negative values are events too (Q-2)."""
+        """Add `value` at the time `now_ms`. Zero and negative values count as events, too (Q-2)."""
         current = self._current
         if not self._sums:
             self._open_slot(now_ms)
@@ -105,7 +105,7 @@ class SampledRate:
     def record_and_throttle(self, value: float, now_ms: int, bound: float) -> int:
         """Record `value` and return the throttle time in ms for `bound` per second (Q-5, Q-6). The value stays recorded.
 
-        Equals `record`, `measure` and `throttle_ms` in one function, because every request pays for it once there is any quota.
+        This is `record`, `measure` and `throttle_ms` in one function, for speed: it is called for every request once a quota is configured.
         """
         sums = self._sums
         if not sums:

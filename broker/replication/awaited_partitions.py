@@ -1,7 +1,7 @@
 """The partitions that a parked request waits for, each until it reaches a given offset.
 
 A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start offset of every live replica
-(`DelayedDeleteRecords`). Must never know wire messages or quotas.
+(`DelayedDeleteRecords`). This module does not depend on wire messages or quotas.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """One partition that a parked request waits for while this broker leads it in `leader_epoch`.
+    """The wait of a parked request for one partition, which this broker must lead in `leader_epoch` until the wait ends.
 
-    settled: whether the wait for this partition has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
+    settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """
 
     __slots__ = ("error_code", "leader_epoch", "partition", "settled")
@@ -28,7 +28,11 @@ class Awaited(ABC):
         self.settled = False
 
     def look(self) -> None:
-        """End the wait if the partition is deleted (error 3), has another leader or epoch (error 6), or has reached the offset."""
+        """Check the partition, and end the wait if its condition is met or can no longer be met.
+
+        The wait ends if the partition is deleted (error UNKNOWN_TOPIC_OR_PARTITION (3)), has another leader or epoch (error NOT_LEADER_OR_FOLLOWER
+        (6)), or has reached the offset.
+        """
         if self.settled:
             return
         partition = self.partition
@@ -42,11 +46,14 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. May set `error_code`."""
+        """Return whether the partition has reached the required offset. May set `error_code` if it has."""
 
 
 class AwaitedAppend(Awaited):
-    """A wait for the high watermark to reach `required_offset`. The error is 20 if fewer than min.insync.replicas are then in sync."""
+    """A wait for the high watermark to reach `required_offset`.
+
+    The error is NOT_ENOUGH_REPLICAS_AFTER_APPEND (20) if fewer than min.insync.replicas are then in sync.
+    """
 
     __slots__ = ("required_offset",)
 
@@ -85,7 +92,7 @@ class AwaitedPartitions:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the sets in which to register the request, so that it is checked whenever one of its partitions changes."""
+        """Return the sets of watchers to which the request must be added, so that it is checked whenever one of its partitions changes."""
         return [awaited.partition.watchers for awaited in self._awaited]
 
     def is_settled(self, now_ms: int) -> bool:
@@ -95,7 +102,7 @@ class AwaitedPartitions:
         return all(awaited.settled for awaited in self._awaited)
 
     def time_out(self) -> None:
-        """Set the error REQUEST_TIMED_OUT (7) for each partition whose wait has not ended."""
+        """Set the error REQUEST_TIMED_OUT (7) for each partition whose wait has not ended, because the time limit has passed."""
         for awaited in self._awaited:
             if not awaited.settled:
                 awaited.error_code = int(ErrorCode.REQUEST_TIMED_OUT)

@@ -1,7 +1,7 @@
-"""An internal topic as a coordinator writes and reads it: records are appended through the replica manager, and counted once replicated.
+"""The internal topic of a coordinator: appends records through the replica manager, awaits their replication, and reads records.
 
-Keys and values are bytes: this module does not depend on groups or transactions. Corresponds to `PartitionWriter` and
-`CoordinatorLoader` in Kafka, and to `GroupMetadataManager.appendForGroup`.
+Keys and values are bytes: this module does not depend on groups or transactions. Corresponds to `PartitionWriter` and `CoordinatorLoader` in Kafka,
+and to `GroupMetadataManager.appendForGroup`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkaproto.records.batch import records as read_records
 from kafkaproto.records.control import read_end_txn_marker
 
 Done = Callable[[int, int], None]
-"""Called once with an error code (0: the records are replicated) and the time in ms."""
+"""A function that is called once, with an error code (0: the records are replicated) and the time in ms."""
 
 
 class LoggedRecord(NamedTuple):
@@ -73,7 +73,10 @@ class CoordinatorLog:
         return self._append(index, entries, now_ms, acks_all=False)[0]
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
-        """Call `done` when all records that partition `index` has now are replicated, possibly before this method returns, or with an error."""
+        """Call `done` when all records that partition `index` has at the time of this call are replicated.
+
+        `done` is called once, possibly before this method returns, or with the error that prevented it.
+        """
         partition = self._led(index)
         if partition is None:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, now_ms)

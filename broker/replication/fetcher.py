@@ -1,13 +1,13 @@
-"""The fetches of a follower: one at a time from each leader, parked there while there is nothing new (`ReplicaFetcherThread`).
+"""Fetches a follower's records from one leader's broker, one fetch at a time (`ReplicaFetcherThread`).
 
-There is one fetcher per pair of brokers, the follower's and the leader's. An append at the leader completes the parked fetch while the
-same input is handled, and the next fetch acknowledges the records. An idle fetcher needs no timer: the empty fetches that Kafka's
-follower would send every replica.fetch.wait.max.ms are recorded later, when a result depends on when the follower was last caught up.
-They are made on time while the leader's replication quota is active, because each response counts (R-5).
+There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked at the leader. An append at the
+leader completes the parked fetch at once, within the handling of the append, and the next fetch acknowledges the records. An idle fetcher needs no
+timer: the empty fetches that Kafka's follower would send every replica.fetch.wait.max.ms are recorded later, when a result depends on when the
+follower was last caught up. They are made on time while the leader's replication quota is active, because each response counts (R-5).
 
-Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the
-parked fetch is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every
-partition, it builds its next fetch after replica.fetch.backoff.ms (R-7). Must never know wire messages or clients.
+Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
+is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next
+fetch after replica.fetch.backoff.ms (R-7). This module does not depend on wire messages or clients.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class ReplicaFetcher:
-    """The fetches of broker `follower_id` from one leader's broker. A partition that received records goes to the end of the order (R-9).
+    """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
 
-    overrides: delays and holds set by tests, shared by all fetchers of a broker, because they stay when the leader changes. leader_quota:
-    limits what the leader's broker sends. follower_quota: limits what this broker receives.
+    overrides: delays and holds set by tests, shared by all fetchers of a broker, because they stay when the leader changes. leader_quota: limits what
+    the leader's broker sends. follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ReplicaFetcher:
         self._queued = False
         self._any_left_out = False
         self._wait_ends_ms: int | None = None
-        """When the leader responds to the parked fetch even without records, in ms; None while no such empty response is needed."""
+        """The time in ms at which the leader responds to the parked fetch even without records; None while no such empty response is needed."""
         self.cut = False
         """Whether a test has cut the link to the leader, so that nothing is fetched."""
 
@@ -78,7 +78,7 @@ class ReplicaFetcher:
             followed.follower.following = None
 
     def close(self) -> None:
-        """Stop following all partitions and cancel the timer."""
+        """Stop following all partitions, and cancel the fetcher's timer."""
         for topic, index in self.partitions:
             self.remove(topic, index)
         if self._timer is not None:
@@ -86,12 +86,12 @@ class ReplicaFetcher:
 
     @property
     def partitions(self) -> list[tuple[str, int]]:
-        """(topic, index) of each partition, in the order of the next fetch."""
+        """Return (topic, index) of each partition, in the order of the next fetch."""
         return list(self._followed)
 
     @property
     def lag(self) -> int:
-        """The number of records that the leader has and this follower lacks, over all partitions."""
+        """Return the number of records that the leader has and this follower lacks, over all partitions."""
         return sum(
             max(0, followed.leader.log.log_end_offset - followed.follower.log.log_end_offset)
             for followed in self._followed.values()
@@ -100,7 +100,7 @@ class ReplicaFetcher:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def hold(self, topic: str, index: int, at: int | None, now_ms: int) -> None:
-        """Fetch no batch that begins at or above offset `at` (None: no batch at all from now on) until `release`."""
+        """Stop fetching batches that begin at or above offset `at` until `release` is called. None stops at the current offset."""
         followed = self._followed[(topic, index)]
         self.note_idle_fetches(now_ms)
         self._overrides_of(topic, index).hold_at = followed.follower.log.log_end_offset if at is None else at
@@ -138,7 +138,7 @@ class ReplicaFetcher:
     # ---- when to fetch -------------------------------------------------------------------------------------------------------
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """Handle a change of the leader's replica.
+        """Handle a change of `partition`, the leader's replica.
 
         A. It has new records, or under `semantics` kip a new high watermark (D5): the parked fetch completes.
         B. It has only a new high watermark or log start: the leader sends them when the wait of the parked fetch is over (N-10).
@@ -159,9 +159,9 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def refetch_soon(self, partition: Partition, now_ms: int) -> None:
-        """Fetch a partition again when the wait of the parked fetch is over, because the leader's record of the follower is out of date.
+        """Fetch a partition again when the wait of the parked fetch is over, because the leader's information about the follower is out of date.
 
-        The follower's own log start moved (N-15), or a client sent a fetch with the follower's id (N-12).
+        This is so after the follower's own log start moved (N-15), and after a client sent a fetch with the follower's id (N-12).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is not None and not followed.is_held and not followed.left_out:
@@ -170,11 +170,11 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return when the leader responds to the parked fetch, or to one that is parked now, even without records, in ms."""
+        """Return the time in ms at which the leader responds without records to the parked fetch, or to one that would be parked now."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
-        """Record at the leader the empty fetches of Kafka's follower since the fetch was parked, one every replica.fetch.wait.max.ms."""
+        """Record at the leader the empty fetches that Kafka's follower would have sent while the fetch was parked."""
         if self._parked_ms is None or self.cut:
             return
         wait = max(1, self._settings.wait_max_ms)
@@ -189,7 +189,7 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make empty fetches on time from now on, because the leader's replication quota became active and counts each response."""
+        """Make empty fetches on time from now on, because the leader's replication quota has become active and counts each response."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
@@ -238,7 +238,7 @@ class ReplicaFetcher:
         self._park(now_ms)
 
     def _receive(self, now_ms: int) -> list[FollowedPartition]:
-        """Receive the leader's response for the partitions that are due. Returns the received ones, which the next fetch acknowledges."""
+        """Receive the leader's response for the partitions that are due. Returns these partitions; the next fetch acknowledges their records."""
         remaining = self._settings.response_max_bytes
         moved = False
         received: list[FollowedPartition] = []
@@ -270,7 +270,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Decide which partitions the next fetch leaves out (R-7). Returns those that it includes again."""
+        """Update which partitions the next fetch leaves out (R-7). Returns those that were left out before and are included again."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():
@@ -288,7 +288,7 @@ class ReplicaFetcher:
 
     @property
     def _has_request(self) -> bool:
-        """Whether the next fetch includes any partition."""
+        """Return whether the next fetch includes any partition."""
         return not self._any_left_out or not all(followed.left_out for followed in self._followed.values())
 
     def _request(self, followed: FollowedPartition, now_ms: int) -> None:

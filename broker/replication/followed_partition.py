@@ -1,6 +1,6 @@
-"""One partition that a fetcher follows: the leader's replica, the follower's replica, and what each knows of the other.
+"""One partition that a fetcher follows: the leader's replica, the follower's replica, and the offsets that they last reported to each other.
 
-Must never know timers, other partitions of the fetcher, wire messages or clients.
+This module does not depend on timers, other partitions of the fetcher, wire messages or clients.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class FetcherOverrides:
 
 
 class FollowedPartition:
-    """The leader's and the follower's replica of one partition.
+    """The leader's and the follower's replica of one partition, and the state of the fetches between them.
 
-    due: whether the follower is to receive the partition in the next response, from the time `ready_ms` on. requested: whether the fetch
-    in progress includes the partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many
-    offsets the follower was behind the leader's high watermark after the last response with records, None before the first response.
-    reported: (high watermark, log start offset) in the last response, None before the first one and after the partition was left out.
+    due: whether the follower is to receive the partition in the next response, from the time `ready_ms` on. requested: whether the fetch in progress
+    includes the partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was
+    behind the leader's high watermark after the last response with records, None before the first response. reported: (high watermark, log start
+    offset) in the last response, None before the first one and after the partition was left out.
     """
 
     __slots__ = (
@@ -77,22 +77,22 @@ class FollowedPartition:
 
     @property
     def name(self) -> tuple[str, int]:
-        """(topic, index) of the partition."""
+        """Return (topic, index) of the partition."""
         return self.leader.topic, self.leader.index
 
     @property
     def hold_at(self) -> int | None:
-        """The offset from which on a test keeps the follower from fetching, None if no test does."""
+        """Return the offset from which on a test keeps the follower from fetching, None if no test does."""
         return None if self.overrides is None else self.overrides.hold_at
 
     @property
     def is_held(self) -> bool:
-        """Whether a test holds the follower at its current offset, so that it requests nothing."""
+        """Return whether a test holds the follower at its current offset, so that it requests nothing."""
         hold_at = self.hold_at
         return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 
     def is_delayed(self, now_ms: int) -> bool:
-        """Return whether the next fetch of the partition is due, but still delayed by a test."""
+        """Return whether the next fetch of the partition is due, but a delay set by a test has not passed yet."""
         return self.due and self.ready_ms > now_ms
 
     # ---- what the leader has that the follower lacks -------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the leader's log start is above the follower's, and the follower can raise its own."""
+        """Return whether the leader's log start is above the follower's, and the follower can raise its own log start."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
@@ -126,7 +126,7 @@ class FollowedPartition:
         )
 
     def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
-        """Return whether requests must leave the partition out: it is throttled, it lags, and the follower's quota is exceeded (R-7)."""
+        """Return whether the next fetch must leave the partition out: it is throttled, it lags, and the follower's quota is exceeded (R-7)."""
         return (
             follower_quota.active
             and self.lag != 0
@@ -135,7 +135,7 @@ class FollowedPartition:
         )
 
     def charge(self, follower_quota: ReplicationQuota, size_bytes: int, now_ms: int) -> None:
-        """Count received bytes if the follower's replica is listed as throttled, whether it is in sync or not (R-7)."""
+        """Count received bytes in the quota if the follower's replica is listed as throttled, whether it is in sync or not (R-7)."""
         if follower_quota.active and follower_quota.lists(*self.name):
             follower_quota.record(size_bytes, now_ms)
 

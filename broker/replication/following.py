@@ -1,6 +1,6 @@
-"""The following replicas of one broker: a fetcher for each leader's broker, and the changes that tests make to their fetches.
+"""The following replicas of one broker: one fetcher for each broker that leads them, and the changes that tests make to the fetches.
 
-Corresponds to `ReplicaFetcherManager` in Kafka. Must never know wire messages, clients or how a leader appends.
+Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Peer(Protocol):
 
 
 class Following:
-    """The fetches of broker `broker_id`. peers: returns another broker by id, or None while that broker is down.
+    """The fetches of broker `broker_id`. peers: a function that returns another broker by its id, or None while that broker is down.
 
     fetchers: maps the leader's broker id to the fetcher; a fetcher is kept when it follows no partition any more.
     """
@@ -51,9 +51,12 @@ class Following:
         self._strict_kip = strict_kip
         self.fetchers: dict[int, ReplicaFetcher] = {}
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
-        """Maps partitions to the changes that a test made to their fetches; shared with all fetchers, because they stay when the leader changes."""
+        """Maps (topic, index) to the changes that a test made to the fetches of that partition.
+
+        Shared with all fetchers, because the changes stay when the leader changes.
+        """
         self._cut_links: set[int] = set()
-        """The ids of brokers from which this broker fetches nothing because a test cut the link."""
+        """The ids of brokers whose link to this broker a test has cut, so that this broker fetches nothing from them."""
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
@@ -86,7 +89,7 @@ class Following:
             del self._overrides[key]
 
     def stop(self) -> None:
-        """Close all fetchers, as a broker that stops does. Changes by tests stay."""
+        """Close all fetchers, because the broker stops. The changes that tests made stay."""
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
@@ -128,7 +131,7 @@ class Following:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """End `hold` and `slow` for a partition, also while this broker does not follow it."""
+        """End `hold` and `slow` for a partition, even while this broker does not follow it."""
         self._overrides.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)
@@ -140,13 +143,13 @@ class Following:
             self.fetchers[leader_id].cut_link(cut, now_ms)
 
     def clear_overrides(self) -> None:
-        """Drop all changes made by tests. Called while this broker follows nothing."""
+        """Drop all changes that tests made. Called while this broker follows no partition."""
         self._overrides.clear()
         self._cut_links.clear()
 
 
 def truncate_to_leader(log: ReplicaLog, leader: ReplicaLog) -> None:
-    """Drop the records that the leader does not have, epoch by epoch as OffsetForLeaderEpoch reports them (KIP-101, KIP-279)."""
+    """Remove from `log` the records that the leader does not have, epoch by epoch as OffsetForLeaderEpoch reports them (KIP-101, KIP-279)."""
     while log.log_end_offset > log.log_start_offset:
         epoch, end = leader.end_offset_for_epoch(log.epochs.latest)
         if epoch < 0:

@@ -1,7 +1,7 @@
 """One replica of a partition on one broker: leader or follower, in-sync replicas, the high watermark (`Partition`, `Replica`).
 
-A leader learns the positions of its followers only from their fetches (N-11). Knows offsets and broker ids; must never know wire
-messages, connections or quotas.
+A leader learns the positions of its followers only from their fetches (N-11). This module works with offsets and broker ids. It does not depend on
+wire messages, connections or quotas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Watcher(Protocol):
 
 
 class FollowerFetcher(Protocol):
-    """Interface of the fetcher whose fetch is parked at the leader."""
+    """Interface of a follower's fetcher, whose fetch may be parked at the leader."""
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
@@ -80,7 +80,7 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """Record that the last fetch was repeated at `at_ms`, while the leader did not change."""
+        """Record that the follower repeated its last fetch at `at_ms`, and that the leader's log has not changed in between."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
@@ -149,7 +149,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(time in ms at which this replica was created, number of bytes written to the partition before)."""
+        """(time in ms at which this replica was created, number of bytes that producers had written to the partition by then)."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -160,7 +160,7 @@ class Partition:
         self.lag_max_ms = lag_max_ms
         self.min_isr = 1
         self.deletes = True
-        """Whether `cleanup.policy` allows records to be deleted."""
+        """Whether the topic's `cleanup.policy` allows records to be deleted."""
         self.limits: TopicLimits
         self.down_converts = True
         self.retention = RetentionLimits()
@@ -207,11 +207,14 @@ class Partition:
 
     @property
     def effective_min_isr(self) -> int:
-        """The value of min.insync.replicas, at most the replication factor (P-7, since 3.7)."""
+        """Return the value of min.insync.replicas, at most the replication factor (P-7, since 3.7)."""
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
-        """Return the error for a client's leader epoch (-1: none): 74 if it is older, 75 if newer, otherwise 0 (F-25, E-2, L-4)."""
+        """Return the error code for the leader epoch that a client sent (-1 if none): 0 if it is the current one (F-25, E-2, L-4).
+
+        It is FENCED_LEADER_EPOCH (74) if the client's epoch is older, UNKNOWN_LEADER_EPOCH (75) if it is newer.
+        """
         if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
             return 0
         older = current_leader_epoch < self.leader_epoch
@@ -220,7 +223,7 @@ class Partition:
     # ---- leader --------------------------------------------------------------------------------------------------------------
 
     def check_in_sync(self) -> None:
-        """Raise KafkaError 19 if the ISR is too small for acks=-1 (P-7)."""
+        """Raise KafkaError NOT_ENOUGH_REPLICAS (19) if the ISR is too small for acks=-1 (P-7)."""
         if len(self.isr) < self.effective_min_isr:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -278,10 +281,11 @@ class Partition:
         return self.log.high_watermark < self.epoch_start_offset
 
     def delete_records_before(self, offset: int) -> int:
-        """Raise this leader's log start to `offset` (-1: the high watermark) for DeleteRecords (KIP-107).
+        """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError 44 if the topic is only
-        compacted, 1 for an offset below 0 or above the high watermark, 56 if the new log start cannot be persisted.
+        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION (44) if the topic is
+        only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if the new log start
+        cannot be persisted.
         """
         if not self.deletes:
             raise KafkaError(
@@ -337,7 +341,7 @@ class Partition:
             self.following.refetch_soon(self, now_ms)
 
     def bytes_in_rate(self, now_ms: int) -> float:
-        """Return the bytes per second that producers wrote to the partition since this replica was created. For leaders only."""
+        """Return the bytes per second that producers have written to the partition since this replica was created. Only for leaders."""
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 

@@ -1,6 +1,6 @@
 """All replicas of one broker: their roles, appends to leaders, in-sync replicas and the choice of a replica to read from.
 
-Corresponds to `ReplicaManager` in Kafka. Must never know wire messages, connections, client quotas or sessions.
+Corresponds to `ReplicaManager` in Kafka. This module does not depend on wire messages, connections, client quotas or sessions.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ NOTHING_APPENDED = AppendResult(-1, -1, -1, -1, False, None)
 
 
 class ReplicaManager:
-    """The replicas of broker `broker_id`. peers: returns the replica manager of another broker, or None while that broker is down.
+    """The replicas of broker `broker_id`.
 
-    change_isr: proposes new in-sync replicas to the controller.
+    peers: a function that returns the replica manager of another broker, or None while that broker is down. change_isr: a function that proposes new
+    in-sync replicas to the controller.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class ReplicaManager:
         self._leader_quota_changed(before)
 
     def limit_replication(self) -> None:
-        """Apply the current limits of replication traffic, also to bytes that were counted before (R-2)."""
+        """Apply the current limits of replication traffic. They also apply to bytes that were counted before (R-2)."""
         before = self.leader_quota.active
         self.leader_quota.limit(self._config[LEADER_RATE])
         self.follower_quota.limit(self._config[FOLLOWER_RATE])
@@ -188,7 +189,7 @@ class ReplicaManager:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics of which this broker has replicas. While the broker is stopped, some of them may have been deleted."""
+        """Return the names of topics of which this broker has replicas. While the broker is stopped, some of them may have been deleted."""
         return tuple(self._by_topic)
 
     def refresh_limits(self, image: Image) -> None:
@@ -208,7 +209,7 @@ class ReplicaManager:
         self.following.forget_topic(name)
 
     def _drop_replica(self, name: str, index: int) -> None:
-        """Drop this broker's replica of a partition. Other brokers keep theirs."""
+        """Drop this broker's replica of one partition. Replicas on other brokers are kept."""
         partition = self.partitions.pop((name, index), None)
         if partition is None:
             return
@@ -233,7 +234,7 @@ class ReplicaManager:
         self.following.cut_link(leader_id, cut, now_ms)
 
     def stop_following(self) -> None:
-        """Stop fetching and watching followers, because the broker stops, and drop the samples of both replication quotas."""
+        """Stop fetching and watching followers, because the broker stops, and reset the measurements of both replication quotas."""
         if self._shrink_timer is not None:
             self._shrink_timer.cancel()
         self.following.stop()
@@ -318,7 +319,8 @@ class ReplicaManager:
     def leader_or_error(self, image: Image, topic: str, index: int) -> Partition:
         """Return a partition that this broker leads.
 
-        Raises KafkaError 3 if the cluster has no such partition, 6 if this broker does not lead it (P-3, L-3, E-2).
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if the cluster has no such partition, NOT_LEADER_OR_FOLLOWER (6) if this broker does not lead
+        it (P-3, L-3, E-2).
         """
         partition = self.partitions.get((topic, index))
         if partition is not None and partition.is_leader:
@@ -344,7 +346,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """Return the leader, and then every in-sync follower that has `fetch_offset`, as far as the leader knows (N-3)."""
+        """Return the replicas that have `fetch_offset`: the leader first, then the in-sync followers, by their last fetch (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():

@@ -1,6 +1,7 @@
 """The selection of the replica that a consumer should read from (KIP-392, `replica.selector.class`).
 
-A selector gets the client's rack and address and the offsets of the replicas, and returns a replica. Must never know logs or wire messages.
+A selector gets the client's rack and address and the offsets of the replicas, and returns a replica. This module does not depend on logs or wire
+messages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _PACKAGE = "org.apache.kafka.common.replica."
 
 @dataclass(frozen=True, slots=True)
 class ClientMetadata:
-    """The client that fetches: the fields of Kafka's `ClientMetadata`."""
+    """The client that sends a Fetch request: rack, client id, address and so on, as in Kafka's `ClientMetadata`."""
 
     rack_id: str
     client_id: str

@@ -1,6 +1,6 @@
 """The stores of a cluster: the bytes of each partition, shared by its replicas, in memory or on a disk.
 
-Must never know which replica leads, settings of topics or wire messages.
+This module does not depend on the choice of leaders, settings of topics or wire messages.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Shelf(Protocol):
 class Stores:
     """The bytes of all partitions of a cluster: one store per partition, shared by its replicas.
 
-    budget: limits the bytes in memory. draw: returns random numbers in 0..1 from the cluster's seed, for segment.jitter.ms. shelf: the
-    data directory, None if records do not survive the process. events: where the logs report changed offsets.
+    budget: limits the bytes in memory. draw: a function that returns a random number from 0 to 1, for segment.jitter.ms; the cluster's seed
+    determines the numbers. shelf: the data directory, None if records do not survive the process. events: receives an event for each changed offset.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Stores:
         self._left: dict[tuple[bytes, int], LogState] = {}
 
     def new_log(self, topic_id: bytes, origin: Origin, segment_bytes: int) -> ReplicaLog:
-        """Return the log of a new replica, in the state that the previous process persisted, if there is one."""
+        """Return the log of a new replica. It has the state that the previous process persisted for this partition, if there is one."""
         index = origin.partition
         keeper = None if self._shelf is None else self._shelf.keeper(topic_id, index)
         log = ReplicaLog(self._of(topic_id, index, segment_bytes), keeper, self._events, origin)
@@ -65,7 +65,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """End recovery: every replica has its log again, and replicas created from now on start empty."""
+        """End the recovery: all replicas have their logs again. Replicas that are created from now on start empty."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

@@ -1,6 +1,6 @@
 """The settings of a topic in the form that its replicas use, such as limits of batches, segments, retention and compaction.
 
-Must never know wire messages, followers or in-sync replicas.
+This module does not depend on wire messages, followers or in-sync replicas.
 """
 
 from __future__ import annotations
@@ -91,5 +91,8 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
 
 
 def _given_or(max_ms: int, difference_max_ms: int) -> int:
-    """Return `max_ms`, or the deprecated limit for both directions, `difference_max_ms`, if `max_ms` has its default value."""
+    """Return `max_ms`, or `difference_max_ms` if `max_ms` has its default value.
+
+    `difference_max_ms` is the deprecated setting that limits timestamps before and after the broker's time alike.
+    """
     return difference_max_ms if max_ms == LONG_MAX else max_ms

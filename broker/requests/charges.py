@@ -1,7 +1,7 @@
-"""The charging of requests to their clients, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
+"""The charging of requests to their clients' quotas, in Kafka's order (T-2 to T-5, Q-11 to Q-16, R-5; `KafkaApis`, `RequestHandlerHelper`).
 
-A produce is charged its bytes and then its handler time, a fetch its time and then its bytes, any other request its time. This
-module does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
+A produce is charged its bytes and then its handler time, a fetch its handler time and then its bytes, any other request its handler time. This module
+does not depend on connections: the throttling strategy mutes the connection for `throttle_ms`, or delays the response.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 
 NANOS_PER_MS = 1_000_000
 PERCENT_PER_NANO = 100.0 / 1_000_000_000
-"""Percent of one second in a nanosecond of handler time (Q-15). Kafka counts nanoseconds, too, so the results are equal."""
+"""Converts nanoseconds of handler time to percent of one second (Q-15). Kafka counts in nanoseconds too, so the results are equal."""
 
 
 @dataclass(slots=True)
 class Charged:
-    """The result of charging one request. throttle_ms: how long to throttle its client; 0 for not at all, and then reason is None."""
+    """The result of charging a request. throttle_ms: how long to throttle its client; if 0, the client is not throttled and reason is None."""
 
     throttle_ms: int
     reason: ThrottleReason | ForcedThrottle | None = None
@@ -42,7 +42,7 @@ def request_percent(exchange: Exchange) -> float:
 
 
 def charge(exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> Charged:
-    """Charge any request other than a client's fetch. forced: the rule that throttles it whatever its charge is, or None."""
+    """Charge the quotas for any request except a client's fetch. forced: the forced throttle that applies to the request, or None."""
     quotas = exchange.node.quotas
     produces = outcome.charge is Charge.PRODUCE and quotas.produce.enabled
     charged = NOT_THROTTLED
@@ -72,10 +72,10 @@ def charge_produce(
     acks: int,
     now_ms: int,
 ) -> Charged:
-    """Charge bytes of header and body (Q-11), then request time. With acks=0 only bytes are charged (T-3), and the time is exempt (Q-15).
+    """Charge a produce: the bytes of header and body (Q-11), then request time.
 
-    The longer of the two throttle times applies. If they are equal, that of request time applies. request_percent: handler time in percent
-    of one second of one thread.
+    With acks=0 only bytes are charged (T-3), and the time is exempt (Q-15). The longer of the two throttle times applies. If they are equal, that of
+    request time applies. request_percent: handler time in percent of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:
@@ -93,7 +93,7 @@ def charge_produce(
 def charge_request(
     quotas: ClientQuotas, user: str, client_id: str | None, request_percent: float, now_ms: int
 ) -> Charged:
-    """Charge request time only, as for every client API but produce and fetch, error responses included (T-2)."""
+    """Charge only the request time, as for every client API except Produce and Fetch. Error responses are charged, too (T-2)."""
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     if time_ms == 0:
         return NOT_THROTTLED
@@ -128,7 +128,7 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 
 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
-    """Charge the encoded response of a client's fetch. forced: the rule that throttles it whatever its charge is, or None."""
+    """Charge a client's fetch for its encoded response. forced: the forced throttle that applies to the request, or None."""
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
         return NOT_THROTTLED
@@ -180,7 +180,7 @@ def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> N
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return 4 plus the size in bytes of the response's body without the partitions that are not throttled."""
+    """Return 4 plus the size in bytes that the response's body has if only the throttled partitions are in it."""
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
     for topic in message.responses:

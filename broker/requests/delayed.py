@@ -1,4 +1,4 @@
-"""A request that waits: for changed partitions, for other members of a group, or for a deadline (`DelayedOperation` in Kafka)."""
+"""A request whose response is delayed until partitions change, other members of a group act, or a deadline passes (`DelayedOperation` in Kafka)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Delayed:
         return self
 
     def check(self, now_ms: int) -> None:
-        """Complete the request if its condition holds. Called when a partition that the request waits for has changed."""
+        """Complete the request if its condition (`is_due`) is met. Called when a partition that the request waits for has changed."""
         if not self.done and self._is_due is not None and self._is_due(now_ms):
             self._finish(now_ms)
 
@@ -71,7 +71,7 @@ class Delayed:
         self.complete(lambda: build_at(now_ms), now_ms)
 
     def complete(self, build: Build, now_ms: int) -> None:
-        """Complete with the outcome that `build` returns, unless the wait has ended already."""
+        """Complete the request with the outcome that `build` returns. Does nothing if the request is complete or abandoned."""
         if self.done:
             return
         self._forget()

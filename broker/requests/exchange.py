@@ -1,4 +1,4 @@
-"""A request in progress: its client, its header, and the state that is collected until its response is sent."""
+"""A request in progress: its client, its header, and the state that is kept until its response is sent."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Waiting(Protocol):
-    """Interface of a wait that can be abandoned when its connection closes."""
+    """Interface of a delayed request or response that can be abandoned when its connection closes."""
 
     def abandon(self) -> None: ...
 
 
 class Peer(Protocol):
-    """Interface of a connection for requests: the client, the listener, and how to send responses."""
+    """Interface of a client connection, as requests see it: the client, the listener, and how to send responses."""
 
     connection_id: int
     listener_name: str
@@ -33,16 +33,16 @@ class Peer(Protocol):
     exchange: Exchange | None
     """The request in progress, until its response is sent."""
     parked: Waiting | None
-    """The wait of the request in progress, which is abandoned when the connection closes."""
+    """The delayed request or response in progress, which is abandoned when the connection closes."""
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
-        """Send the response in `buffers`, to be sent in order, and mute the connection for `throttle_ms`.
+        """Send the response in `buffers`, in order, and mute the connection for `throttle_ms`.
 
         buffers: None for a request without a response. close: whether to close the connection afterwards.
         """
 
     def refuse(self, why: str) -> None:
-        """Close the connection without a response."""
+        """Close the connection without a response. why: the reason, for the log."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Exchange:
     node: Node
     peer: Peer
     codec: Codec
-    """The codec for the response in the version of the request."""
+    """Encodes the response in the version of the request."""
     api_key: int
     api_version: int
     correlation_id: int
@@ -64,14 +64,14 @@ class Exchange:
     size_bytes: int
     now_ms: int
     handling_ms: float = 0.0
-    """Handler time so far, in milliseconds; 0 unless a request-time quota can be charged (Q-15)."""
+    """The handler time of the request so far, in ms; 0 unless a request-time quota can be charged (Q-15)."""
     mutations: MutationCharge | None = None
     """The controller mutations that the request has charged to its client (Q-18); None if its API has none."""
     recording: Any = None
     """What the traffic recorder stores about the request until its response is sent; None if nothing is recorded."""
 
     def open_mutations(self, strict: bool) -> MutationCharge:
-        """Return an object that charges the partitions that a handler creates or deletes.
+        """Return the charge to which a handler adds the partitions that it creates or deletes.
 
         strict: whether clients of this version know error 89 (THROTTLING_QUOTA_EXCEEDED).
         """

@@ -1,11 +1,11 @@
-"""The versions at which the layout of Fetch changed, as far as its handler and its response depend on them."""
+"""The versions from which on the layout of Fetch differs, as far as the handler and the response depend on them."""
 
 FIRST_WITH_THROTTLE_TIME = 1
 FIRST_WITH_SESSIONS = 7
-"""The first version with error code and session id at the top of the response (KIP-227)."""
+"""The first version of Fetch with error code and session id at the top of the response (KIP-227)."""
 FIRST_FLEXIBLE = 12
 FIRST_BY_ID = 13
-"""The first version with topic ids instead of names (KIP-516)."""
+"""The first version of Fetch with topic ids instead of names (KIP-516)."""
 FIRST_WITH_REPLICA_STATE = 15
 FIRST_WITH_ENDPOINTS = 16
-"""The first version whose response may name the endpoints of new leaders (KIP-951)."""
+"""The first version of Fetch whose response may contain the endpoints of new leaders (KIP-951)."""

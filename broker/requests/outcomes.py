@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class Charge(Enum):
-    """The client quotas that a request is charged to (KIP-13, KIP-124). The handler chooses them; `requests.charges` charges."""
+    """The client quotas that a request is charged to (KIP-13, KIP-124). The handler chooses them, and `requests.charges` does the charging."""
 
     TIME = auto()
-    """Request time only: all APIs except Produce and Fetch."""
+    """The request is charged its handler time only: all APIs except Produce and Fetch."""
     PRODUCE = auto()
-    """Request bytes, then request time (Q-11); acks=0: bytes only (T-3)."""
+    """The request is charged its bytes, then its handler time (Q-11); with acks=0 its bytes only (T-3)."""
     FETCH = auto()
-    """Request time, then response bytes; the bytes are uncharged if the client is throttled (Q-12, Q-13)."""
+    """The request is charged its handler time, then the bytes of the response. The bytes are uncharged if the client is throttled (Q-12, Q-13)."""
     EXEMPT = auto()
-    """Requests of followers and other brokers, which are never throttled (Q-15, Q-16)."""
+    """Requests of followers and other brokers are charged nothing and never throttled (Q-15, Q-16)."""
 
 
 @dataclass(slots=True)
 class Reply:
-    """A response message. Its throttle time is filled in before it is encoded."""
+    """An outcome with a response message. Its throttle time is filled in before it is encoded."""
 
     message: Any
     charge: Charge = Charge.TIME
@@ -36,7 +36,7 @@ class Reply:
 
 @dataclass(slots=True)
 class NoReply:
-    """No response (acks=0, P-14). close: whether to close the connection after charging, because the produce failed (T-12)."""
+    """The outcome of a produce with acks=0: no response (P-14). close: whether to close the connection after charging, because it failed (T-12)."""
 
     close: bool = False
     charge: Charge = Charge.PRODUCE
@@ -45,9 +45,9 @@ class NoReply:
 class FetchReply:
     """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session changes only if it is sent (S-10).
 
-    message: the response with its records and without a session id. session: None if the request failed before its session was known.
-    results: (key, result) of each partition, for the session. read: a function called when the response is sent, with True if it has its
-    records, with False if it was emptied.
+    message: the response with its records and without a session id. session: None if the request failed before its session was known. results: (key,
+    result) of each partition, for the session. read: a function called when the response is sent. Its argument is True if the response has its
+    records, False if they were removed because of a throttle.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
@@ -80,7 +80,7 @@ class FetchReply:
         return error_code, session_id
 
     def emptied(self) -> tuple[int, int]:
-        """Leave the session unchanged, because the client is throttled and the response is sent without data (T-4).
+        """Leave the fetch session unchanged, because the client is throttled and the response is sent without data (T-4).
 
         Returns (error code, session id) to write into the response.
         """

@@ -34,7 +34,7 @@ T = TypeVar("T")
 _KEY_AND_VERSION = Struct(">hh")
 
 Decoded = tuple[Exchange, Registration, Any]
-"""(exchange, registration of the API, request message, which is None if its version is unsupported)"""
+"""A decoded request: (exchange, registration of its API, request message). The message is None if the version is unsupported."""
 
 
 class Refused(Exception):
@@ -85,9 +85,9 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
 
 
 def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, version: int, now_ms: int) -> Decoded:
-    """Raise Refused for an unsupported version (W-3). ApiVersions is answered in version 0 instead, so that a client can use a lower version.
+    """Raise Refused for an unsupported version (W-3), except for ApiVersions: return it as a request to be answered in version 0.
 
-    The request header must be complete even then; the body is not decoded (KIP-511).
+    A client that receives version 0 can choose a lower version. The request header must be complete even then; the body is not decoded (KIP-511).
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:
@@ -108,7 +108,7 @@ def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, ver
 
 
 def dispatch(exchange: Exchange, registration: Registration, request: Any) -> Outcome | Delayed:
-    """Call the handler. Request time is measured only while some client has a request-time quota (Q-1, Q-15)."""
+    """Call the handler of a request. Its time is measured only while some client has a request-time quota (Q-1, Q-15)."""
     node = exchange.node
     if request is None:
         return registration.failed(exchange, None, ErrorCode.UNSUPPORTED_VERSION)
@@ -121,7 +121,7 @@ def dispatch(exchange: Exchange, registration: Registration, request: Any) -> Ou
 
 
 def _call(registration: Registration, exchange: Exchange, request: Any) -> Outcome | Delayed:
-    """Call the handler. If it raises, return the error response of its API; the connection stays open (W-7)."""
+    """Call the handler of a request. If it raises, return the error response of its API; the connection stays open (W-7)."""
     try:
         return registration.handler(exchange, request)
     except KafkaError as error:
@@ -174,7 +174,7 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
 
 
 def settle(exchange: Exchange, outcome: Outcome) -> None:
-    """Charge, throttle, encode and send an outcome, with the release's throttling strategy. A forced throttle applies whatever the quotas."""
+    """Charge, throttle, encode and send an outcome, with the broker's throttling strategy. A forced throttle applies whatever the quotas say."""
     node = exchange.node
     forced = None
     if node.forced.active and outcome.charge is not Charge.EXEMPT:

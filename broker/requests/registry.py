@@ -15,7 +15,7 @@ from kafkaproto.broker.requests.outcomes import Outcome
 Handler = Callable[[Any, Any], Outcome | Delayed]
 """A function of (exchange, request message) that returns the outcome, or a `Delayed` that completes later."""
 Failed = Callable[[Any, Any, int], Outcome]
-"""A function of (exchange, request message, error code) that returns the API's own error response."""
+"""A function of (exchange, request message, error code) that returns an error response of the request's API."""
 H = TypeVar("H", bound=Callable[..., Any])
 
 
@@ -47,9 +47,9 @@ def register(api_key: int, min_version: int, max_version: int, failed: Failed) -
 
 @functools.cache
 def load_handlers() -> None:
-    """Import every handler; each registers itself, so adding an API needs only a new file.
+    """Import every handler module, which registers its handler. So a new API needs only a new file.
 
-    This takes some 50 ms once per process, so it is not done at import.
+    This takes some 50 ms once per process; therefore it is not done when this package is imported.
     """
     package = importlib.import_module("kafkaproto.broker.handlers")
     for module in pkgutil.iter_modules(package.__path__, "kafkaproto.broker.handlers."):

@@ -1,4 +1,7 @@
-"""The encoding of responses. Records stay ranges of the log, and values known only after encoding, such as the throttle time, are filled in."""
+"""The encoding of responses.
+
+Records are not copied: they stay ranges of the log. Values known only after encoding, such as the throttle time, are written into the encoded bytes.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ _ERROR_AND_SESSION = Struct(">hi")
 _FLEXIBLE_HEADER_BYTES, _HEADER_BYTES = 5, 4
 _NO_TOPICS = bytes(4)
 _NO_TOPICS_FLEXIBLE = b"\x01\x00"
-"""An empty compact array of topics, followed by an empty section of tagged fields."""
+"""The encoding of an empty compact array of topics, followed by an empty section of tagged fields."""
 
 
 def encode(exchange: Exchange, message: Any) -> Frame:
-    """Return the frame of a response message. Raises EncodeError."""
+    """Return the encoded frame of a response message. Raises EncodeError."""
     codec = exchange.codec
     events = exchange.node.events
     if events.response_built is not None:
@@ -43,7 +46,10 @@ def encode(exchange: Exchange, message: Any) -> Frame:
 
 
 def _leave_records_out(message: Any) -> None:
-    """Make the encoder return a splice for all records of a fetch response, also for those in memory, which it would copy."""
+    """Mark the records of a fetch response so that the encoder leaves all of them out and returns their positions (splices).
+
+    The encoder would otherwise copy records that are in memory.
+    """
     for topic in message.responses:
         for partition in topic.partitions:
             if type(partition.records) is bytes:

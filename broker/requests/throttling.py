@@ -38,12 +38,15 @@ logger = logging.getLogger("kafkaproto.requests")
 
 
 def strategy(delays_responses: bool) -> Throttling:
-    """Return the strategy. delays_responses: whether the release is before 2.0."""
+    """Return the throttling strategy for a release. delays_responses: whether the release is before 2.0."""
     return DelayedResponseThrottling() if delays_responses else MuteThrottling()
 
 
 class MuteThrottling:
-    """A strategy that responds at once and mutes the connection (T-6, T-7). A throttled fetch is sent empty and its bytes are uncharged (T-4)."""
+    """A throttling strategy that responds at once and then mutes the connection (T-6, T-7).
+
+    A fetch of a throttled client is sent without data, and its bytes are uncharged (T-4).
+    """
 
     def settle(self, exchange: Exchange, outcome: Outcome, forced: ForcedThrottle | None) -> None:
         if isinstance(outcome, FetchReply):
@@ -87,7 +90,7 @@ def _note(exchange: Exchange, charged: Charged) -> None:
 
 
 class DelayedResponseThrottling:
-    """A strategy that delays the response by its throttle time, and then sends it with its data, as before KIP-219 (D9b)."""
+    """A throttling strategy that delays the response by its throttle time, and then sends it with its data, as before KIP-219 (D9b)."""
 
     def __init__(self) -> None:
         self._others = MuteThrottling()
@@ -100,7 +103,7 @@ class DelayedResponseThrottling:
 
 
 class DelayedResponse:
-    """One response, delayed first for its bytes, then for its request time. The request time is charged after the first delay.
+    """One delayed response: first for the quota of bytes, then for that of request time. Request time is charged after the first delay.
 
     The throttle time in the response is the sum of both delays. A forced throttle replaces both. A fetch keeps its data and is charged once
     (`KafkaApis` and `ClientQuotaManager` of 1.1). The response is sent once, or never if the connection closes first.

@@ -1,4 +1,4 @@
-"""The detection of fetch responses that a quota can never allow: one batch is larger than the quota of the whole window (Q-14).
+"""The detection of batches that a client can never fetch, because the batch is larger than its quota allows in a whole window (Q-14).
 
 The client fetches the same batch again after each throttle, forever. Kafka does not report it.
 """
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 FETCH = "Fetch"
 REMEMBERED = 1000
-"""The most (client id, topic, partition) tuples remembered as reported. When one more is added, all others are dropped first."""
+"""The maximum number of remembered (client id, topic, partition) tuples. When one more is reported, all remembered ones are dropped."""
 _OFFSET_BYTES = 8
 
 
 class UndeliverableBatch(NamedTuple):
-    """A batch that a client cannot fetch. facts: those of the event that reported it (`report_undeliverable`)."""
+    """A batch that a client can never fetch. facts: the details of the event "undeliverable" that reported it (`report_undeliverable`)."""
 
     facts: Mapping[str, Any]
     topic_id: bytes
@@ -33,11 +33,11 @@ class UndeliverableBatch(NamedTuple):
 
 
 def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: object) -> None:
-    """Raise the event "undeliverable" for a throttled fetch that its client's quota can never allow, however long the client waits.
+    """Raise the event "undeliverable" for a throttled fetch if its client's quota can never allow it, however long the client waits.
 
-    The event is raised once for each client id and partition, and again after a quota changed. message: the response that is not sent.
-    reason: why the client is throttled. Facts: client_id, topic, partition, response_bytes, quota (bytes per second), largest_bytes (the
-    largest response that the quota allows) and window_ms (the longest time over which the rate is measured).
+    The event is raised once for each client id and partition, and again after a quota changed. message: the response that is not sent. reason: why
+    the client is throttled. The event's facts are client_id, topic, partition, response_bytes, quota (bytes per second), largest_bytes (the largest
+    response that the quota allows) and window_ms (the longest time over which the rate is measured).
     """
     node = exchange.node
     if node.events.noted is None or type(reason) is not ThrottleReason or reason.quota != FETCH:
@@ -76,7 +76,7 @@ def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
 
 
 def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
-    """Yield the facts of each batch of one broker that its client still cannot fetch.
+    """Yield the facts of each batch that a client of one broker still cannot fetch.
 
     Batches reported before the quotas changed, batches that were deleted, and partitions that the client has fetched since are left out.
     """

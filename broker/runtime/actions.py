@@ -16,9 +16,9 @@ Step = Callable[[int], None]
 
 
 class ActionQueue:
-    """A queue of functions to run at one instant: `soon(step)` adds a function, `run(now_ms)` runs all of them, including those added meanwhile.
+    """A queue of functions that run at the same time of the clock, `now_ms`.
 
-    `now_ms` is the time of that instant.
+    `soon(step)` adds a function, `run(now_ms)` runs all of them, including those added meanwhile.
     """
 
     __slots__ = ("_running", "_steps", "now_ms")

@@ -1,6 +1,6 @@
 """Three clocks with one interface: the current time in milliseconds since the epoch (1970, UTC), as in Kafka's records.
 
-No other module asks the operating system for the time. Nothing here sleeps or waits.
+Other modules get the time only from these clocks. Nothing in this module sleeps or waits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Clock(Protocol):
 
 
 def shown(clock: Clock) -> str:
-    """Return a clock as text: its kind and the time that it shows, in UTC and in milliseconds since the epoch."""
+    """Return a text with the kind of a clock and the time that it shows, in UTC and in ms since the epoch."""
     now_ms = clock.now_ms()
     time_utc = datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds")
     return f"<{type(clock).__name__} {time_utc} ({now_ms} ms)>"
@@ -61,7 +61,7 @@ class SystemClock:
 
 
 class JumpClock(SystemClock):
-    """Wall time plus an offset that `advance` increases, so that tests can skip waiting."""
+    """A clock that shows wall time plus an offset. `advance` increases the offset, so that tests can skip waiting."""
 
     def __init__(self) -> None:
         super().__init__()

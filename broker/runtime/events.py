@@ -13,7 +13,7 @@ from typing import Any
 logger = logging.getLogger("kafkaproto.events")
 
 CLIENT_ENDED, SOCKET_GONE = "client closed its side", "connection lost"
-"""How the argument `why` of `connection_closed` begins if the client closed the connection."""
+"""The beginnings of the argument `why` of `connection_closed` if the client closed the connection."""
 UNDELIVERABLE = "undeliverable"
 """The `kind` of the `noted` event for a fetch that can never be sent under the quota of its client (Q-14)."""
 
@@ -33,7 +33,7 @@ class Observer:
     """
 
     wants_records_apart = False
-    """Whether `response_ready` passes all records of fetch responses in `splices`, even small ones that would otherwise be copied into `out`."""
+    """Whether `splices` of `response_ready` contains all records of fetch responses, even small ones, which are otherwise copied into `out`."""
     is_guarded = True
     """Whether exceptions of this observer are caught and logged, which costs one more function call per event.
 
@@ -166,7 +166,7 @@ class Observer:
         """Handle the event that a client quota changed; a `value` of None means that it was removed."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Handle an event for the journal that has no method here. kind: a short name such as parked, isr, leader, broker or recovery."""
+        """Handle an event that has no method of its own here, for the journal. kind: a short name such as parked, isr, leader, broker or recovery."""
 
     def cleared(self, now_ms: int) -> None:
         """Handle the event that the cluster was reset (`Cluster.reset`): drop everything collected so far."""
@@ -242,12 +242,12 @@ class Events:
 
 
 def _overrides(observer: Observer, name: str) -> bool:
-    """Return whether the observer overrides the method, in its class or as an attribute."""
+    """Return whether the observer overrides the method `name`, in its class or as an attribute."""
     return getattr(getattr(observer, name), "__func__", None) is not getattr(Observer, name)
 
 
 def _method(observer: Observer, name: str) -> Callable[..., None]:
-    """Return the method of the observer that the event calls, wrapped to log exceptions unless the observer is not guarded."""
+    """Return the observer's method for the event `name`, wrapped to log exceptions unless the observer is not guarded."""
     method: Callable[..., None] = getattr(observer, name)
     if not observer.is_guarded:
         return method
@@ -264,7 +264,7 @@ def _method(observer: Observer, name: str) -> Callable[..., None]:
 
 
 def _all(methods: Sequence[Callable[..., None]]) -> Callable[..., None] | None:
-    """Return a callable that calls all methods: None for no methods, the method itself for a single one."""
+    """Return one callable that calls all methods: None for no methods, the method itself for a single one."""
     if len(methods) < 2:
         return methods[0] if methods else None
     several = tuple(methods)

@@ -14,9 +14,10 @@ from kafkaproto.partitioner import java_hash
 
 
 class Ownership:
-    """Which partitions this broker coordinates. load, unload: functions called with (partition, time in ms) when that changes.
+    """The partitions of `__consumer_offsets` that this broker coordinates.
 
-    load_ms: returns how long loading takes; 0 loads at once.
+    load, unload: functions called with (partition, time in ms) when the broker starts or stops coordinating a partition. load_ms: a function that
+    returns how long loading takes in ms; 0 loads at once.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class Ownership:
 
     @property
     def is_loading(self) -> bool:
-        """Whether a partition that this broker leads is not loaded yet."""
+        """Return whether a partition that this broker leads is not loaded yet."""
         return bool(self._loading)
 
     def partition_of(self, key: str) -> int:

@@ -12,7 +12,7 @@ Callback = Callable[[int], None]
 
 
 class Timer:
-    """One deadline. `callback` is None once the timer has fired or was cancelled.
+    """A callback with a deadline. `callback` is None once the timer has fired or was cancelled.
 
     `cancel()` is cheap: the heap entry stays and is skipped later, or removed when many are cancelled.
     """
@@ -50,7 +50,7 @@ class Timers:
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return a time before which no timer is due: the earliest entry of the heap, cancelled or not; None if it is empty."""
+        """Return a time before which no timer is due: that of the earliest heap entry, even if it is cancelled; None if the heap is empty."""
         return self._heap[0][0] if self._heap else None
 
     def next_deadline_ms(self) -> int | None:

@@ -1,8 +1,8 @@
 """One socket: an asyncio.BufferedProtocol that moves bytes between a transport and a `Connection`. No other code touches a transport.
 
-Small responses are sent in one write. A response with a range of a log's file of 64 KiB or more, or with ranges of more than 1 MiB in
-total, is sent in parts by a separate task, large ranges through sendfile where possible. While the task runs nothing else writes.
-Closing cancels the task first, and then aborts the connection. Knows nothing of requests.
+Small responses are sent in one write. A response with a range of a log's file of 64 KiB or more, or with ranges of more than 1 MiB in total, is sent
+in parts by a separate task, large ranges through sendfile where possible. While the task runs nothing else writes. Closing cancels the task first,
+and then aborts the connection. This module does not depend on requests.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Channel(asyncio.BufferedProtocol):
             await self._drain()
 
     async def _drain(self) -> None:
-        """Wait until the kernel has all written bytes. Raises ConnectionError if the socket is closed."""
+        """Wait until the kernel has accepted all written bytes. Raises ConnectionError if the socket is closed."""
         if self._transport.get_write_buffer_size():
             self._drained = asyncio.get_running_loop().create_future()
             try:
@@ -250,13 +250,13 @@ class Channel(asyncio.BufferedProtocol):
 
 
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
-    """Return whether a response has a large file range, or so many small ones that they must not be in memory all at once."""
+    """Return whether a response must be sent in parts: it has a large file range, or so many small ones that they must not be in memory together."""
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)
 
 
 def _whole(part: FileRange) -> bytes:
-    """Return the bytes of a range. Raises ConnectionError if fewer could be read, because the announced length would then be wrong."""
+    """Return all bytes of a file range. Raises ConnectionError if fewer can be read, because the frame's length would then be wrong."""
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(f"only {len(data)} of {len(part)} bytes of the response could be read from the log")

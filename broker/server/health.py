@@ -23,7 +23,7 @@ UNHEALTHY = 1
 CLIENT_ID = "kafkaproto-health"
 TIMEOUT_SECONDS = 3.0
 VERSION = 0
-"""The version of Metadata that brokers of every release serve."""
+"""The version of the Metadata request that is sent: brokers of every release support it."""
 
 DESCRIPTION = """Ask brokers for their metadata. Exit status 0 if all respond, 1 if one does not, which is named on stderr.
 """

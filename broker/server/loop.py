@@ -1,6 +1,6 @@
 """The driver of a cluster in an asyncio loop: handles each input at one instant (a turn), and sets the timer for the next deadline.
 
-Knows no socket.
+This module does not depend on sockets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
 
 ACCEPTING_ROUNDS = 8
-"""The number of event loop iterations after which a readable listener has surely accepted its connection."""
+"""The number of event loop iterations after which a listener that became readable has certainly accepted its connection."""
 QUIET_ROUNDS = 3
 """The number of event loop iterations without any input after which the kernel's buffers count as read."""
 MOST_ROUNDS = 300
@@ -70,7 +70,7 @@ class BrokerLoop:
         self._arm()
 
     def enter(self, now_ms: int) -> None:
-        """Start the handling of one input (a turn) at the time `now_ms`."""
+        """Start to handle one input of the cluster (a turn), at the time `now_ms`."""
         self._actions.now_ms = now_ms
         self.activity += 1
 
@@ -92,7 +92,7 @@ class BrokerLoop:
             self.leave(now_ms)
 
     def opened(self, channel: Socket) -> None:
-        """Make `closed` wait until this channel is closed."""
+        """Record that a channel was opened, so that `closed` waits until it is closed."""
         self._channels.add(channel)
         self._all_closed.clear()
 
@@ -103,7 +103,7 @@ class BrokerLoop:
 
     @property
     def is_sending(self) -> bool:
-        """Return whether a task of any connection is sending a large response. That takes real time, whatever the cluster's clock is."""
+        """Return whether any connection is sending a large response in a task of its own. Sending takes real time, even if the clock stands still."""
         return any(channel.is_sending for channel in self._channels)
 
     # ---- the timer -----------------------------------------------------------------------------------------------------------

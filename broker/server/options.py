@@ -1,4 +1,4 @@
-"""Options that the command lines of the broker and the proxy share: ports, choices, log level."""
+"""Options that the command lines of the broker and the proxy share: ports, choices from a list, the log level."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from kafkaproto.arguments import Parser as Parser
 
 _HOST = re.compile(r"\[([0-9a-fA-F:.]+(?:%[^\[\]]+)?)\]|([^:\[\]]*)")
-"""A host name or an IPv4 address, or an IPv6 address in brackets, with its zone if it has one."""
+"""Matches a host name, an IPv4 address, or an IPv6 address in brackets, with its zone if it has one."""
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -49,7 +49,7 @@ def one_of(values: Sequence[str]) -> Callable[[str], str]:
 
 
 def log_level(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--log-level`."""
+    """Add the option `--log-level` to a parser."""
     parser.add_argument(
         "--log-level",
         type=one_of(LOG_LEVELS),
@@ -60,7 +60,7 @@ def log_level(parser: argparse.ArgumentParser) -> None:
 
 
 def log_to_stderr(options: argparse.Namespace) -> None:
-    """Log to stderr from the level of `--log-level` on."""
+    """Log to stderr, from the level in `--log-level` on."""
     logging.basicConfig(
         level=options.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )

@@ -105,7 +105,7 @@ class Server(Observer):
         return list(self._bound[broker_id])
 
     async def _bind_all(self, node: Node) -> None:
-        """Bind the listeners of a broker, so that their addresses are known. No client is accepted yet."""
+        """Bind the listeners of a broker, so that their addresses are known. Clients are not accepted yet."""
         advertised: dict[str, tuple[str, int]] = {}
         servers: list[asyncio.Server] = []
         bound: list[tuple[str, int]] = []
@@ -133,7 +133,7 @@ class Server(Observer):
         self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, advertised))
 
     async def _serve(self, node: Node) -> None:
-        """Start to accept clients. A port may be in use even now, if another process bound it too and listened first."""
+        """Start to accept clients on the bound ports. This fails if another process has bound the same port too and listened first."""
         servers = self._open.get(node.broker_id, [])
         for i, server in enumerate(tuple(servers)):
             if self._open.get(node.broker_id) is not servers:
@@ -178,7 +178,7 @@ class Server(Observer):
             self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
-        """Open the listeners again, one after another, so that a broker that stops and starts quickly does not collide with its own port."""
+        """Open the listeners of a restarted broker one after another, so that a quick restart does not collide with the broker's own ports."""
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:
                 await self._bind_all(node)
@@ -190,7 +190,7 @@ class Server(Observer):
         await asyncio.gather(*opening)
 
     async def stop(self) -> None:
-        """Close everything, and return when the sockets are closed."""
+        """Close all listeners and connections. Returns when the sockets are closed."""
         self.loop.stop()
         # These tasks are not cancelled: asyncio would lose the sockets that it has bound already.
         await asyncio.gather(*self._opening, return_exceptions=True)
@@ -211,7 +211,7 @@ class Server(Observer):
 
 @contextlib.contextmanager
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """Raise ConfigError, which names the listener, instead of OSError within this context."""
+    """Return a context that turns OSError into ConfigError, which names the listener."""
     try:
         yield
     except OSError as error:

@@ -81,7 +81,7 @@ def _check_shared_ports(listeners: str, brokers: int, settings: Mapping[str, str
 
 
 def log_settings_without_effect(config: ClusterConfig, from_command_line: Sequence[str]) -> None:
-    """Log each `-c` setting without effect, and those of files in one line."""
+    """Log the settings that have no effect: each `-c` setting in a line, and all settings of files in one line."""
     idle = config.without_effect()
     for key in idle:
         if key in from_command_line:

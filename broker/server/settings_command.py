@@ -97,7 +97,7 @@ def row(setting: Setting) -> tuple[str, ...]:
 
 
 def _allowed(setting: Setting) -> str:
-    """Return the allowed values in a few words; empty if every value of the type is allowed."""
+    """Return the allowed values of a setting in a few words; empty if every value of the type is allowed."""
     if setting.name in NOTES:
         return NOTES[setting.name]
     if setting.values:

@@ -23,7 +23,7 @@ logger = logging.getLogger("kafkaproto")
 MOST_LINES = 20
 """The maximum number of brokers, and of topics, that are each reported in a separate line."""
 DEFAULT = -1
-"""The number that stands for the default of the settings, as a number of partitions or replicas."""
+"""Stands for the default of the broker's settings, as a number of partitions or replicas."""
 
 
 class TopicOption(NamedTuple):

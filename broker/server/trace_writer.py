@@ -1,7 +1,7 @@
 """The writer of a trace: a thread takes entries from a queue and writes them to files, starting a new file when one is large.
 
-The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how
-many. Files are flushed ten times a second, and flushed entries survive `kill -9`. Knows nothing of the content.
+The writer never blocks the broker. The queue is bounded in entries and bytes. Entries that do not fit are dropped, and the trace says how many. Files
+are flushed ten times a second, and flushed entries survive `kill -9`. This module does not depend on the content of entries.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ logger = logging.getLogger("kafkaproto.trace")
 QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
-"""The maximum number of bytes of one write. Each system call releases the GIL, which the thread must then get back from the event loop."""
+"""The maximum number of bytes of one write.
+
+Each system call releases the GIL (Python's interpreter lock), which the thread must then get back from the event loop.
+"""
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
 """The pause in seconds between two writes.
 
-A thread that ran for each entry would take the GIL from the event loop at each system call.
+A thread that ran for each entry would take the interpreter lock from the event loop at each system call.
 """
 
 
@@ -61,7 +64,9 @@ class TraceWriter:
         self._queue_pieces = queue_pieces
         self._queue_bytes = queue_bytes
         self._put_bytes = self._taken_bytes = 0
-        """The total bytes queued and the total bytes taken from the queue. Only the event loop changes the first, only the thread the second."""
+        """The total number of bytes put into the queue, and the total taken from it. Only the event loop changes the first, only the thread the
+        second.
+        """
         self._file_bytes = file_bytes
         self._number = 0
         self._written = self._flushed = 0

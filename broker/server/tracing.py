@@ -18,7 +18,7 @@ RECORDED = (
     "quota.window.size.seconds",
     "replica.selector.class",
 )
-"""The settings that a trace contains, because its readers need them to know how the broker must behave."""
+"""The settings that a trace contains, because its readers must know how the broker has to behave."""
 
 
 TOGETHER = 64

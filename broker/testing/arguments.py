@@ -85,7 +85,7 @@ def check_seconds(name: str, value: object) -> None:
 
 
 def with_hint(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a method to raise TypeError, which names the most similar parameter, for an unknown keyword argument."""
+    """Return a method that raises TypeError for an unknown keyword argument, and names the most similar parameter in the message."""
     known = tuple(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
@@ -100,7 +100,7 @@ def with_hint(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def nearest(value: object, allowed: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the most similar allowed name; empty if none is similar."""
+    """Return the text "; did you mean ...?" with the most similar allowed name; empty if none is similar."""
     if not isinstance(value, str):
         return ""
     by_lower = {name.lower(): name for name in allowed}
@@ -109,7 +109,7 @@ def nearest(value: object, allowed: Iterable[str]) -> str:
 
 
 def shown(value: Any, longest: int = 100) -> str:
-    """Return the repr of a value, cut after `longest` characters."""
+    """Return the repr of a value, shortened to `longest` characters."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}…"
 

@@ -36,7 +36,7 @@ WAIT_SECONDS = 10.0
 
 
 class AsyncClock:
-    """The clock of a cluster in the running event loop. `advance` is awaited."""
+    """The clock of a cluster in the running event loop. `advance` must be awaited."""
 
     def __init__(self, owner: AsyncTestCluster) -> None:
         self._owner = owner
@@ -66,7 +66,7 @@ class AsyncTestCluster(Handle):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.clock = AsyncClock(self)
-        """The cluster's clock: `await clock.advance(30_000)` lets 30 seconds pass at once."""
+        """The cluster's clock. For example, `await clock.advance(30_000)` lets 30 seconds pass at once."""
 
     async def start(self) -> AsyncTestCluster:
         """Start the cluster in the running loop and return it.

@@ -17,34 +17,34 @@ T = TypeVar("T")
 
 
 class Base(ABC):
-    """A cluster that runs between `start` and `stop`."""
+    """Base class of a cluster that runs between `start` and `stop`."""
 
     _server: Server | None = None
-    """The server of the last start, None before the first one."""
+    """The server that the last `start` created, None before the first one."""
     _running = False
     _process_id = 0
-    """The id of the process that runs the cluster."""
+    """The id of the process that called `start`."""
 
     @property
     def server(self) -> Server:
-        """The server with its sockets, for tests that need internals. Raises RuntimeError before the first start."""
+        """Return the server with its sockets, for tests that need internals. Raises RuntimeError before the first start."""
         if self._server is None:
             raise RuntimeError("the cluster is not started: call start(), or use it inside its `with` block")
         return self._server
 
     @property
     def state(self) -> Cluster:
-        """The state of the cluster, for tests that need internals; use it in `run_in_loop`. Raises RuntimeError before the first start."""
+        """Return the state of the cluster, for tests that need internals; use it in `run_in_loop`. Raises RuntimeError before the first start."""
         return self.server.cluster
 
     @property
     def is_running(self) -> bool:
-        """Whether the cluster has started and not stopped."""
+        """Return whether the cluster has started and not stopped."""
         return self._running
 
     @property
     def has_started(self) -> bool:
-        """Whether the cluster has started once, also if it has stopped since."""
+        """Return whether the cluster has started at least once, also if it has stopped since."""
         return self._server is not None
 
     def _running_server(self) -> Server:
@@ -67,12 +67,15 @@ class Base(ABC):
             )
 
     def _read(self, action: Callable[[], T]) -> T:
-        """Run `action` in the broker's loop, or directly if the cluster is stopped. Raises RuntimeError before the first start."""
+        """Run `action` in the broker's loop and return its result; if the cluster is stopped, run it directly.
+
+        Raises RuntimeError before the first start.
+        """
         return self._run(action) if self._running or self._server is None else action()
 
     @abstractmethod
     def _run(self, action: Callable[[], T]) -> T:
-        """Run `action` in the broker's loop and return what it returns."""
+        """Run `action` in the broker's loop and return its result."""
 
     def run_in_loop(self, action: Callable[[], T]) -> T:
         """Run any function in the broker's loop and return its result: `c.run_in_loop(lambda: c.state.timers.next_deadline_ms())`."""

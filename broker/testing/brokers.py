@@ -60,7 +60,7 @@ def checked_broker(cluster: Base, broker_id: int) -> int:
 
 
 class BrokerHandle:
-    """One broker of the cluster."""
+    """Controls one broker of a test cluster."""
 
     def __init__(self, cluster: Base, broker_id: int) -> None:
         self._cluster = cluster
@@ -98,7 +98,7 @@ class BrokerHandle:
 
 
 class FollowerHandle:
-    """One follower of a partition."""
+    """Controls one follower of a partition in a test cluster."""
 
     def __init__(self, cluster: Base, topic: str, index: int, broker_id: int) -> None:
         self._cluster = cluster
@@ -110,7 +110,7 @@ class FollowerHandle:
         return f"<follower of {self._topic}-{self._index} on broker {self._broker_id}>"
 
     def hold(self, at: int | None = None) -> None:
-        """Fetch no batch that begins at or above offset `at` until `release`, whichever broker leads. at None: no batch from now on.
+        """Stop fetching batches that begin at or above offset `at` until `release`, whichever broker leads. None stops at the current offset.
 
         Raises ValueError if the broker does not follow the partition now.
         """
@@ -131,13 +131,13 @@ class FollowerHandle:
         self._cluster.run_in_loop(lambda: self._fetcher().slow(self._topic, self._index, delay_ms))
 
     def release(self) -> None:
-        """End `hold` and `slow` for this follower."""
+        """End `hold` and `slow` for this follower, so that it fetches normally again."""
         replicas = self._cluster.state.nodes[self._broker_id].replicas
         self._cluster.run_in_loop(lambda: replicas.release(self._topic, self._index))
 
     @property
     def log_end_offset(self) -> int:
-        """The offset that the next record of this replica gets. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no replica."""
+        """Return the offset that the next record of this replica gets. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no replica."""
         replicas = self._cluster.state.nodes[self._broker_id].replicas
 
         def find() -> int:

@@ -1,4 +1,4 @@
-"""A test cluster as a decorator: it runs while the function runs."""
+"""A test cluster as a decorator: it runs while the decorated function runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __tracebackhide__ = is_hidden
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
-"""The first parameter, usually `self`, of a function whose second parameter is the cluster."""
+"""The type of the first parameter, usually `self`, of a function whose second parameter is the cluster."""
 PARAMETER = "kafka"
 
 Runs = Callable[[], AbstractContextManager[Any]]
@@ -26,9 +26,8 @@ RunsAsync = Callable[[], AbstractAsyncContextManager[Any]]
 def decorated(function: Callable[..., R], run: Runs | None, run_async: RunsAsync) -> Callable[..., R]:
     """Return a function that runs with a new cluster at each call.
 
-    A parameter named `kafka` receives the cluster; the returned function is called without it. run: returns the cluster for a plain
-    function, None if only coroutine functions are allowed. run_async: returns it for a coroutine function. Raises TypeError for anything
-    else.
+    A parameter named `kafka` receives the cluster; the returned function is called without it. run: returns the cluster for a plain function, None if
+    only coroutine functions are allowed. run_async: returns the cluster for a coroutine function. Raises TypeError if `function` cannot be decorated.
     """
     name = _checked_name(function)
     signature = inspect.signature(function)
@@ -87,7 +86,7 @@ def _checked_name(function: Callable[..., Any]) -> str:
 
 
 def _is(test: Callable[[Any], bool], function: Any) -> bool:
-    """Return whether `test` holds for a function, or for the `__call__` of an object."""
+    """Return whether `test` is true for a function, or for the `__call__` of a callable object."""
     return test(function) or test(getattr(function, "__call__", None))  # noqa: B004 - the method itself is looked at
 
 

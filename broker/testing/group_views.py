@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __tracebackhide__ = is_hidden
 
 PartitionKey = tuple[str, int]
-"""(topic, partition)"""
+"""Identifies a partition: (topic, partition)."""
 
 _VERSION_BYTES = 2
 
@@ -34,27 +34,27 @@ _VERSION_BYTES = 2
 class MemberSeen(NamedTuple):
     """A member of a group.
 
-    assignment: the partitions that it may read. In a classic group they are known while the group is Stable; they are empty for other
-    protocol types than "consumer".
+    assignment: the partitions that the member may read. In a classic group they are known only while the group is Stable, and only if its protocol
+    type is "consumer".
     """
 
     member_id: str
-    """The id of the member: the coordinator creates it, or from version 1 of ConsumerGroupHeartbeat on the client."""
+    """The id of the member. The coordinator generates it; from version 1 of ConsumerGroupHeartbeat on, the client does."""
     group_instance_id: str | None
     """The `group.instance.id` of a static member; None for a dynamic one."""
     client_id: str
-    """The client id of its JoinGroup or ConsumerGroupHeartbeat request."""
+    """The client id in the header of the member's JoinGroup or ConsumerGroupHeartbeat request."""
     client_host: str
     """The address of the client, with a slash in front, as Kafka shows it: "/127.0.0.1"."""
     assignment: tuple[PartitionKey, ...]
     topics: tuple[str, ...] = ()
-    """The names of the topics that it subscribes to, sorted; empty for other protocol types than "consumer"."""
+    """The names of the topics that the member subscribes to, sorted; empty if the protocol type is not "consumer"."""
     member_epoch: int | None = None
-    """Its member epoch (KIP-848): -2 for a static member that left for a while. None in a classic group."""
+    """The member epoch (KIP-848): -2 for a static member that has left temporarily. None in a classic group."""
     target: tuple[PartitionKey, ...] = ()
-    """The partitions of its target assignment (KIP-848); in a classic group the assignment."""
+    """The partitions of the member's target assignment (KIP-848); in a classic group its assignment."""
     pending_revocation: tuple[PartitionKey, ...] = ()
-    """The partitions that it must revoke and has not yet (KIP-848); empty in a classic group."""
+    """The partitions that the member must revoke and has not revoked yet (KIP-848); empty in a classic group."""
 
 
 class GroupSeen(NamedTuple):
@@ -68,22 +68,22 @@ class GroupSeen(NamedTuple):
     """The name of the group."""
     state: str
     protocol_type: str
-    """The kind of group: "consumer" for Kafka's consumers, "" before the first member."""
+    """The protocol type of the group: "consumer" for Kafka's consumers, "" before the first member."""
     protocol: str
     members: tuple[MemberSeen, ...]
     """The members, in the order in which they joined."""
     group_type: str = CLASSIC
     """"classic", or "consumer" for the new protocol (KIP-848)."""
     epoch: int = 0
-    """The generation of a classic group, or the group epoch (KIP-848), which grows with each rebalance."""
+    """The generation of a classic group, or the group epoch (KIP-848). It grows with each rebalance."""
     assignment_epoch: int = 0
-    """The epoch of the target assignment (KIP-848); in a classic group the generation."""
+    """The epoch of the target assignment (KIP-848); the generation in a classic group."""
     coordinator: int | None = None
     """The id of the broker that coordinates the group; None if the group does not exist."""
     committed: Mapping[PartitionKey, int] = {}
     """The committed offset of each (topic, partition)."""
     lag: Mapping[PartitionKey, int] = {}
-    """The lag of each (topic, partition) behind the high watermark, in offsets; without partitions that have no leader."""
+    """The lag of each (topic, partition) behind the high watermark, in offsets. Partitions that have no leader are left out."""
 
 
 def group_ids(cluster: Cluster) -> list[str]:
@@ -92,7 +92,7 @@ def group_ids(cluster: Cluster) -> list[str]:
 
 
 def check_group(cluster: Cluster, group_id: str) -> GroupCoordinator:
-    """Return the coordinator that has a group. Raises TypeError or ValueError, which names the existing groups, if there is none."""
+    """Return the group coordinator that has the group. Raises TypeError or ValueError, which names the existing groups, if there is none."""
     check_text("group_id", group_id, "readers")
     found = _find(cluster, group_id)
     if found is None:
@@ -112,7 +112,7 @@ def check_member(cluster: Cluster, group_id: str, member_id: str) -> GroupCoordi
 
 
 def group_seen(cluster: Cluster, group_id: str) -> GroupSeen:
-    """Return a group. A group that does not exist has the state Dead, as in Kafka."""
+    """Return the view of a group. A group that does not exist has the state Dead, as in Kafka."""
     found = _find(cluster, group_id)
     if found is None:
         return GroupSeen(group_id, UNKNOWN_GROUP, "", "", ())
@@ -189,14 +189,14 @@ def _consumer(group: ConsumerGroup, member: ConsumerMember, names: Mapping[bytes
 
 
 def _named(assignment: Assignment, names: Mapping[bytes, str]) -> tuple[PartitionKey, ...]:
-    """Return partitions by topic name, sorted. A deleted topic has the hexadecimal digits of its id as name."""
+    """Return the partitions of an assignment by topic name, sorted. For a deleted topic, the hexadecimal digits of its id replace the name."""
     return tuple(
         sorted((names.get(key) or key.hex(), index) for key, indexes in assignment.items() for index in indexes)
     )
 
 
 def _decoded(assignment: bytes) -> tuple[PartitionKey, ...]:
-    """Return the partitions of an assignment of the consumer protocol, none if the leader sent bytes that cannot be decoded."""
+    """Return the partitions of an encoded assignment of the consumer protocol, none if the bytes cannot be decoded."""
     layouts = consumer_protocol_assignment.LAYOUTS
     version = min(int.from_bytes(assignment[:_VERSION_BYTES], "big", signed=True), max(layouts))
     if version not in layouts:

@@ -1,4 +1,4 @@
-"""Consumer groups for tests: reading them, removing members, moving coordinators, and the conditions that a test can wait for."""
+"""Consumer groups for tests: views of groups, removal of members, moves of coordinators, and conditions that a test can wait for."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class GroupMethods(Base):
             self._run(act)
 
     def _lead_group(self, group_id: str, broker_id: int) -> None:
-        """Make a broker the leader of the group's partition of `__consumer_offsets`. Raises ValueError for arguments that are impossible."""
+        """Make a broker the leader of the group's partition of `__consumer_offsets`. Raises ValueError if the broker cannot become the leader."""
 
         def act() -> None:
             check_group(self.state, group_id)
@@ -145,9 +145,10 @@ class GroupMethods(Base):
 
 
 class Wait(NamedTuple):
-    """A condition to wait for. reached: returns the result, or None while the condition does not hold.
+    """A condition that a test waits for.
 
-    describe: returns the current state as text, for the error.
+    reached: a function that returns the result of the wait, or None while the condition is not true. describe: a function that returns the current
+    state as text, for the error.
     """
 
     reached: Callable[[Cluster], object]
@@ -155,7 +156,7 @@ class Wait(NamedTuple):
 
 
 def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
-    """Return the condition that a group has `members` members and the state `state`; None stands for any.
+    """Return a condition that is true when a group has `members` members and the state `state`; None stands for any.
 
     Raises TypeError or ValueError for arguments of a wrong type, an unknown state, and a number of members that the state cannot have.
     """
@@ -209,7 +210,7 @@ def lead_group(cluster: Cluster, group_id: str, broker_id: int) -> None:
 
 
 def for_coordinator(group_id: str, broker_id: int) -> Wait:
-    """Return the condition that a broker coordinates a group and has loaded it."""
+    """Return a condition that is true when a broker coordinates a group and has loaded it."""
 
     def reached(cluster: Cluster) -> GroupSeen | None:
         seen = group_seen(cluster, group_id)
@@ -224,7 +225,7 @@ def for_coordinator(group_id: str, broker_id: int) -> Wait:
 
 
 def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
-    """Return the number of offsets between log start and log end of a topic or one partition, which is the most records it can have."""
+    """Return the number of offsets between log start and log end of a topic or one partition. The number of records cannot be larger."""
     count = len(cluster.controller.image.topics[topic].partitions)
     indexes = range(count) if partition is None else [partition]
     logs = [leader_of(cluster, topic, index).log for index in indexes]
@@ -232,7 +233,10 @@ def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
 
 
 def for_records(topic: str, count: int, partition: int | None) -> Wait:
-    """Return the condition that a topic, or one partition, has at least `count` records. Raises TypeError or ValueError for wrong arguments."""
+    """Return a condition that is true when a topic, or one partition, has at least `count` records.
+
+    Raises TypeError or ValueError for wrong arguments.
+    """
     check_text("topic", topic, "orders")
     check_int("count", count, 0, example=3)
     if partition is not None:

@@ -39,7 +39,7 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         self._arguments = arguments
         self._topics = arguments.topics
         self.journal = JournalReader(self)
-        """The requests, throttles and events so far."""
+        """Gives access to the requests, throttles and events so far."""
 
     def __repr__(self) -> str:
         name = type(self).__name__
@@ -82,9 +82,9 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
         }
 
     def reset(self) -> None:
-        """Return to the state after the start, and close all connections.
+        """Bring the cluster back to its state after the start, and close all connections.
 
-        Only the initial topics remain, without groups, quotas, changed settings, journal entries or clock offset.
+        The initial topics remain, without records. Groups, quotas, changed settings, journal entries and the clock's offset are removed.
         """
 
         def act() -> None:
@@ -98,10 +98,10 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     # ---- what happened -------------------------------------------------------------------------------------------------------
 
     def explain(self, count: int = 20) -> str:
-        """Return the last requests as text to print when a test fails, one a line, newest last. Times count from the cluster's start.
+        """Return the last requests as text to print when a test fails, one per line, newest last. Times count from the cluster's start.
 
-        Then follow the last rebalances of groups, one a line, at most `count`, and a line for each batch that a client's quota never allows
-        (Q-14). After `stop` the latter are missing.
+        At most `count` rebalances of groups follow, one per line, and then a line for each batch that a client can never fetch because of its quota
+        (Q-14). These last lines are missing after `stop`.
         """
         check_int("count", count, 0, example=20)
         state = self.state

@@ -23,7 +23,7 @@ LISTENER = "PLAINTEXT"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One response. at_ms: when it was sent. correlation_id: that of its request. size_bytes: the size of the frame without its length."""
+    """One response that a client received. at_ms: when it was sent. correlation_id: that of its request. size_bytes: the size without the length."""
 
     at_ms: int
     correlation_id: int
@@ -59,7 +59,7 @@ class VirtualCluster:
         return self.clock.now_ms()
 
     def topic(self, name: str, partitions: int = 1, replication_factor: int = 1, **configs: str) -> None:
-        """Create a topic; write the dots of settings as underscores."""
+        """Create a topic. The names of its settings are written with underscores instead of dots."""
         named = {key.replace("_", "."): value for key, value in configs.items()}
         controller = self.state.controller
         controller.create_topic(controller.plan_topic(name, partitions, replication_factor, None, named))
@@ -72,11 +72,11 @@ class VirtualCluster:
         address: str = "127.0.0.1",
         listener: str = LISTENER,
     ) -> MemoryClient:
-        """Return a client that is connected, or that waits to be admitted (`served_ms` is None)."""
+        """Return a client with a new connection, which may have to wait until the broker admits it (`served_ms` is None until then)."""
         return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
-        """Run all consequences of the input so far, without advancing the time."""
+        """Handle everything that the input so far causes, without advancing the time."""
         self.state.actions.run(self.now_ms)
         while self._soon:
             client = self._soon.pop(0)
@@ -107,7 +107,7 @@ class VirtualCluster:
 
 
 class MemoryClient:
-    """One connection. `send` pipelines requests, `answers` holds the responses. `ask` sends a request and returns its response.
+    """One connection of a client. `send` pipelines requests, `answers` holds the responses. `ask` sends a request and returns its response.
 
     served_ms: when the broker admitted the connection, None until then. closed_ms: when the broker closed it, None while it is open.
     """
@@ -146,12 +146,12 @@ class MemoryClient:
 
     @property
     def client_id(self) -> str | None:
-        """The client id in the header of each request."""
+        """Return the client id that is in the header of each request."""
         return self._client.client_id
 
     @property
     def next_id(self) -> int:
-        """The correlation id of the next request."""
+        """Return the correlation id of the next request."""
         return self._client.next_id
 
     def frame(self, request: Any, version: int, correlation_id: int = 0) -> bytes:
@@ -163,11 +163,11 @@ class MemoryClient:
         return self._client.send(request, version)
 
     def expect(self, correlation_id: int, api_key: int, version: int) -> None:
-        """Expect a response to a request whose bytes the test builds itself."""
+        """Note that a response is expected to a request whose bytes the test builds itself, so that it can be decoded."""
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
-        """Send any bytes. Those that the broker does not read yet are sent later, as if they stayed in the kernel's buffer.
+        """Send any bytes. Bytes that the broker does not read yet are sent later, as if they stayed in the kernel's buffer.
 
         patch_length: whether `data` is one frame whose length must first be corrected.
         """
@@ -185,7 +185,7 @@ class MemoryClient:
         return self.answers[-1].message
 
     def finish(self) -> None:
-        """Send no more (the socket is half closed)."""
+        """Half close the connection: nothing more is sent, but responses are still received."""
         self.connection.ended(self._cluster.now_ms)
         self._cluster.run()
 
@@ -223,7 +223,7 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Decode responses from bytes with length prefixes. Raises DecodeError, UnexpectedResponse."""
+        """Decode responses from received bytes. Each has a length prefix. Raises DecodeError, UnexpectedResponse."""
         for response in self._client.receive(data):
             size_bytes = len(response.data)
             self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))

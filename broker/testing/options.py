@@ -1,4 +1,7 @@
-"""The arguments of a test cluster, and the cluster that they describe. Must never know how that cluster is served."""
+"""The arguments of a test cluster, and the cluster that they describe.
+
+This module does not depend on how that cluster is served.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ Topics = Mapping[str, int | Mapping[str, object]]
 
 
 class Default(Enum):
-    """The type of `DEFAULT`, which as user, client id or ip of a quota stands for all that have no quota of their own."""
+    """The type of `DEFAULT`. As user, client id or ip of a quota, `DEFAULT` stands for all those that have no quota of their own."""
 
     DEFAULT = "default"
 
@@ -40,15 +43,16 @@ class Options(TypedDict, total=False):
     """The options of a test cluster beside brokers, topics, config, host and port."""
 
     clock: str
-    """"jump" (the default: wall time that `clock.advance` moves forward), "manual" (stands still until `advance`) or "system" (wall time)."""
+    """Clock of the cluster: "jump" (the default: wall time that `clock.advance` moves forward), "manual" (stands still until `advance`) or "system".
+    """
     semantics: Semantics
-    """"kip" (the default) or "kafka": what happens where the KIPs and the released broker differ."""
+    """What applies where the KIPs and the released broker differ: "kip" (the default) or "kafka"."""
     release: str
-    """Kafka release to behave as, from "0.9" to "4.2" (default: "3.9")."""
+    """Kafka release whose behaviour the brokers emulate, from "0.9" to "4.2" (default: "3.9")."""
     profile: str
-    """"test" (the default: small internal topics, quick groups) or "kafka" (Kafka's defaults)."""
+    """Defaults of the settings: "test" (the default: small internal topics, fast groups) or "kafka" (Kafka's own)."""
     memory_bytes: int
-    """Limit of the records in memory, in bytes; the rest goes to temporary files (default: 256 MiB)."""
+    """Limit of the records in memory, in bytes; further records go to temporary files (default: 256 MiB)."""
     seed: int
     """Random seed for generated ids (default: 0)."""
     data_dir: str | os.PathLike[str] | None
@@ -134,7 +138,7 @@ def new_cluster(arguments: Arguments) -> Cluster:
 
 
 def new_clock(name: str) -> SystemClock | JumpClock | ManualClock:
-    """Return a clock by name. Raises ValueError for an unknown name."""
+    """Return the clock for a name: "jump", "manual" or "system". Raises ValueError for any other name."""
     check_choice("clock", name, CLOCKS, "jump")
     return CLOCKS[name]()
 
@@ -143,7 +147,7 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)(?: ([^\s,;]+))?")
 
 
 class in_python_words(without_frames_of_the_broker):
-    """Context manager that rewrites errors about command-line options (`--data-dir X`) to name arguments (`data_dir='X'`)."""
+    """A context manager that rewrites errors about command-line options (`--data-dir X`) to name Python arguments (`data_dir='X'`)."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

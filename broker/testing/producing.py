@@ -34,7 +34,10 @@ _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 def as_bytes(value: object, place: str) -> bytes | None:
-    """Return a key or value as bytes; text is encoded as UTF-8. place: the name of the value in an error message. Raises TypeError."""
+    """Return a key or value as bytes; text is encoded as UTF-8. Raises TypeError.
+
+    place: how an error message names the value.
+    """
     if isinstance(value, str):
         return value.encode()
     if value is None or isinstance(value, bytes):
@@ -47,9 +50,9 @@ def as_bytes(value: object, place: str) -> bytes | None:
 
 
 def as_record(given: Given, now_ms: int, place: str = "value") -> NewRecord:
-    """Return a value, a (key, value) pair or a NewRecord as a record. Raises TypeError.
+    """Return a record from a value, a (key, value) pair or a NewRecord. Raises TypeError.
 
-    now_ms: the timestamp, unless a NewRecord has its own. place: the name of the value in an error message.
+    now_ms: the timestamp, unless a NewRecord has its own. place: how an error message names the value.
     """
     if isinstance(given, NewRecord):
         check_int(f"the timestamp of {place}", given.timestamp, example="int(time.time() * 1000)")
@@ -65,7 +68,10 @@ def as_record(given: Given, now_ms: int, place: str = "value") -> NewRecord:
 
 
 def _headers(headers: object, place: str) -> tuple[Header, ...]:
-    """Return the headers of a record, values as bytes. Raises TypeError unless they are pairs of a name and a value."""
+    """Return the headers of a record with values as bytes. Raises TypeError unless each header is a pair of a name and a value.
+
+    place: how an error message names the record.
+    """
     if isinstance(headers, str | bytes | Mapping) or not isinstance(headers, Iterable):
         raise TypeError(
             f"the headers of {place} must be a list of pairs (got {shown(headers)}); for example [('trace', b'1')]"
@@ -106,7 +112,7 @@ def check_compression(compression: object) -> None:
 
 
 class _Ready(NamedTuple):
-    """A checked batch, ready to append. numbers: the indexes of its records among the given values."""
+    """A checked batch, ready to append. numbers: the indexes of the batch's records among the values that the test passed."""
 
     partition: int
     numbers: Sequence[int]
@@ -138,7 +144,7 @@ def produce(
 
 
 def _new_topic(cluster: Cluster, topic: str) -> Topic:
-    """Plan a topic that does not exist, to be created automatically. Raises KafkaError if that is not allowed."""
+    """Return a new topic to be created automatically. It is not created yet. Raises KafkaError if automatic creation is not allowed."""
     if not cluster.config.for_broker(-1)["auto.create.topics.enable"]:
         text = f"There is no topic {topic}, and auto.create.topics.enable is false."
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
@@ -146,7 +152,10 @@ def _new_topic(cluster: Cluster, topic: str) -> Topic:
 
 
 def _by_partition(topic: Topic, made: Sequence[NewRecord], partition: int | None) -> dict[int, list[int]]:
-    """Return a dict that maps partitions to the indexes of their records in `made`. partition: for all records; None to choose by key."""
+    """Return a dict that maps partitions to the indexes of their records in `made`.
+
+    partition: the partition for all records; None to choose one for each record by its key.
+    """
     count = len(topic.partitions)
     chosen: dict[int, list[int]] = {}
     for i, record in enumerate(made):
@@ -165,7 +174,7 @@ def _checked(
     numbers: Sequence[int],
     compression: Compression,
 ) -> Iterator[_Ready]:
-    """Yield the records with the indexes `numbers` in batches that the leader of the partition accepts. Raises KafkaError."""
+    """Yield the records whose indexes are in `numbers`, as batches that the leader of the partition accepts. Raises KafkaError."""
     if not 0 <= index < len(topic.partitions):
         raise unknown_partition(topic, index)
     leader = topic.partitions[index].leader
@@ -191,7 +200,7 @@ def _checked(
 def _refusal(
     topic: str, limits: TopicLimits, numbers: Sequence[int], size_bytes: int, error: InvalidBatch
 ) -> KafkaError:
-    """Return the error for a batch that the limits of its topic reject. The error names the index of the value."""
+    """Return the error for a batch that exceeds a limit of its topic. The error contains the index of the value that the test passed."""
     if error.error_code == ErrorCode.MESSAGE_TOO_LARGE and size_bytes > limits.max_message_bytes:
         text = (
             f"values[{numbers[0]}] is {size_bytes} bytes as a batch of its own; max.message.bytes of topic {topic} is "

@@ -55,27 +55,27 @@ class QuotaMethods(Base):
         broker_id: int | None = None,
         times: int | None = None,
     ) -> ForcedThrottle:
-        """Throttle requests whatever the quotas say: `force_throttle(700, api="Produce", client_id="X", times=3)`.
+        """Throttle requests whatever their quotas: `force_throttle(700, api="Produce", client_id="X", times=3)`.
 
-        Each matching response reports `throttle_ms`, a Fetch response has no data, and the connection is muted for that time (KIP-219).
-        Releases before 2.0 delay the response instead. api, client_id, user, broker_id: None matches all. Returns the rule, which counts its
-        `hits`. Without `times` it applies until `cancel_throttle`. Raises ValueError for invalid arguments.
+        Each matching response reports `throttle_ms`, a Fetch response has no data, and the connection is muted for that time (KIP-219). Releases
+        before 2.0 delay the response instead. api, client_id, user, broker_id: None matches all. Returns the rule, which counts its `hits`. Without
+        `times` it applies until `cancel_throttle`. Raises ValueError for invalid arguments.
         """
         with without_frames_of_the_broker(ValueError):
             rule = ForcedThrottle(throttle_ms, api, client_id, user, broker_id, times)
         return self._run(lambda: self.state.forced_throttles.add(rule))
 
     def cancel_throttle(self, rule: ForcedThrottle) -> None:
-        """End a rule that `force_throttle` returned. A connection that is muted because of it stays muted for its throttle time."""
+        """End a rule that `force_throttle` returned. A connection that the rule has muted stays muted for its throttle time."""
         if not isinstance(rule, ForcedThrottle):
             raise TypeError(f"rule must be what force_throttle returned (got {shown(rule)})")
         self._run(lambda: self.state.forced_throttles.cancel(rule))
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
-        """Set the time that one request of an API counts for the request-time quota: `set_request_cost("Metadata", 4)`.
+        """Set how much request time a request of an API is charged, in ms: `set_request_cost("Metadata", 4)`.
 
-        Needs clock="manual": with other clocks the broker measures its real handling time. Raises ValueError with such a clock, for an unknown
-        API, and for a negative time.
+        Needs clock="manual": with other clocks the broker measures its real handling time. Raises ValueError with such a clock, for an unknown API,
+        and for a negative time.
         """
         if self.state.clock.is_wall:
             raise ValueError(

@@ -32,11 +32,11 @@ class StoredRecord:
     value: bytes | None
     """The value; None is a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = field(default=())
-    """(name, value) in the order of the record."""
+    """The record's headers as (name, value), in order."""
 
 
 def unknown_topic(cluster: Cluster, topic: str) -> KafkaError:
-    """Return the error for an unknown topic; it names the existing ones."""
+    """Return the error for an unknown topic, which lists the existing topics."""
     existing = ", ".join(sorted(cluster.controller.image.topics)) or "none"
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic}. Existing topics: {existing}.")
 

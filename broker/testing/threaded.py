@@ -41,7 +41,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Handle)
 WAIT_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
-"""How often a call that waits for the broker's thread checks that the thread has not ended."""
+"""The interval in seconds at which a call that waits for the broker's thread checks whether the thread has ended."""
 
 
 class ClockHandle:
@@ -78,12 +78,12 @@ class TestCluster(Handle):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.clock = ClockHandle(self)
-        """The cluster's clock: `clock.advance(30_000)` lets 30 seconds pass at once."""
+        """The cluster's clock. For example, `clock.advance(30_000)` lets 30 seconds pass at once."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._asynchronous: AsyncTestCluster | None = None
         self._starting = threading.Lock()
-        """Held while the cluster starts or stops, which any thread may do."""
+        """A lock that is held while the cluster starts or stops, because any thread may start or stop it."""
 
     # ---- start and stop --------------------------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class TestCluster(Handle):
                 self._end()
 
     def _refuse_in_condition(self) -> None:
-        """Raise RuntimeError if called in the broker's own thread, which would wait for itself forever."""
+        """Raise RuntimeError if the caller is in the broker's own thread, which would wait for itself forever."""
         if self._thread is threading.current_thread():
             raise RuntimeError(
                 "a condition of wait_for runs inside the broker: it can read the cluster, but not stop it or wait"
@@ -330,7 +330,7 @@ def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, threa
 
 
 async def _finish_calls() -> None:
-    """Wait until the calls of other threads that reached the loop have their results."""
+    """Wait until the calls that other threads made into the broker's loop have returned their results."""
     calls = asyncio.all_tasks() - {asyncio.current_task()}
     if calls:
         await asyncio.wait(calls, timeout=1)

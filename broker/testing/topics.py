@@ -63,7 +63,7 @@ class TopicMethods(Base):
         self._run(create)
 
     def create_topics(self) -> None:
-        """Create the topics that were given with the cluster, except those that its data directory has. Raises KafkaError."""
+        """Create the topics that were passed to `cluster()`, except those that its data directory already has. Raises KafkaError."""
         for name, partitions in self._topics.items():
             if name in self._run(lambda: topics_left(self.state) & self.state.controller.image.topics.keys()):
                 continue
@@ -104,12 +104,15 @@ class TopicMethods(Base):
         self._run(alter)
 
     def _known(self, topic: str) -> None:
-        """Raise KafkaError if there is no such topic."""
+        """Raise KafkaError if the topic does not exist."""
         if topic not in self.state.controller.image.topics:
             raise records.unknown_topic(self.state, topic)
 
     def partition(self, topic: str, index: int) -> PartitionState:
-        """Return leader, epoch, replicas and in-sync replicas of a partition. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3)."""
+        """Return leader, leader epoch, replicas and in-sync replicas of a partition.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is no such partition.
+        """
         check_text("topic", topic, "orders")
         check_int("index", index, example=0)
 
@@ -200,7 +203,7 @@ def _check_topic(
     configs: object = None,
     assignment: object = None,
 ) -> None:
-    """Raise TypeError or ValueError for arguments of `create_topic`. place: the beginning of the error message."""
+    """Raise TypeError or ValueError for invalid arguments of `create_topic`. place: the beginning of the error message."""
     check_text(f"{place}name", name, "orders")
     check_int(f"{place}partitions", partitions, example=3)
     check_int(f"{place}replication_factor", replication_factor, example=3)

@@ -17,7 +17,7 @@ def is_hidden(excinfo: Any) -> bool:
 
 
 class without_frames_of_the_broker:
-    """A context manager that removes the inner frames from KafkaError, ConfigError and errors of `kinds`. Other errors keep theirs."""
+    """A context manager that shortens the tracebacks of KafkaError, ConfigError and errors of `kinds`: it removes the broker's frames."""
 
     def __init__(self, *kinds: type[Exception]) -> None:
         self._kinds = (KafkaError, ConfigError, *kinds)

@@ -1,4 +1,4 @@
-"""Waiting without sleeping: a condition is checked after every event that can make it true."""
+"""Waiting without sleeping: a condition is checked after every event after which it may be true."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""The number of checks in a row, each caused by the previous one, after which a condition counts as one that changes the cluster.
+"""How often a condition may cause its own next check; beyond that, it counts as a condition that changes the cluster.
 
 A condition that only reads can also cause a check, because timers that are due run when it calls a method. It does not do so repeatedly.
 """
 
 
 class Settable(Protocol):
-    """A future of asyncio or of concurrent.futures."""
+    """Interface of a future, as asyncio and concurrent.futures have it."""
 
     def done(self) -> bool: ...
 
@@ -42,7 +42,7 @@ class Watch(Observer):
         self._must_repeat = False
 
     def look(self, *_: Any, **__: Any) -> None:
-        """Check the condition now, or once more after the current check if the condition itself caused this call."""
+        """Check the condition now. If the condition itself caused this call, check it once more after the current check."""
         if self._is_checking:
             self._must_repeat = True
             return
@@ -57,7 +57,7 @@ class Watch(Observer):
             self._is_checking = False
 
     def _check(self) -> None:
-        """Check the condition until a check causes no other."""
+        """Check the condition, and again as long as the check itself caused a further one."""
         for _ in range(MOST_CHECKS):
             self._must_repeat = False
             result = self._condition()

@@ -25,7 +25,7 @@ _VERSIONS = {
 """Maps the APIs that consumer groups use to the versions that aiokafka, confluent-kafka and kafka-python send (end of 2025)."""
 
 _steps: list[Callable[[], object]] = [lambda: _list_steps()]
-"""The loading functions that have not run yet; the last one runs next."""
+"""The functions that load something and have not run yet. The last one runs next."""
 
 
 def load_now() -> None:

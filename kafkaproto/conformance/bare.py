@@ -1,4 +1,4 @@
-"""Requests without content: empty strings, bytes and arrays, and random numbers."""
+"""Requests without content: message objects with empty strings, bytes and arrays, and random numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def _value(wire_type: WireType, random: Random) -> Any:
 
 
 def _number(wire_type: FixedWidth, random: Random) -> Any:
-    """Return a random boolean, float or uuid, or an integer: the type's lowest or highest, one next to these, or a small one."""
+    """Return a random value for a wire type of fixed width.
+
+    It is a boolean, a float or a uuid, or an integer: the type's lowest or highest value, a neighbour of these, or a small number.
+    """
     if wire_type is Bool:
         return random.random() < 0.5
     if wire_type is Float64:

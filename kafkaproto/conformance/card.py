@@ -20,18 +20,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """The cell of a test on the card. name: the row. subject: the column, which is the name of the cluster under test."""
+    """The cell of a test in the table. name: the row. subject: the column, which is the name of the cluster under test."""
 
     name: str
     subject: str
 
 
 class Card:
-    """Collects outcome and duration in seconds of each test, by cluster under test."""
+    """Collects outcome and duration in seconds of each conformance test on each cluster, and makes the table (card) of them."""
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
-        """Maps the node id of a test to its cell on the card."""
+        """Maps the node id of a test to its cell in the table."""
         self.rows: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
         self.rules: dict[str, str] = {}
         self.reasons: list[str] = []
@@ -57,7 +57,7 @@ class Card:
             terminalreporter.write(f"\n{self.text()}\n\n")
 
     def text(self) -> str:
-        """Return the card as a Markdown table."""
+        """Return the table as Markdown."""
         subjects = list(dict.fromkeys(subject for row in self.rows.values() for subject in row))
         lines = ["| rules | test | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
         for name, row in self.rows.items():
@@ -72,7 +72,7 @@ class Card:
 
 
 def place_of(item: pytest.Item) -> Place:
-    """Return the cell of a test on the card: ``test_x[real-3]`` has the row "test_x [3]" and the column "real"."""
+    """Return the cell of a test in the table: ``test_x[real-3]`` has the row "test_x [3]" and the column "real"."""
     base, _, inside = item.name.partition("[")
     words = inside.rstrip("]")
     kind = item.callspec.params.get("running_cluster") if isinstance(item, pytest.Function) and words else None

@@ -24,9 +24,9 @@ class Closed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response with its arrival time.
+    """A response and its arrival time.
 
-    elapsed_ms: time since its request was sent, on the clock of the cluster under test. data: the frame without its length prefix.
+    elapsed_ms: the time since its request was sent, in ms on the clock of the cluster under test. data: the frame without its length prefix.
     """
 
     message: Any
@@ -43,15 +43,15 @@ class Connection(ABC):
         self._client = Client(client_id, in_order=False)  # the tests check the order themselves
         self._sent_ms: dict[int, float] = {}
         self.received = bytearray()
-        """Received bytes that are not a whole frame yet: `receive` appends to them, `take` removes frames."""
+        """The received bytes that are not a whole frame yet: `receive` appends to them, `take` removes frames."""
 
     def sent_ms(self, correlation_id: int) -> float:
-        """Return when a request was sent that is not answered yet, in ms on the clock of the cluster under test."""
+        """Return when a request without a response yet was sent, in ms on the clock of the cluster under test."""
         return self._sent_ms[correlation_id]
 
     @property
     def sent(self) -> dict[int, tuple[int, int]]:
-        """Return the requests without a response yet: correlation id to (API key, version)."""
+        """Return the requests without a response yet, as a dict of correlation ids to (API key, version)."""
         return self._client.sent
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
@@ -67,7 +67,7 @@ class Connection(ABC):
         return data
 
     def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
-        """Raise an exception if this connection must not send requests of API `key` in this version. Called before each request."""
+        """Raise an exception if requests of API `key` must not be sent in this version over this connection. Called before each request."""
 
     @abstractmethod
     def send_bytes(self, data: bytes) -> None: ...

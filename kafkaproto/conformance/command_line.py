@@ -1,4 +1,4 @@
-"""Command `kafkaproto conformance`: runs the suite against a running cluster and prints the card."""
+"""Command `kafkaproto conformance`: runs the suite against a running cluster and prints a table of the outcomes (the card)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Outcomes:
-    """A pytest plugin that collects the distinct outcomes of all tests: "passed", "failed", "skipped"."""
+    """A pytest plugin that collects the different outcomes of all tests: "passed", "failed", "skipped"."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Consumer groups of the new protocol (KIP-848) in conformance tests: heartbeats of any member, and what the group looks like."""
+"""Consumer groups of the new protocol (KIP-848) in conformance tests: sends the heartbeats of members, and reads the state of the group."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ INVALID_EPOCH = -3
 LEAVE_EPOCH = -1
 """The member epoch with which a member leaves its group."""
 REGEX_VERSION = 1
-"""The first version with a regular expression; the client creates the member id from then on (KIP-1082). Kafka 4 and later serve it."""
+"""The first version of ConsumerGroupHeartbeat with a regular expression; Kafka 4 and later support it.
+
+From this version on, the client creates the member id (KIP-1082).
+"""
 Owned = Sequence[int] | Mapping[str, Sequence[int]]
-"""Partitions of the group's first topic, or partitions by topic name."""
+"""Partitions that a member owns: indexes in the group's first topic, or a mapping of topic names to indexes."""
 
 
 def served_ranges(subject: Subject) -> Ranges:
@@ -59,12 +62,12 @@ class ConsumerGroup(Group):
 
     @property
     def is_release_4(self) -> bool:
-        """Whether the broker is of Kafka 4 or later."""
+        """Return whether the broker is of Kafka 4 or later."""
         return self._ranges[ApiKey.CONSUMER_GROUP_HEARTBEAT][1] >= REGEX_VERSION
 
     @property
     def is_release_4_2(self) -> bool:
-        """Whether the broker is of Kafka 4.2 or later; also true of brokers of this project that emulate 4.0 or 4.1."""
+        """Return whether the broker behaves as Kafka 4.2; also true of brokers of this project that emulate 4.0 or 4.1."""
         release = release_of(self._ranges)
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
@@ -76,9 +79,9 @@ class ConsumerGroup(Group):
         return topic
 
     def _wait_until_assigned(self, topic: str) -> None:
-        """Wait until another group of the same partition of the offsets topic gets partitions of the topic, and delete this group.
+        """Wait until the group coordinator knows a new topic: create another group with the same coordinator, and delete it when it has partitions.
 
-        A Kafka broker tells its Metadata handler about a new topic before its group coordinator, and there each partition by itself.
+        A Kafka broker informs its Metadata handler of a new topic before its group coordinator, and the coordinator of each partition separately.
         """
         other = Group(self.subject, self.index).id
 
@@ -100,7 +103,7 @@ class ConsumerGroup(Group):
         timeout_ms: int = -1,
         **fields: Any,
     ) -> Any:
-        """Send a heartbeat and return the response. Values that are None or -1 have not changed for the member."""
+        """Send a heartbeat and return the response. The value None, or -1 for a number, stands for a field that has not changed."""
         request = ConsumerGroupHeartbeatRequest(
             self.id,
             member_id,
@@ -114,7 +117,7 @@ class ConsumerGroup(Group):
         return self.subject.ask(self.connection, request, self.version)
 
     def join(self, member_id: str, *names: str, timeout_ms: int = TIMEOUT_MS, **fields: Any) -> Any:
-        """Send the first heartbeat of a member. names: its topics, by default the group's topic."""
+        """Send the first heartbeat of a member. names: the topics that it subscribes to, by default the group's topic."""
         return self.heartbeat(member_id, 0, [], names or [self.topic.name], timeout_ms, **fields)
 
     def _places(self, owned: Owned) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:
@@ -144,7 +147,7 @@ class ConsumerGroup(Group):
         return self.result(self.heartbeat(member_id, epoch, owned))
 
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
-        """Let a member join, and return (member epoch, assignment)."""
+        """Let a member join the group with its first heartbeat, and return (member epoch, assignment)."""
         return self.result(self.join(member_id, *names, **fields))
 
     def described(self) -> Any:
@@ -154,24 +157,24 @@ class ConsumerGroup(Group):
 
     @property
     def epochs(self) -> tuple[str, int, int]:
-        """The group's state, group epoch and assignment epoch."""
+        """Return the group's (state, group epoch, assignment epoch)."""
         group = self.described()
         return group.group_state, group.group_epoch, group.assignment_epoch
 
     def targets(self) -> dict[str, dict[str, list[int]]]:
-        """Return the target assignments: maps member id to topic name to partitions."""
+        """Return the target assignments as a dict of member id to topic name to partitions."""
         return {
             member.member_id: {t.topic_name: sorted(t.partitions) for t in member.target_assignment.topic_partitions}
             for member in self.described().members
         }
 
     def sizes(self) -> dict[str, int]:
-        """Return how many partitions the target assignment of each member has."""
+        """Return the number of partitions in the target assignment of each member, by member id."""
         return {member_id: sum(map(len, target.values())) for member_id, target in self.targets().items()}
 
 
 def refusal(response: Any) -> tuple[int, str | None]:
-    """Return (error, message) of a refused heartbeat. Checks that every other field has its default."""
+    """Return (error, message) of a rejected heartbeat. Checks that every other field of the response has its default."""
     fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
     assert fields == (None, 0, 0, None), response
     return response.error_code, response.error_message

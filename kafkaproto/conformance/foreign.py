@@ -25,7 +25,7 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Skip the test, naming the version, if the block raises NotServed."""
+    """Return a context that skips the test if a request in it raises NotServed. The reason for skipping names the version."""
     try:
         yield
     except NotServed as error:
@@ -33,7 +33,7 @@ def skip_if_not_served() -> Iterator[None]:
 
 
 class ForeignConnection(SocketConnection):
-    """A connection that skips the test at a request in a version that the broker does not serve."""
+    """A connection to a cluster that the suite did not start. A request in a version that the broker does not serve skips the test."""
 
     def __init__(self, served: Served, host: str, port: int, client_id: str | None, address: str | None = None) -> None:
         super().__init__(host, port, client_id, address)
@@ -45,7 +45,7 @@ class ForeignConnection(SocketConnection):
 
 
 class Foreign(WallClock):
-    """A cluster of which only the brokers' addresses are known."""
+    """A cluster that the suite did not start. Only the addresses of its brokers are known."""
 
     takes_settings = True
     """Whether the brokers can be started with the settings of a profile. If False, only the settings of profile "default" are available."""
@@ -56,15 +56,15 @@ class Foreign(WallClock):
         self._served: dict[int, Served] = {}
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
-        """Open a connection that the caller closes. Skips the test if there is no such broker.
+        """Open a connection, which the test must close. Skips the test if there is no such broker.
 
-        A request in a version that the broker does not serve skips the test. A test that sends such a request on purpose sends its bytes.
+        A request in a version that the broker does not serve skips the test, except if the test sends the request as bytes.
         """
         self.need_broker(broker_id)
         return ForeignConnection(self._served_by(broker_id), *self.bootstrap[broker_id], client_id, address)
 
     def _served_by(self, broker_id: int) -> Served:
-        """Return the versions that a broker serves. If it does not respond to ApiVersions, the result counts every version as served."""
+        """Return the versions that a broker serves. If it does not respond to ApiVersions, all versions count as served."""
         if broker_id not in self._served:
             self._served[broker_id] = Served(self._offered_by(broker_id))
         return self._served[broker_id]
@@ -88,7 +88,7 @@ class Foreign(WallClock):
         return chosen
 
     def offered(self) -> Ranges:
-        """Return the versions that the cluster offers if a release of Kafka offers them too, else those of Kafka 3.9."""
+        """Return the versions that the cluster offers if they are those of a Kafka release, otherwise the versions of Kafka 3.9."""
         ranges = self._served_by(0).offered
         return super().offered() if ranges is None or release_of(ranges) is None else restricted(ranges)
 
@@ -121,10 +121,10 @@ class Foreign(WallClock):
         self._no_control()
 
     def restore(self) -> None:
-        """Do nothing: the suite cannot stop brokers of a foreign cluster."""
+        """Do nothing, because the suite cannot stop brokers of a cluster that it did not start."""
 
     def stop(self) -> None:
-        """Delete the topics of the tests, as far as the brokers allow it. The cluster keeps running."""
+        """Delete the topics that the tests created, as far as the brokers allow it. The cluster keeps running."""
         request = DeleteTopicsRequest(topic_names=self.names, timeout_ms=DELETE_WITHIN_MS)
         for broker_id in range(
             len(self.bootstrap)
@@ -175,7 +175,7 @@ def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
 
 
 def check(subject: Foreign, profile: str, needs: Needs) -> None:
-    """Skip the test, naming the unmet needs, unless the cluster meets all of them. profile: that of the test's module."""
+    """Skip the test, naming the unmet needs, unless the cluster meets all of them. profile: the profile of the test's module."""
     if subject.takes_settings:
         if lacks := missing(subject, needs):
             pytest.skip(f"not prepared: needs {', '.join(lacks)}")

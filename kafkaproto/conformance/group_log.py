@@ -14,13 +14,13 @@ from kafkaproto.records.entries import entries
 from kafkaproto.records.record import Record
 
 CLASSIC_GROUP, GROUP, TOPICS, MEMBER, ASSIGNMENT_EPOCH, TARGET, CURRENT, REGEX = 2, 3, 4, 5, 6, 7, 8, 16
-"""The types of records, as the keys have them."""
+"""The types of group records, as numbered in their keys."""
 LATEST_FETCH = 12
 """The last Fetch version without topic ids."""
 
 
 class GroupLog:
-    """The records of a group in its partition of the offsets topic. `new` returns those that were not returned before."""
+    """The records of a group in its partition of the offsets topic. Each call of `new` returns those that were written since the last call."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -40,7 +40,7 @@ class GroupLog:
         return listed
 
     def _read_to_the_end(self) -> Iterator[Record]:
-        """Yield the records up to the high watermark, with as many fetches as that takes: one response has part of a long partition."""
+        """Yield the records of the partition up to the high watermark. A long partition takes several fetches."""
         group = self.group
         version = min(group.subject.version(ApiKey.FETCH, FETCH_VERSION), LATEST_FETCH)
         while True:

@@ -40,14 +40,14 @@ OFFSETS_TOPIC = "__consumer_offsets"
 DESCRIBE_WITH_MESSAGES = 6
 """The first DescribeGroups version that reports an unknown group as an error, with a message."""
 PARKED_MS = 150
-"""How long a response must stay away for its request to count as parked."""
+"""The time in ms without a response after which a request counts as parked."""
 SESSION_MS = REBALANCE_MS = 10_000
 Offsets = Mapping[str, Mapping[int, Any]]
-"""Maps a topic to its partitions, and these to (offset, metadata) or to nothing."""
+"""Maps topics to their partitions, and each partition to (offset, metadata). The value of a partition may be unused."""
 
 
 def has_new_coordinator(subject: Subject) -> bool:
-    """Return whether the cluster has the group coordinator of Kafka 4, as its versions of DescribeGroups show (KIP-848, KIP-1043)."""
+    """Return whether the cluster has the group coordinator of Kafka 4, recognised by its versions of DescribeGroups (KIP-848, KIP-1043)."""
     return subject.offered()[ApiKey.DESCRIBE_GROUPS][1] >= DESCRIBE_WITH_MESSAGES
 
 
@@ -58,7 +58,7 @@ def subscription(*topics: str) -> bytes:
 
 
 class Group:
-    """A consumer group of one test. `coordinator` looks up its broker on every call, because coordinators move.
+    """A consumer group of one test. `coordinator` looks up the coordinating broker on every call, because coordinators move.
 
     index: the partition of the offsets topic that the group must be in; None for any.
     """
@@ -84,7 +84,7 @@ class Group:
         return found
 
     def _ready(self) -> int:
-        """Return the id of the coordinator plus 1, or 0 if there is none."""
+        """Return the id of the coordinator plus 1, or 0 while there is none, so that the result is true only if a coordinator exists."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
         if result.error_code:
@@ -102,7 +102,7 @@ class Group:
         return described
 
     def state(self) -> tuple[str, int]:
-        """Return the group's state and how many members it has."""
+        """Return (state of the group, number of its members)."""
         described = self.describe()
         return described.group_state, len(described.members)
 
@@ -113,18 +113,21 @@ class Group:
         return Client(self, member_id, **options)
 
     def ask(self, request: Any, version: int) -> Any:
-        """Send a request to the coordinator over a connection of its own, and return the response."""
+        """Send a request to the coordinator over a new connection, and return the response."""
         return self.subject.ask_once(request, version, self.coordinator())
 
     def leave(
         self, *members: tuple[str, str | None], version: int = 4
     ) -> tuple[int, list[tuple[str, str | None, int]]]:
-        """Remove members, given as (member id, group instance id). Returns the error and (both ids, error) of each member."""
+        """Remove members, given as (member id, group instance id), with LeaveGroup.
+
+        Returns (error of the response, [(member id, group instance id, error) of each member]).
+        """
         response = self.ask(LeaveGroupRequest(self.id, members=[MemberIdentity(*m) for m in members]), version)
         return response.error_code, [(m.member_id, m.group_instance_id, m.error_code) for m in response.members]
 
     def fetch_request(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> OffsetFetchRequest:
-        """Return an OffsetFetch request of version 8 or later. partitions: topic to partitions; None for all."""
+        """Return an OffsetFetch request of version 8 or later. partitions: maps topics to partitions; None for all partitions."""
         topics = None
         if partitions is not None:
             topics = [
@@ -133,7 +136,7 @@ class Group:
         return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.id, topics=topics)], **more)
 
     def fetch(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> Any:
-        """Return the group's entry of an OffsetFetch response of version 8. partitions: topic to partitions; None for all."""
+        """Return the group's entry of an OffsetFetch response of version 8. partitions: maps topics to partitions; None for all partitions."""
         [group] = self.ask(self.fetch_request(partitions, **more), 8).groups
         return group
 
@@ -158,7 +161,7 @@ class Group:
 class Client:
     """A client of a group. It keeps the member id and the generation of its last successful join.
 
-    version: of its JoinGroup requests; from 4 on a dynamic member first gets its id, which `enter` handles.
+    version: the version of its JoinGroup requests. From 4 on, a dynamic member must join a second time with the id that it gets; `enter` does this.
     """
 
     def __init__(
@@ -189,7 +192,7 @@ class Client:
         return self.subject.ask(self.connection, request, version)
 
     def is_parked(self) -> bool:
-        """Return whether no response arrives for a while. A response that does arrive is lost."""
+        """Return whether the client's request gets no response for a while. A response that does arrive is lost."""
         return self.subject.answer_or_none(self.connection, PARKED_MS) is None
 
     # ---- join and sync ----------------------------------------------------------------------------------------------------------
@@ -218,7 +221,7 @@ class Client:
         return self.joined()
 
     def send_enter(self) -> None:
-        """Send the JoinGroup of a new member, twice if its id is required."""
+        """Send the JoinGroup of a new member, twice if the coordinator requires a member id."""
         if self.version >= 4 and self.instance is None:
             assert self.join().error_code == 79
         self.send_join()
@@ -270,7 +273,7 @@ class Client:
 def commit(
     group: Group, offsets: Offsets, version: int = 8, timestamp: int = -1, **fields: Any
 ) -> dict[tuple[str, int], int]:
-    """Commit offsets and return the errors by topic and partition. By default the request names no member."""
+    """Commit offsets and return the errors by topic and partition. Without further arguments, the request contains no member."""
     topics = [
         OffsetCommitRequestTopic(
             name,
@@ -286,7 +289,7 @@ def commit(
 
 
 def enter_together(*clients: Client) -> None:
-    """Let clients join a group as new members of one generation. The first is the leader."""
+    """Let clients join a group as new members of one generation. The first client is the leader."""
     leader, *others = clients
     assert leader.enter().error_code == 0
     for client in others:
@@ -299,7 +302,7 @@ def enter_together(*clients: Client) -> None:
 
 
 def make_stable(*clients: Client) -> None:
-    """Let clients join and synchronise a group. Member i is assigned the bytes `a<i>`."""
+    """Let clients join and synchronise a group until it is stable. Member i is assigned the bytes `a<i>`."""
     enter_together(*clients)
     assignments = {client.member_id: b"a%d" % i for i, client in enumerate(clients)}
     for client in clients[1:]:

@@ -23,13 +23,13 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 MARKER = "needs(*settings, at_least=None, brokers=1, racks=False, offsets_topic=False): the settings of the profile that the test needs"
 FETCH_MAX_BYTES = 8 * 1024 * 1024
-"""The most bytes that any test fetches at once."""
+"""The maximum number of bytes that any test fetches at once."""
 REQUEST_MAX_BYTES = 1024 * 1024
-"""The most bytes that any test sends in one request."""
+"""The maximum number of bytes that any test sends in one request."""
 SESSION_SLOTS = 100
-"""The most fetch sessions that the tests leave open."""
+"""The maximum number of fetch sessions that the tests leave open."""
 MAX_IDLE_MS = 60_000
-"""The longest time that any test leaves a connection idle."""
+"""The maximum time in ms for which any test leaves a connection idle."""
 BROKER = 4
 OFFSETS_TOPIC_REPLICAS = "offsets.topic.replication.factor"
 NONE = "(none)"
@@ -68,7 +68,7 @@ def needs_of(item: Any, profile: str) -> Needs:
 
 
 def missing(subject: Subject, needs: Needs) -> list[str]:
-    """Return one text for each need that the cluster does not meet, with the cluster's actual value. Empty if it meets all."""
+    """Return a text for each requirement that the cluster does not meet, with the cluster's actual value. Empty if it meets all."""
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}
     ids = list(range(max(needs.brokers, len(racks))))
@@ -104,7 +104,7 @@ def _listed(ids: Sequence[int]) -> str:
 
 
 def settings_in_force(subject: Subject, names: Iterable[str]) -> dict[str, str | None]:
-    """Return a dict of these broker settings to their current values on broker 0, as DescribeConfigs returns them."""
+    """Return the current values of these broker settings on broker 0, by name, as DescribeConfigs returns them."""
     request = DescribeConfigsRequest([DescribeConfigsResource(BROKER, "0", list(names))])
     [resource] = subject.ask_once(request, subject.version(ApiKey.DESCRIBE_CONFIGS, 2)).results
     assert resource.error_code == 0, (resource.error_code, resource.error_message)

@@ -100,7 +100,7 @@ def addresses(text: str) -> list[tuple[str, int]]:
 
 
 def foreign(config: pytest.Config, address: str) -> Kind:
-    """Return the kind for the cluster that already runs at an address. Its `start` connects to the cluster and starts nothing."""
+    """Return the kind of cluster for a cluster that already runs at an address. Its `start` connects to the cluster and starts nothing."""
     semantics = config.getoption("--semantics")
 
     def start(_profile: str) -> Subject:
@@ -113,7 +113,7 @@ def foreign(config: pytest.Config, address: str) -> Kind:
 
 
 def profile_of(module: Any) -> str:
-    """Return the profile that a test module names."""
+    """Return the name of the settings profile that a test module requires."""
     return str(getattr(getattr(module, "obj", None), "PROFILE", "default"))
 
 
@@ -140,7 +140,7 @@ def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tupl
 
 @pytest.fixture
 def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterator[Subject]:
-    """Yield the cluster under test, and undo afterwards what the test changed."""
+    """Yield the cluster under test, and undo afterwards the changes that the test made."""
     if isinstance(running_cluster, Foreign):
         profile = profile_of(request.node.getparent(pytest.Module))
         check(running_cluster, profile, needs.needs_of(request.node, profile))

@@ -1,6 +1,6 @@
 """Setup shared by conformance tests: topics that every broker knows, batches in them, connections to leaders.
 
-It also has shared actions: hold a follower and fetch in its name (N-12), move leadership, list offsets and epochs.
+The module also has actions that several tests need: hold a follower and fetch in its name (N-12), move leadership, list offsets and epochs.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ LEADER_EPOCH_VERSION, TOPIC_ID_VERSION = 7, 10
 LOG_START_VERSION, FETCH_BY_ID_VERSION = 5, 13
 """The first Fetch versions with the log start offset and with topic ids."""
 FETCH_FIELDS = {"session": 7, "epoch": 9, "rack": 11, "last_epoch": 12}
-"""Maps a parameter of `wire.fetch` to the first version of Fetch requests that has its field."""
+"""Maps a parameter of `wire.fetch` to the first Fetch version whose requests have the corresponding field."""
 ROUNDS = 400
 PAUSE_MS = 25
 APPEND_WITHIN_MS = 10_000
 LATEST, EARLIEST = -1, -2
 UNTIL_KNOWN_MS = 300
-"""Time in ms after which every broker surely applies a changed quota."""
+"""The time in ms after which every broker certainly applies a changed quota."""
 Entity = dict[str, str | None]
 """The entity of a quota: maps "user", "client-id" or "ip" to a name, or to None for the default entity."""
 
@@ -83,7 +83,7 @@ def brokers_known(subject: Subject, broker_id: int) -> set[int]:
 
 
 class Topic:
-    """A topic of one test. `leader` and `connect` look up the leader on every call, because leaders move."""
+    """A topic that one test uses. `leader` and `connect` look up the leader on every call, because leaders move."""
 
     def __init__(self, subject: Subject, name: str) -> None:
         self.subject = subject
@@ -126,7 +126,7 @@ class Topic:
         return [replica for replica in self.partition(index).replica_nodes if replica != leader]
 
     def connect(self, index: int = 0, client_id: str | None = "conformance") -> Connection:
-        """Return a connection to the leader of a partition."""
+        """Return a new connection to the leader of a partition."""
         return self.subject.connect(self.leader(index), client_id)
 
     def fill(self, *batches: bytes, index: int = 0, acks: int = -1) -> list[Any]:
@@ -182,7 +182,7 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the subject cannot create a topic with this assignment and these settings."""
+    """Skip the test if the cluster under test cannot create a topic with this assignment and these settings."""
     for brokers in assignment.values():
         for broker_id in brokers:
             subject.need_broker(broker_id)
@@ -226,11 +226,11 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
         ) and all(_leads(topic, leader, assignment) for leader in {brokers[0] for brokers in assignment.values()}):
             return
         topic.subject.pass_ms(PAUSE_MS)
-    raise AssertionError(f"{topic.name} did not become known to every broker: {entries}")
+    raise AssertionError(f"not every broker knows topic {topic.name} and its leaders in time: {entries}")
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Return whether a broker responds as the leader of all partitions that it should lead."""
+    """Return whether a broker responds as the leader of all partitions whose first replica in `assignment` it is."""
     partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])
     version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest=1)
@@ -243,7 +243,10 @@ def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bo
 
 @contextmanager
 def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iterator[None]:
-    """Stop a broker from fetching a partition during the block. Send it no requests in the block: a real broker is stopped as a process."""
+    """Return a context in which a broker does not fetch a partition.
+
+    The test must not send requests to this broker within the context: a real broker is stopped as a process.
+    """
     subject.hold_follower(topic.name, index, broker_id)
     try:
         yield
@@ -252,7 +255,7 @@ def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iter
 
 
 def follow(topic: Topic, broker_id: int, offset: int, **more: Any) -> Any:
-    """Fetch from the leader in the name of a replica, and return the partition's response (N-12).
+    """Send a Fetch to the leader with the id of a replica, and return the partition's response (N-12).
 
     The fetch tells the leader that this replica has all records below `offset`. more: further arguments of `wire.fetch`.
     """
@@ -281,7 +284,7 @@ def read(topic: Topic, offset: int, version: int | None = None, broker_id: int |
 
 
 def make_lead(topic: Topic, broker_id: int) -> int:
-    """Make an in-sync replica the preferred leader and elect it. Returns the new leader epoch once the broker itself responds as leader."""
+    """Make an in-sync replica the preferred leader and elect it. Returns the new leader epoch once that broker responds as leader."""
     subject = topic.subject
     replicas = [broker_id, *(r for r in topic.partition().replica_nodes if r != broker_id)]
     order = [ReassignableTopic(topic.name, [ReassignablePartition(0, replicas)])]
@@ -312,7 +315,7 @@ def list_offsets(
     isolation: int = 0,
     index: int = 0,
 ) -> Any:
-    """Return the ListOffsets response for one partition. version: by default the served one closest to 5 that has the given fields."""
+    """Return the ListOffsets response for one partition. version: by default, the served version closest to 5 that has the given fields."""
     if version is None:
         lowest = 4 if epoch >= 0 else 2 if isolation else 1
         version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest)
@@ -349,7 +352,7 @@ def alter_quotas(
 
 @contextmanager
 def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iterator[None]:
-    """Set quotas during the block, and remove them afterwards."""
+    """Return a context in which quotas are set. They are removed at its end."""
     for answer in alter_quotas(subject, *changes):
         assert answer.error_code == 0, answer
     subject.pass_ms(UNTIL_KNOWN_MS)

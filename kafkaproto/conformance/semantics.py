@@ -16,7 +16,10 @@ from kafkaproto.messages.create_topics import CreatableTopic, CreatableTopicConf
 AUTO, KIP, KAFKA = "auto", "kip", "kafka"
 THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 KIP_FORM, INVALID = "0-1", "0"
-"""Two values of a setting that lists throttled replicas: in the form of KIP-73, where Kafka's code expects 0:1 (D10), and one that both reject."""
+"""Two values of a setting that lists throttled replicas. KIP_FORM is in the form of KIP-73, where Kafka's code expects 0:1 (D10).
+
+INVALID is rejected under both semantics.
+"""
 VERSION, WITHIN_MS = 1, 10_000
 
 
@@ -29,7 +32,7 @@ def semantics_of(subject: Subject) -> str:
 
 
 def _error(subject: Subject, value: str) -> int:
-    """Return the error code of a CreateTopics request that only validates a topic with this setting."""
+    """Return the error code of a CreateTopics request, with validate_only, for a topic with this value of the setting."""
     topic = CreatableTopic(
         "conformance-validated-only", 1, 1, configs=[CreatableTopicConfig(THROTTLED_REPLICAS, value)]
     )

@@ -15,7 +15,7 @@ NO_VERSION = (0, -1)
 
 
 class NotServed(Exception):
-    """Raised for a request in a version that the cluster does not serve. The message names this version and those that are served."""
+    """Raised for a request in a version that the cluster does not serve. The message contains this version and those that are served."""
 
 
 class Served:
@@ -108,7 +108,7 @@ def _listed(low: int, high: int) -> str:
 
 
 class Complete:
-    """A cluster that serves all versions and topic settings that the tests use, as Kafka 3.9 does."""
+    """A cluster that serves all versions and topic settings that the tests use: those of Kafka 3.9."""
 
     def version(self, key: int, preferred: int, lowest: int = 0) -> int:
         """Return the version for requests whose version does not matter to the test: the served one closest to `preferred`.
@@ -118,7 +118,7 @@ class Complete:
         return preferred
 
     def served(self, key: int, versions: Iterable[int]) -> list[int]:
-        """Return those of the versions that the cluster serves. Skips the test if it serves none of them."""
+        """Return those of the given versions that the cluster serves. Skips the test if it serves none of them."""
         return list(versions)
 
     def offered(self) -> Ranges:
@@ -154,7 +154,7 @@ LIMITS = {
     "message.timestamp.before.max.ms": Limit("3.6"),  # KIP-937
     "message.timestamp.after.max.ms": Limit("3.6"),  # KIP-937
 }
-"""Maps a topic setting to its limits, for settings that some release rejects with some value that a test sets."""
+"""Maps topic settings to their limits. It has the settings for which some release rejects a value that a test sets."""
 
 
 def unsupported_settings(release: str, settings: Mapping[str, str]) -> list[str]:

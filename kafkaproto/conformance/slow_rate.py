@@ -19,7 +19,7 @@ class _Sample:
 
 
 class SlowRate:
-    """One quota rate, with one object per sample. samples: the number of windows. window_ms: the length of each of them."""
+    """The rate of one quota, computed from one object per sample. samples: the number of windows. window_ms: the length of each window."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.n, self.w = samples, window_ms
@@ -27,7 +27,7 @@ class SlowRate:
         self.current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Record a value (Q-2)."""
+        """Record a value at a time (Q-2)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         if now_ms - self.slots[self.current].start_ms >= self.w:

@@ -39,26 +39,26 @@ class Subject(Complete, ABC):
     name: str
     semantics: str
     slack_ms: float
-    """How many milliseconds later than expected a response may arrive."""
+    """By how many milliseconds a response may arrive later than expected."""
     early_ms: float = 1
-    """How many milliseconds earlier than expected a response may seem to arrive, because brokers read their clocks in whole milliseconds."""
+    """By how many milliseconds a response may seem to arrive earlier than expected, because brokers read their clocks in whole milliseconds."""
     clock_slack_ms: float
     """By how many milliseconds a client's send time may differ from the broker's receive time; 0 if both use the same clock."""
     jitter_ms: float = 0
-    """By how many milliseconds a throttle time may differ even then, because a broker may read its clock twice in a request."""
+    """By how many milliseconds a throttle time may differ even if both use the same clock, because a broker may read its clock twice in a request."""
     bootstrap: list[tuple[str, int]]
     """The brokers' addresses, indexed by broker id."""
     creates = assigns = True
-    """creates: whether the brokers support CreateTopics. assigns: whether it accepts replica assignments."""
+    """creates: whether the brokers support CreateTopics. assigns: whether CreateTopics accepts replica assignments."""
     metadata_version = 12
-    """The version of the Metadata requests that tests use for lookups."""
+    """The version of the Metadata requests with which tests look up topics and brokers."""
     first_id = 0
-    """The broker that leads all partitions by default."""
+    """The id of the broker that leads all partitions by default."""
 
     def __init__(self) -> None:
         self._open: list[Connection] = []
         self.names: list[str] = []
-        """The topic names given to tests so far."""
+        """The topic names that tests have received from `new_name` so far."""
 
     # ---- connections and time ------------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class Subject(Complete, ABC):
         return connection
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
-        """Open a connection that the caller closes."""
+        """Open a connection, which the test must close."""
         return SocketConnection(*self.bootstrap[broker_id], client_id, address)
 
     def need_broker(self, broker_id: int) -> None:
@@ -115,7 +115,7 @@ class Subject(Complete, ABC):
             return self.ask(connection, request, version)
 
     def answer(self, connection: Connection, within_ms: float = PATIENCE_MS) -> Answer:
-        """Return the next response. Raises AssertionError if it does not arrive in time, and Closed."""
+        """Return the next response. Raises AssertionError if it does not arrive in time, and Closed if the broker closes the connection."""
         answer = self.answer_or_none(connection, within_ms)
         assert answer is not None, f"no response within {within_ms:.0f} ms"
         return answer
@@ -125,7 +125,7 @@ class Subject(Complete, ABC):
         """Return the next response, or None if it does not arrive within `within_ms` on the clock of the cluster under test. Raises Closed."""
 
     def closed(self, connection: Connection, within_ms: float = PATIENCE_MS) -> bool:
-        """Return whether the broker closes the connection in time without a response."""
+        """Return whether the broker closes the connection within `within_ms` without sending a response."""
         try:
             self.answer_or_none(connection, within_ms)
         except Closed:
@@ -142,7 +142,10 @@ class Subject(Complete, ABC):
 
     @contextmanager
     def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
-        """During the block, charge `cost_ms` of handler time for each request of API `api`. Does nothing if the subject measures this time."""
+        """Return a context in which each request of API `api` is charged `cost_ms` of handler time.
+
+        Does nothing if the subject measures the real handler time.
+        """
         yield
 
     # ---- control functions, which only the program that started the cluster has ---------------------------------------------------
@@ -157,14 +160,14 @@ class Subject(Complete, ABC):
 
     @abstractmethod
     def hold_follower(self, topic: str, partition: int, broker_id: int) -> None:
-        """Stop this broker from fetching from the partition's leader. It stays in the ISR as long as the settings allow."""
+        """Stop a broker from fetching a partition from its leader. The broker stays in the ISR as long as the settings allow."""
 
     @abstractmethod
     def release_follower(self, topic: str, partition: int, broker_id: int) -> None: ...
 
     @abstractmethod
     def restore(self) -> None:
-        """Start the brokers that a test has left stopped, so that the next test is not affected."""
+        """Start the brokers that a test has stopped and not started again, so that the next test is not affected."""
 
     @abstractmethod
     def stop(self) -> None: ...

@@ -13,7 +13,7 @@ from kafkaproto.conformance.wire import batch, fetch, flat, produce
 
 
 def scene(subject: Subject, replication: int = 3) -> Topic:
-    """Create a topic with five records, and wait until the leader knows that every follower has them."""
+    """Create a topic with five records, and wait until the leader knows that every follower has them. Returns the topic."""
     topic = new_topic(subject, replication=replication)
     topic.fill(*[batch(b"v")] * 5)
     for broker_id in range(1, replication):
@@ -49,7 +49,7 @@ def test_leader_returns_the_in_sync_replica_in_the_rack_of_the_client(subject: S
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-3", "N-11", "N-12")
 def test_only_a_follower_that_has_the_fetch_offset_is_a_preferred_read_replica(subject: Subject) -> None:
-    """The leader learns a follower's position only from the follower's fetches. The test sends such a fetch in the follower's name."""
+    """The leader knows a follower's position only from the follower's fetches. The test sends such a fetch with the follower's id."""
     topic = scene(subject, 2)
     with held(subject, topic, 1):
         topic.fill(*[batch(b"v")] * 3, acks=1)
@@ -98,7 +98,7 @@ def test_follower_serves_fetches_up_to_its_own_high_watermark(subject: Subject) 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-9", "N-10", "F-29")
 def test_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves(subject: Subject) -> None:
-    """Kafka's test: `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`."""
+    """Corresponds to Kafka's test `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`."""
     topic = scene(subject, 2)
     waiting = subject.connect(1)
     subject.send(waiting, fetch((topic.name, 0, 5), max_wait_ms=20_000), 11)

@@ -1,4 +1,4 @@
-"""Tests of consumer groups of the new protocol (KIP-848): heartbeats, refusals, static members, commits, and classic requests."""
+"""Tests of consumer groups of the new protocol (KIP-848): heartbeats, errors, static members, commits, and requests of the classic protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FENCED_INSTANCE, UNRELEASED = 82, 111
 
 
 def fenced(received: int, known: int) -> tuple[int, str]:
-    """Return the expected refusal of a heartbeat with another member epoch than the known one."""
+    """Return the (error, message) expected for a heartbeat whose member epoch differs from the known one."""
     word = "greater" if received > known else "smaller"
     return (
         FENCED_EPOCH,
@@ -33,13 +33,13 @@ def fenced(received: int, known: int) -> tuple[int, str]:
 
 
 def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
-    """Return the expected refusal of a heartbeat of a member that is not in the group."""
+    """Return the (error, message) expected for a heartbeat of a member that is not in the group."""
     return UNKNOWN_MEMBER, f"Member {member_id} is not a member of group {group.id}."
 
 
 @pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14")
-def test_first_heartbeats_with_missing_fields_are_refused(subject: Subject) -> None:
-    """SN-28."""
+def test_first_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
+    """A first heartbeat needs a rebalance timeout, topic names, an empty list of owned partitions and a known assignor (scenario SN-28)."""
     group = ConsumerGroup(subject)
     topic = [group.topic.name]
     if group.is_release_4:
@@ -63,8 +63,8 @@ def test_first_heartbeats_with_missing_fields_are_refused(subject: Subject) -> N
 
 
 @pytest.mark.rule("GN-4", "GN-5", "GN-10", "GN-31")
-def test_heartbeats_with_invalid_ids_and_epochs_are_refused(subject: Subject) -> None:
-    """SN-28."""
+def test_heartbeats_with_invalid_ids_and_epochs_are_rejected(subject: Subject) -> None:
+    """Each heartbeat gets the error code and the message that Kafka returns (scenario SN-28)."""
     group = ConsumerGroup(subject)
     beat, leave = f"Consumer group {group.id} not found.", f"Group {group.id} not found."
     for response, expected in (
@@ -95,7 +95,7 @@ def test_coordinator_creates_a_member_id_only_in_version_0(subject: Subject) -> 
 
 
 @pytest.mark.rule("GN-7")
-def test_empty_list_of_topics_is_a_subscription_from_4_0_on(subject: Subject) -> None:
+def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     response = group.heartbeat("A", 0, [], [], TIMEOUT_MS)
     if group.is_release_4:
@@ -107,7 +107,7 @@ def test_empty_list_of_topics_is_a_subscription_from_4_0_on(subject: Subject) ->
 
 @pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65")
 def test_single_member_gets_all_partitions_at_once(subject: Subject) -> None:
-    """SN-29."""
+    """The group becomes stable in epoch 1 without a second heartbeat (scenario SN-29)."""
     group = ConsumerGroup(subject)
     joined = group.join("A")
     assert group.result(joined) == (1, ALL)
@@ -149,7 +149,7 @@ def test_unknown_and_classic_groups_cannot_be_described(subject: Subject) -> Non
 
 @pytest.mark.rule("GN-12", "GN-13")
 def test_member_may_join_again_before_4_2_only_until_its_second_epoch(subject: Subject) -> None:
-    """SN-32."""
+    """A member that sends epoch 0 again gets its assignment again; before 4.2, a member with a previous epoch is fenced instead (scenario SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)
@@ -164,8 +164,8 @@ def test_member_may_join_again_before_4_2_only_until_its_second_epoch(subject: S
 
 
 @pytest.mark.rule("GN-11", "GN-18", "GN-31")
-def test_leaving_members_start_an_epoch_each(subject: Subject) -> None:
-    """SN-34."""
+def test_each_member_that_leaves_starts_a_new_group_epoch(subject: Subject) -> None:
+    """Members leave by a heartbeat with epoch -1. The empty group can then be deleted (scenario SN-34)."""
     group = ConsumerGroup(subject)
     for member_id in "ABC":
         assert group.join(member_id).error_code == 0
@@ -184,7 +184,7 @@ def test_leaving_members_start_an_epoch_each(subject: Subject) -> None:
 
 @pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35")
 def test_static_member_keeps_its_partitions_while_it_is_away(subject: Subject) -> None:
-    """SN-35."""
+    """A static member leaves with epoch -2, and a second process with its instance id gets its partitions (scenario SN-35)."""
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     for member_id in "BA":
@@ -216,8 +216,8 @@ def fetch_as(group: ConsumerGroup, member_id: str | None, epoch: int) -> tuple[i
 
 
 @pytest.mark.rule("GO-18")
-def test_commits_and_fetches_of_a_member_name_its_epoch(subject: Subject) -> None:
-    """SN-36."""
+def test_offset_commits_and_fetches_of_a_member_must_contain_its_epoch(subject: Subject) -> None:
+    """OffsetCommit and OffsetFetch with another epoch than the member's get STALE_MEMBER_EPOCH (scenario SN-36)."""
     group = ConsumerGroup(subject)
     for member_id in "AC":
         assert group.join(member_id).error_code == 0
@@ -243,8 +243,8 @@ def test_commits_and_fetches_of_a_member_name_its_epoch(subject: Subject) -> Non
 
 
 @pytest.mark.rule("GN-62")
-def test_classic_requests_do_not_reach_members_of_the_new_protocol(subject: Subject) -> None:
-    """SN-37."""
+def test_requests_of_the_classic_protocol_do_not_find_new_protocol_members(subject: Subject) -> None:
+    """DescribeGroups and Heartbeat do not find the group or its member; ListGroups, DeleteGroups and OffsetDelete do (scenario SN-37)."""
     group = ConsumerGroup(subject)
     topic = group.topic.name
     assert group.enter("C") == (1, ALL)
@@ -270,7 +270,7 @@ def test_classic_requests_do_not_reach_members_of_the_new_protocol(subject: Subj
 
 
 @pytest.mark.rule("GN-10", "GN-63")
-def test_empty_groups_change_their_protocol_and_keep_their_offsets(subject: Subject) -> None:
+def test_empty_groups_can_change_their_protocol_and_keep_their_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     offsets = {group.topic.name: {0: (7, "x")}}
     committed = {(group.topic.name, 0): 7}
@@ -287,7 +287,7 @@ def test_empty_groups_change_their_protocol_and_keep_their_offsets(subject: Subj
 
 
 @pytest.mark.rule("GN-66")
-def test_empty_group_id_is_invalid_from_4_0_on_and_fails_the_request_before(subject: Subject) -> None:
+def test_empty_group_id_gets_invalid_request_from_4_0_on_and_another_error_before(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     described = group.ask(ConsumerGroupDescribeRequest([group.id, ""]), group.version).groups

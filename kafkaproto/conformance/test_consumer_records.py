@@ -16,12 +16,12 @@ STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 
 
 def left(member_id: str) -> list[tuple[int, str, int | None]]:
-    """Return the tombstones of a member that leaves."""
+    """Return the tombstones expected for a member that leaves, as (type, member id, None)."""
     return [(kind, member_id, None) for kind in (CURRENT, TARGET, MEMBER)]
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-48")
-def test_records_of_joins_revocations_leaves_and_the_deletion(subject: Subject) -> None:
+def test_consumer_group_writes_records_for_joins_revocations_leaves_and_deletion(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
@@ -58,7 +58,7 @@ def test_records_of_joins_revocations_leaves_and_the_deletion(subject: Subject) 
 
 
 @pytest.mark.rule("GN-21")
-def test_record_fields_of_a_member_that_revokes_partitions(subject: Subject) -> None:
+def test_record_of_a_member_that_revokes_partitions_has_the_expected_fields(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     assert group.enter("A", instance_id="i1", rack_id="r", server_assignor="uniform") == (1, ALL)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.needs(offsets_topic=True)
 INVALID_REGULAR_EXPRESSION = 128
 TIMEOUT_MS = 60_000
 REFRESH_MS = 10_500
-"""A little more than the time between two resolutions in one group."""
+"""The time in ms between two resolutions in one group, and a little more."""
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def group(subject: Subject) -> ConsumerGroup:
 
 
 def join(group: ConsumerGroup, member_id: str, regex: str, *names: str) -> Any:
-    """Send the first heartbeat of a member that subscribes to `regex`, and to topics by name if there are `names`."""
+    """Send the first heartbeat of a member that subscribes to a regular expression and, if `names` are given, to topics by name."""
     return group.heartbeat(member_id, 0, [], list(names) or None, TIMEOUT_MS, subscribed_topic_regex=regex)
 
 
 def wait_for_epoch(group: ConsumerGroup, epoch: int) -> None:
-    """Wait until the group has this epoch, because a regular expression was resolved."""
+    """Wait until the group has this epoch. A new epoch starts when a regular expression is resolved."""
     wait_until(group.subject, lambda: group.epochs[1] == epoch, f"the group has epoch {epoch}")
 
 
@@ -46,7 +46,7 @@ def whole(group: ConsumerGroup) -> str:
 
 @pytest.mark.rule("GN-49", "GN-51", "GN-65")
 def test_regular_expression_is_resolved_after_the_response_to_the_join(group: ConsumerGroup) -> None:
-    """SN-38."""
+    """The member gets no partition at first, and all of them with its next heartbeat (scenario SN-38)."""
     regex = whole(group)[:-1] + "."
     assert group.result(join(group, "A", regex)) == (1, [])
     wait_for_epoch(group, 2)
@@ -79,7 +79,7 @@ def test_regular_expression_matches_whole_names_only(group: ConsumerGroup) -> No
         (r"\1", "invalid escape sequence"),
     ],
 )
-def test_invalid_regular_expressions_are_refused(group: ConsumerGroup, regex: str, reason: str) -> None:
+def test_invalid_regular_expressions_are_rejected(group: ConsumerGroup, regex: str, reason: str) -> None:
     error, message = refusal(join(group, "A", regex))
     assert error == INVALID_REGULAR_EXPRESSION
     assert message == f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
@@ -87,7 +87,7 @@ def test_invalid_regular_expressions_are_refused(group: ConsumerGroup, regex: st
 
 
 @pytest.mark.rule("GN-52", "GN-16")
-def test_names_and_regular_expression_of_a_member_add_up(group: ConsumerGroup) -> None:
+def test_member_can_subscribe_by_names_and_by_a_regular_expression_together(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group), other.name)) == (1, {other.name: ALL})
     wait_for_epoch(group, 2)
@@ -103,7 +103,7 @@ def test_names_and_regular_expression_of_a_member_add_up(group: ConsumerGroup) -
 
 
 @pytest.mark.rule("GN-52")
-def test_changed_regular_expression_takes_partitions_away_at_once_and_gives_others_later(group: ConsumerGroup) -> None:
+def test_changed_regular_expression_revokes_at_once_and_assigns_other_topics_later(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)
@@ -120,7 +120,7 @@ def test_changed_regular_expression_takes_partitions_away_at_once_and_gives_othe
 
 
 @pytest.mark.rule("GN-52")
-def test_topic_created_later_is_found_when_the_expression_is_resolved_again(group: ConsumerGroup) -> None:
+def test_topic_created_later_matches_when_the_expression_is_resolved_again(group: ConsumerGroup) -> None:
     assert group.result(join(group, "A", f"{whole(group)}(-later)?"))[0] == 1
     wait_for_epoch(group, 2)
     assert group.beat("A", 1) == (2, ALL)
@@ -132,7 +132,7 @@ def test_topic_created_later_is_found_when_the_expression_is_resolved_again(grou
 
 
 @pytest.mark.rule("GN-51", "GO-5")
-def test_records_of_a_regular_expression(group: ConsumerGroup) -> None:
+def test_coordinator_writes_records_for_a_regular_expression(group: ConsumerGroup) -> None:
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)

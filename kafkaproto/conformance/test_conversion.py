@@ -23,7 +23,7 @@ from kafkaproto.records.message_set import build_message_set
 
 NOW_MS = 1_700_000_000_000
 OLD = [(0, 0), (1, 0), (2, 1), (3, 1)]
-"""Pairs (Fetch version, magic of the returned records)."""
+"""Fetch versions for which records are converted, as (Fetch version, magic of the returned records)."""
 NOT_YET_LEADER = 6
 CODECS = [Compression.GZIP, Compression.SNAPPY, Compression.LZ4]
 
@@ -71,7 +71,7 @@ def magics(data: bytes) -> set[int]:
 def whole(data: bytes) -> int:
     """Return the size in bytes of the whole messages at the start of a response's records.
 
-    Raises DecodeError unless the bytes after them begin like an incomplete batch, or are too few for the start of a batch.
+    Raises DecodeError unless the remaining bytes begin like an incomplete batch, or are too few for the start of a batch.
     """
     return entries.complete_bytes(data)
 
@@ -81,7 +81,7 @@ def records_of(data: bytes) -> list[Record]:
 
 
 def drained(topic: Topic, offset: int, version: int) -> list[Record]:
-    """Return all records that a consumer of this Fetch version reads from an offset on, fetch by fetch."""
+    """Return all records that a consumer with this Fetch version reads from `offset` on, with as many fetches as necessary."""
     result: list[Record] = []
     while True:
         error, data, _ = read(topic, offset, version)
@@ -236,7 +236,7 @@ def old_records(count: int, magic: int) -> list[NewRecord]:
 
 
 def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
-    """Produce data and return (error, base offset)."""
+    """Produce data to the topic and return (error, base offset)."""
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 

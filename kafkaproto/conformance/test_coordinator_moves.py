@@ -1,4 +1,4 @@
-"""Tests of coordinators that move to another broker or restart: groups are where their partition of the offsets topic is."""
+"""Tests of group coordinators that restart or move to another broker, together with the leadership of the group's offsets partition."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def reassign(group: Group, *replicas: int) -> None:
 
 
 @pytest.mark.rule("GC-7", "GO-11", "GO-12")
-def test_groups_and_parked_joins_when_the_coordinator_moves(subject: Subject) -> None:
-    """SN-20."""
+def test_parked_joins_are_rejected_and_groups_move_with_their_coordinator(subject: Subject) -> None:
+    """Parked joins get NOT_COORDINATOR from the old coordinator, and members continue at the new one (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)
     before = joining.coordinator()
@@ -75,7 +75,7 @@ def test_groups_and_parked_joins_when_the_coordinator_moves(subject: Subject) ->
 
 
 @pytest.mark.rule("GO-4", "GO-29")
-def test_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> None:
+def test_offset_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject, 0)
     leader = group.coordinator()
@@ -107,7 +107,7 @@ def test_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> N
 
 
 def _only_result(response: Any) -> tuple[int, int]:
-    """Return offset and error of the only partition in an OffsetFetch response."""
+    """Return (offset, error) of the only partition in an OffsetFetch response."""
     [group] = response.groups
     [topic] = group.topics
     [partition] = topic.partitions
@@ -116,7 +116,7 @@ def _only_result(response: Any) -> tuple[int, int]:
 
 @pytest.mark.rule("GC-14", "GO-7", "GO-11")
 def test_members_and_offsets_survive_a_restart_of_the_coordinator(subject: Subject) -> None:
-    """SN-27."""
+    """The broker is stopped and started again; members keep their generation, and committed offsets can be fetched (scenario SN-27)."""
     topic = new_topic(subject).name
     group, empty = Group(subject, 0), Group(subject, 0)
     client, gone = group.client(session_ms=60_000), empty.client()

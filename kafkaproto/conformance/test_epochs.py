@@ -32,14 +32,14 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 
 
 def known(topic: Topic) -> Any:
-    """Return the leader's ListOffsets response for the latest offset, or None if it has an error."""
+    """Return the leader's ListOffsets response for the latest offset, or None while the leader returns an error."""
     result = list_offsets(topic, LATEST)
     return None if result.error_code else result
 
 
 @pytest.mark.rule("E-1", "E-2")
 def test_offset_for_leader_epoch_returns_the_expected_errors_in_every_version(subject: Subject) -> None:
-    """Kafka's tests: `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`."""
+    """Corresponds to Kafka's tests `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`."""
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
@@ -104,7 +104,7 @@ def test_epoch_end_is_limited_to_the_high_watermark_for_consumers_in_kip_mode_on
 
 @pytest.mark.rule("L-8", "D4", "N-11")
 def test_new_leader_rejects_offset_queries_until_its_high_watermark_is_known(subject: Subject) -> None:
-    """Kafka's test: `PartitionTest.testMonotonicOffsetsAfterLeaderChange`. Leadership moves when 2 of 5 records are committed."""
+    """Corresponds to Kafka's test `PartitionTest.testMonotonicOffsetsAfterLeaderChange`. Leadership moves when 2 of 5 records are committed."""
     topic = new_topic(subject, replication=3)
     topic.fill(batch(b"0", timestamp=10), batch(b"1", timestamp=11))
     with held(subject, topic, 2):

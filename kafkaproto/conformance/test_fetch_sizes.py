@@ -157,7 +157,7 @@ def test_fetch_of_a_partition_ends_at_a_segment_boundary(subject: Subject, segme
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("X-3", "X-4", "F-6", "F-7", "F-8", "F-9", "F-10", "F-15")
 def test_fetches_with_random_limits_return_exactly_the_expected_sizes(subject: Subject) -> None:
-    """300 fetches with random limits, offsets and orders; the expected responses are computed from the batch sizes alone."""
+    """The test sends 300 fetches with random limits, offsets and orders. The expected responses are computed from the batch sizes alone."""
     random = Random(74)
     topic = new_topic(subject, 4)
     logs = [[random.randrange(70, 400) for _ in range(random.randrange(6))] for _ in range(4)]

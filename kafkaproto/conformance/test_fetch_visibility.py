@@ -52,7 +52,7 @@ def test_aborted_transactions_are_null_unless_committed_records_are_returned(sub
 
 @pytest.mark.rule("F-15", "F-17", "F-18", "X-2", "D1")
 def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subject: Subject) -> None:
-    """A follower is held and the test fetches in its name (N-12), so the leader has uncommitted records."""
+    """A follower is kept from fetching, and the test fetches with its id (N-12), so that the leader has uncommitted records."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
     with held(subject, topic, 1):
@@ -77,8 +77,8 @@ def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subje
 
 
 @pytest.mark.rule("F-21", "F-24")
-def test_fetch_is_answered_by_leaders_and_for_new_consumers_by_followers(subject: Subject) -> None:
-    """The leader serves all requests, a follower only consumers from version 11 on, and a broker without a replica none."""
+def test_leaders_answer_every_fetch_and_followers_only_that_of_new_consumers(subject: Subject) -> None:
+    """The leader serves every fetch, a follower only those of consumers from version 11 on, and a broker without a replica none."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
     epoch = topic.leader_epoch
@@ -104,8 +104,8 @@ def test_fetch_is_answered_by_leaders_and_for_new_consumers_by_followers(subject
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-25")
-def test_leader_and_follower_check_the_leader_epoch_of_a_fetch_alike(subject: Subject) -> None:
-    """Kafka's test: `FetchRequestTest.testCurrentEpochValidation`. Also checked inside a fetch session."""
+def test_leader_and_follower_check_the_leader_epoch_of_a_fetch_in_the_same_way(subject: Subject) -> None:
+    """Corresponds to Kafka's test `FetchRequestTest.testCurrentEpochValidation`. Also checked inside a fetch session."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
     epoch = make_lead(topic, 1)
@@ -158,7 +158,7 @@ def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follo
 
 @pytest.mark.rule("F-23", "F-27")
 def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topic(subject: Subject) -> None:
-    """Partitions with errors found before reading come last; adjacent partitions of one topic share an entry, others do not."""
+    """Partitions with errors found before reading come last. Only adjacent partitions of one topic share an entry."""
     a, b = new_topic(subject, 2), new_topic(subject)
     requested = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))
     answer = subject.ask(subject.connect(), requested, 11)

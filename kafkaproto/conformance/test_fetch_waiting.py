@@ -13,7 +13,10 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 
 @pytest.mark.rule("F-28")
 def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subject: Subject) -> None:
-    """An unknown topic alone, or a readable error, completes at once; an unknown topic beside an idle partition waits."""
+    """A fetch of an unknown topic alone, or with an error found while reading, completes at once.
+
+    A fetch of an unknown topic and an idle partition waits.
+    """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))
     unknown, idle, beyond = ("no-such-topic", 0, 0), (topic.name, 1, 0), (topic.name, 0, 9)
@@ -36,7 +39,7 @@ def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subje
 
 @pytest.mark.rule("F-29")
 def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
-    """An append that does not reach min_bytes completes no fetch."""
+    """An append that does not reach min_bytes does not complete the fetch."""
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)
@@ -120,7 +123,7 @@ def test_append_to_a_later_segment_completes_a_parked_fetch_below_min_bytes(subj
 
 @pytest.mark.rule("F-29")
 def test_fetch_that_ends_at_a_segment_or_its_limit_is_answered_without_waiting(subject: Subject) -> None:
-    """A fetch does not wait in an older segment, or if enough bytes exist that do not fit the request's limit."""
+    """A fetch completes at once if it ends in an older segment, or if more bytes are available than the request's limit permits."""
     topic = new_topic(subject, 2, segment_bytes="1000")
     topic.fill(*[batch_of_bytes(800)] * 2)
     topic.fill(batch_of_bytes(100), index=1)

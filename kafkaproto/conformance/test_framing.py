@@ -13,7 +13,7 @@ from kafkaproto.messages.metadata import MetadataRequest
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 FIRST_RESPONSE_WITH_RANGE = 3
-"""The ApiVersions version with which brokers began to name their range to clients of a later version (KIP-511)."""
+"""The ApiVersions version from which on brokers return their version range to clients that request a later version (KIP-511)."""
 INTER_BROKER = (4, 5, 6, 7, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82)
 
 
@@ -60,7 +60,7 @@ BAD = {
 
 @pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
 def test_invalid_frames_close_the_connection_and_other_connections_keep_working(subject: Subject) -> None:
-    """Kafka's tests: `EdgeCaseRequestTest`, `SocketServerTest.tooBigRequestIsRejected`, `testDisabledRequestIsRejected`, `RequestContextTest`."""
+    """Corresponds to Kafka's tests `EdgeCaseRequestTest`, `RequestContextTest`, and to `tooBigRequestIsRejected`, `testDisabledRequestIsRejected`."""
     other = subject.connect()
     connections = {what: send_raw(subject, data) for what, data in BAD.items()}
     still_open = [what for what, connection in connections.items() if not subject.closed(connection, 3000)]
@@ -145,7 +145,7 @@ def test_pipelined_requests_are_answered_in_order_even_behind_a_parked_fetch(sub
 
 @pytest.mark.rule("W-9", "W-10")
 def test_complete_requests_of_a_disconnected_client_are_executed(subject: Subject) -> None:
-    """Kafka's test: `SocketServerTest.testGracefulClose`. The client sends 10 whole requests and part of one, then disconnects."""
+    """Corresponds to Kafka's test `SocketServerTest.testGracefulClose`. The client sends 10 whole requests and part of one, then disconnects."""
     topic = new_topic(subject)
     leaving = topic.connect()
     request = produce(topic.name, batch(b"v"), acks=0)

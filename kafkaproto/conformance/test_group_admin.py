@@ -1,4 +1,4 @@
-"""Tests of the requests of administrators: leave, describe, list and delete groups, and delete offsets."""
+"""Tests of requests that administrators send: leave, describe, list and delete groups, and delete offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 @pytest.mark.rule("GC-46", "GC-47", "GC-48", "GC-50")
 def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None:
-    """SN-15."""
+    """Several members leave with one request, some of them unknown (scenario SN-15)."""
     group = Group(subject)
     client = group.client()
     make_stable(client)
@@ -44,7 +44,7 @@ def test_leave_group_of_one_member_returns_its_error(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-8", "GC-51", "GC-53")
 def test_unknown_group_is_described_as_dead(subject: Subject) -> None:
-    """SN-16, first half."""
+    """DescribeGroups returns the state Dead, and from version 6 on an error (first half of scenario SN-16)."""
     group = Group(subject)
     for version in range(6):
         [unknown] = group.ask(DescribeGroupsRequest([group.id]), version).groups
@@ -71,7 +71,7 @@ def test_group_without_members_is_listed_from_its_first_join_on(subject: Subject
 
 @pytest.mark.rule("GC-13", "GC-56")
 def test_groups_are_listed_by_state_and_type(subject: Subject) -> None:
-    """SN-16, second half."""
+    """The filters of ListGroups ignore case, and unknown states and types match no group (second half of scenario SN-16)."""
     group = Group(subject)
     make_stable(group.client())
 
@@ -109,7 +109,7 @@ def test_groups_are_listed_by_their_coordinator_only(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-8", "GC-11", "GC-59", "GO-27")
 def test_group_without_members_is_deleted_with_its_offsets(subject: Subject) -> None:
-    """SN-17."""
+    """DeleteGroups rejects unknown groups and groups with members (scenario SN-17)."""
     topic = new_topic(subject)
     group, stable = Group(subject), Group(subject, 0)
 
@@ -135,7 +135,7 @@ def test_group_without_members_is_deleted_with_its_offsets(subject: Subject) -> 
 
 @pytest.mark.rule("GC-60", "GC-61", "GC-62")
 def test_offsets_of_subscribed_topics_are_not_deleted(subject: Subject) -> None:
-    """SN-18."""
+    """OffsetDelete deletes offsets of other topics, and all offsets once the group is empty (scenario SN-18)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)
     assert group.delete_offsets({t1: [0]}) == (69, {})
@@ -169,7 +169,7 @@ def test_offsets_of_a_group_of_another_protocol_type_are_not_deleted(subject: Su
 
 
 @pytest.mark.rule("GC-64")
-def test_group_that_loses_its_last_offset_without_members_is_deleted(subject: Subject) -> None:
+def test_group_without_members_is_deleted_with_its_last_offset(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

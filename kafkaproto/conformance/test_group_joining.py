@@ -18,7 +18,7 @@ UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 @pytest.mark.rule("GC-12", "GC-16", "GC-18", "GC-19", "GC-26", "GC-28", "GC-52")
 def test_first_join_gets_a_member_id_and_the_second_a_generation(subject: Subject) -> None:
-    """SN-1."""
+    """The group is Empty after the first join, and CompletingRebalance after the second (scenario SN-1)."""
     group = Group(subject)
     client = group.client()
     first = client.join()
@@ -52,7 +52,7 @@ def test_first_join_gets_a_member_id_and_the_second_a_generation(subject: Subjec
 def test_old_and_static_members_join_without_a_member_id(
     subject: Subject, version: int, instance: str | None, prefix: str
 ) -> None:
-    """SN-2."""
+    """JoinGroup before version 4, and of static members, gets a generation at once (scenario SN-2)."""
     joined = Group(subject).client(version=version, instance=instance).join()
     assert (joined.error_code, joined.generation_id) == (0, 1)
     assert re.fullmatch(f"{prefix}-{UUID}", joined.member_id)
@@ -69,8 +69,8 @@ def test_member_id_of_a_client_without_id_begins_with_a_hyphen(subject: Subject)
 
 
 @pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18")
-def test_requests_between_join_and_sync(subject: Subject) -> None:
-    """SN-3."""
+def test_commits_are_rejected_and_heartbeats_accepted_between_join_and_sync(subject: Subject) -> None:
+    """While the leader's assignment is missing, commits are rejected, heartbeats and joins succeed, and invalid syncs get errors (scenario SN-3)."""
     topic = new_topic(subject)
     client = Group(subject).client()
     joined = client.enter()
@@ -98,7 +98,7 @@ def test_requests_between_join_and_sync(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-32", "GC-37", "GC-38", "GC-43")
 def test_sync_in_a_stable_group_returns_the_stored_assignment(subject: Subject) -> None:
-    """SN-4."""
+    """A second SyncGroup with another assignment changes nothing (scenario SN-4)."""
     client = Group(subject).client()
     make_stable(client)
     synced = client.sync({client.member_id: b"BBB"})
@@ -111,7 +111,7 @@ def test_sync_in_a_stable_group_returns_the_stored_assignment(subject: Subject) 
 
 @pytest.mark.rule("GC-8", "GC-15", "GC-17", "GC-26")
 def test_invalid_joins_are_rejected(subject: Subject) -> None:
-    """SN-11."""
+    """The session timeout, the group id, the protocols and the member id are checked (scenario SN-11)."""
     group = Group(subject)
     invalid: list[tuple[dict[str, Any], int]] = [
         ({"session_ms": 5_999}, 26),

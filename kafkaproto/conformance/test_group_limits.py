@@ -1,4 +1,4 @@
-"""Tests of settings of the group coordinator: the initial delay of a rebalance, and the most members of a group."""
+"""Tests of settings of the group coordinator: the initial delay of a rebalance, and the maximum number of members of a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DELAY_MS = 1_500
 
 @pytest.mark.rule("GC-23")
 def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject: Subject) -> None:
-    """SN-7, one member."""
+    """The delay is `group.initial.rebalance.delay.ms` (scenario SN-7, one member)."""
     client = Group(subject).client(version=3, rebalance_ms=300_000)
     client.send_join()
     subject.assert_took(client.join_answer(), DELAY_MS)
@@ -25,7 +25,7 @@ def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject:
 def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
     subject: Subject, rebalance_ms: int, expected_ms: int
 ) -> None:
-    """SN-7, two members."""
+    """Each new member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7, two members)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=rebalance_ms) for _ in range(2))
     start_ms = subject.now_ms()
@@ -42,7 +42,7 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
 
 @pytest.mark.rule("GC-23", "GC-24")
 def test_member_that_comes_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
-    """SN-7, a late member."""
+    """The first rebalance ends without the second member (scenario SN-7, a late member)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))
     a.send_join()
@@ -57,7 +57,7 @@ def test_member_that_comes_after_the_initial_delay_starts_a_second_rebalance(sub
 
 @pytest.mark.rule("GC-15", "GC-30")
 def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
-    """SN-19."""
+    """The error comes at once, without a member id, and the members stay (scenario SN-19)."""
     group = Group(subject)
     a, b = group.client(version=3), group.client(version=3)
     a.send_join()

@@ -1,4 +1,4 @@
-"""Tests of groups that change between the classic and the new protocol while they have members (KIP-848)."""
+"""Tests of groups that are converted between the classic and the new protocol while they have members (KIP-848)."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ PREPARING = "PreparingRebalance"
 
 
 def embedded(group: ConsumerGroup, owned: Sequence[int] = (), version: int = 1) -> bytes:
-    """Return a consumer's subscription to the group's topic, with the partitions that the consumer owns."""
+    """Return the subscription of a classic consumer to the group's topic, with the partitions that the consumer owns."""
     listed = [TopicPartition(group.topic.name, list(owned))] if owned else []
     return write_value(ConsumerProtocolSubscription([group.topic.name], owned_partitions=listed), version)
 
 
 def assignment(group: ConsumerGroup, partitions: Sequence[int], user_data: bytes | None = None) -> bytes:
-    """Return an assignment of partitions of the group's topic, as the leader sends it."""
+    """Return an encoded assignment of partitions of the group's topic, as the group leader sends it."""
     return write_value(ConsumerProtocolAssignment([Assigned(group.topic.name, list(partitions))], user_data), 1)
 
 
 def assigned(group: ConsumerGroup, data: bytes) -> tuple[int, list[int]]:
-    """Return (version, partitions of the group's topic) of an assignment."""
+    """Decode an assignment. Returns (version, partitions of the group's topic)."""
     [version] = struct.unpack_from(">h", data)
     decoded: Any = ConsumerProtocolAssignment.layout(version).decode_flat(memoryview(data), 2, len(data))[0]
     [*topics] = decoded.assigned_partitions
@@ -59,7 +59,7 @@ class Consumer(Client):
         super().__init__(group, **options)
 
     def rejoin(self, *owned: int) -> tuple[int, int, list[int]]:
-        """Join again with these partitions, and sync. Returns (generation, version of the assignment, partitions)."""
+        """Join again with these owned partitions, and sync. Returns (generation, version of the assignment, assigned partitions)."""
         self.protocols = (("range", embedded(self.mixed, owned, self.subscription_version)),)
         joined = self.join()
         assert (joined.error_code, joined.leader, joined.members) == (0, "", []), joined
@@ -70,7 +70,7 @@ class Consumer(Client):
 
 
 def stable(group: ConsumerGroup, **options: Any) -> Consumer:
-    """Return the only member of a stable classic group; it owns all partitions of the topic."""
+    """Return a client that is the only member of a stable classic group and owns all partitions of the topic."""
     member = Consumer(group, **options)
     assert member.enter().error_code == 0
     assert member.sync({member.member_id: assignment(group, ALL)}).error_code == 0
@@ -89,8 +89,8 @@ def member_types(group: ConsumerGroup) -> dict[str, int]:
 
 
 @pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61")
-def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subject: Subject) -> None:
-    """SN-42 and SN-43."""
+def test_classic_group_is_upgraded_and_downgraded_while_its_member_stays(subject: Subject) -> None:
+    """A member of the new protocol joins and leaves, while a classic member keeps its session and its offsets (scenarios SN-42 and SN-43)."""
     group = ConsumerGroup(subject)
     member = stable(group)
     assert group.enter("A") == (2, [])
@@ -119,8 +119,8 @@ def test_classic_group_is_upgraded_and_downgraded_while_its_members_go_on(subjec
 
 
 @pytest.mark.rule("GN-55")
-def test_groups_that_are_not_of_consumers_are_not_upgraded(subject: Subject) -> None:
-    """SN-44."""
+def test_groups_of_another_protocol_type_than_consumer_are_not_upgraded(subject: Subject) -> None:
+    """A consumer cannot join a group whose members use another protocol type, such as "connect" (scenario SN-44)."""
     group = ConsumerGroup(subject)
     make_stable(group.client(kind="connect"))
     no_consumers = f"Group {group.id} is not a consumer group."
@@ -165,7 +165,7 @@ def test_groups_with_data_of_a_custom_assignor_are_not_upgraded_from_4_0_on(subj
 
 @pytest.mark.rule("GN-55")
 def test_parked_join_requests_are_answered_when_a_group_is_to_be_upgraded(subject: Subject) -> None:
-    """Before 4.0 a group with a member that has no assignment yet is not upgraded, but the parked requests are answered all the same."""
+    """Before 4.0 a group with a member that has no assignment yet is not upgraded, but its parked requests get responses nevertheless."""
     group = ConsumerGroup(subject)
     first, second = stable(group), Consumer(group)
     second.send_enter()
@@ -206,7 +206,7 @@ def test_new_member_of_the_classic_protocol_joins_a_consumer_group_at_once(subje
 
 
 @pytest.mark.rule("GN-56", "GN-57", "GN-60", "GN-62")
-def test_wrong_requests_of_classic_members_of_a_consumer_group_are_refused(subject: Subject) -> None:
+def test_wrong_requests_of_classic_members_of_a_consumer_group_are_rejected(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)
@@ -240,7 +240,7 @@ def test_wrong_requests_of_classic_members_of_a_consumer_group_are_refused(subje
 
 
 @pytest.mark.rule("GN-32", "GN-57")
-def test_restarted_static_member_of_the_classic_protocol_keeps_its_place(subject: Subject) -> None:
+def test_restarted_static_member_of_the_classic_protocol_keeps_its_partitions(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     first = Consumer(group, instance="i1")
@@ -262,7 +262,7 @@ def test_restarted_static_member_of_the_classic_protocol_keeps_its_place(subject
 
 
 @pytest.mark.rule("GN-61", "GN-32")
-def test_static_member_that_changes_to_the_classic_protocol_downgrades_the_group_from_4_0_on(subject: Subject) -> None:
+def test_group_is_downgraded_if_its_static_member_becomes_classic_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     member = Consumer(group, instance="i1", protocols=(("range", embedded(group, ALL)),))

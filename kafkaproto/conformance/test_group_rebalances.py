@@ -14,8 +14,8 @@ SESSION_MS = 6_000
 
 
 @pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52")
-def test_second_member_starts_a_rebalance_that_the_first_learns_by_heartbeat(subject: Subject) -> None:
-    """SN-5."""
+def test_second_member_starts_a_rebalance_that_a_heartbeat_reports_to_the_first(subject: Subject) -> None:
+    """The first member joins again, and a member that the leader does not assign anything gets an empty assignment (scenario SN-5)."""
     group = Group(subject)
     a, b = group.client(), group.client()
     make_stable(a)
@@ -40,7 +40,7 @@ def test_second_member_starts_a_rebalance_that_the_first_learns_by_heartbeat(sub
 
 @pytest.mark.rule("GC-20", "GC-24")
 def test_rejoin_of_the_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
-    """SN-6."""
+    """A join of a follower with unchanged metadata starts no rebalance (scenario SN-6)."""
     group = Group(subject)
     a, b = group.client(), group.client()
     make_stable(a, b)
@@ -82,7 +82,7 @@ def test_rejoin_with_new_metadata_in_the_sync_phase_starts_a_rebalance(subject: 
 
 @pytest.mark.rule("GC-22", "GC-25", "GC-28", "GC-35")
 def test_dynamic_members_that_do_not_rejoin_in_time_are_removed_and_static_ones_stay(subject: Subject) -> None:
-    """SN-8."""
+    """The rebalance ends after the rebalance timeout with the members that have joined and the static ones (scenario SN-8)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     s = group.client(rebalance_ms=REBALANCE_MS, instance="i1")
@@ -115,7 +115,7 @@ def test_another_member_leads_if_the_leader_does_not_rejoin(subject: Subject) ->
 
 @pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44")
 def test_leader_that_does_not_sync_in_time_is_removed(subject: Subject) -> None:
-    """SN-9."""
+    """The leader sends heartbeats but no SyncGroup within the rebalance timeout (scenario SN-9)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     enter_together(a, b)
@@ -131,8 +131,8 @@ def test_leader_that_does_not_sync_in_time_is_removed(subject: Subject) -> None:
 
 @pytest.mark.rule("GC-11", "GC-35", "GC-45")
 @pytest.mark.parametrize("instance", [None, "i1"])
-def test_silent_member_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
-    """SN-10."""
+def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
+    """The group is empty afterwards, and its generation grows (scenario SN-10)."""
     group = Group(subject)
     client = group.client(session_ms=SESSION_MS, instance=instance)
     make_stable(client)
@@ -146,7 +146,7 @@ def test_silent_member_is_removed_after_its_session_timeout(subject: Subject, in
 
 
 @pytest.mark.rule("GC-19", "GC-24")
-def test_rebalance_waits_for_a_client_that_was_given_an_id_until_it_leaves(subject: Subject) -> None:
+def test_rebalance_waits_for_a_client_with_a_new_member_id_until_it_leaves(subject: Subject) -> None:
     group = Group(subject)
     a, pending = group.client(), group.client()
     make_stable(a)

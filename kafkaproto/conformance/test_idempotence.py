@@ -16,9 +16,9 @@ COORDINATOR_LOAD_IN_PROGRESS, OUT_OF_ORDER, OLD_EPOCH = 14, 45, 47
 
 
 class Producer:
-    """An idempotent producer for one partition. `send` produces `count` records with sequence numbers from `first` on.
+    """An idempotent producer for one partition.
 
-    It returns (error, base offset).
+    `send` produces `count` records with sequence numbers from `first` on, and returns (error, base offset).
     """
 
     def __init__(self, topic: Topic, producer_id: int = 7, epoch: int = 0) -> None:
@@ -41,7 +41,7 @@ class Producer:
 
 @pytest.mark.rule("P-17", "P-18", "P-20")
 def test_duplicate_batches_get_their_original_offsets_and_gaps_get_an_error(subject: Subject) -> None:
-    """Kafka's test: `UnifiedLogTest.testDuplicateAppends`. The broker remembers the last five batches."""
+    """Corresponds to Kafka's test `UnifiedLogTest.testDuplicateAppends`. The broker remembers the last five batches."""
     producer = Producer(new_topic(subject))
     for sequence in range(6):
         assert producer.send(sequence) == (0, sequence)
@@ -111,7 +111,10 @@ def test_producer_sequences_are_tracked_per_producer(subject: Subject) -> None:
 def init(
     subject: Subject, version: int, transactional_id: str | None, *known: int, broker_id: int = 0
 ) -> tuple[int, int, int]:
-    """Send InitProducerId and return (error, producer id, epoch). known: the producer's current id and epoch, if it has any."""
+    """Send InitProducerId and return (error, producer id, epoch).
+
+    known: the producer's current id and epoch, to be continued; empty for a new producer.
+    """
     producer_id, epoch = known or (-1, -1)
     request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)
     answer = subject.ask(subject.connect(broker_id), request, version)

@@ -57,7 +57,10 @@ def test_lagging_follower_leaves_the_in_sync_replicas_and_rejoins(subject: Subje
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
 @pytest.mark.rule("M-3")
 def test_metadata_request_creates_missing_topics_with_legal_names(subject: Subject) -> None:
-    """Kafka's test: `MetadataRequestTest.testAutoTopicCreation`. Error 3 at first; a later Metadata request finds the topic."""
+    """Corresponds to Kafka's test `MetadataRequestTest.testAutoTopicCreation`.
+
+    Error UNKNOWN_TOPIC_OR_PARTITION (3) at first; a later Metadata request finds the topic.
+    """
     connection = subject.connect()
     for version in (0, 3, 4, 12):
         topic = Topic(subject, subject.new_name("made"))

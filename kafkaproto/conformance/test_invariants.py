@@ -20,7 +20,7 @@ PRODUCE, OFFSET_FETCH, ADD_PARTITIONS_TO_TXN = 0, 9, 24
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("X-1", "X-5")
 def test_every_version_of_every_api_returns_a_complete_response(subject: Subject) -> None:
-    """Several requests without content share a connection; no bytes come between the responses."""
+    """Several requests without content share a connection, and nothing is sent between the responses."""
     for key in subject.offered():
         low, high = OFFERED_BY_3_9[key]
         connection = subject.connect()

@@ -26,7 +26,7 @@ def summary(result: object) -> tuple[int, int, int, int]:
 
 @pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
 def test_list_offsets_returns_offset_timestamp_and_epoch_in_every_version(subject: Subject) -> None:
-    """Kafka's test: `ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions`."""
+    """Corresponds to Kafka's test `ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions`."""
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(*range(100, 110)))
     old, new = topic.leader_epoch, make_lead(topic, 1)
@@ -104,7 +104,7 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
 
 @pytest.mark.rule("L-4")
 def test_list_offsets_is_answered_by_the_leader_and_checks_the_leader_epoch(subject: Subject) -> None:
-    """Kafka's tests: `ListOffsetsRequestTest.testListOffsetsErrorCodes`, `testCurrentEpochValidation`."""
+    """Corresponds to Kafka's tests `ListOffsetsRequestTest.testListOffsetsErrorCodes`, `testCurrentEpochValidation`."""
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
@@ -137,7 +137,7 @@ def test_list_offsets_hides_uncommitted_records_from_clients_but_not_followers(s
 @pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
 def test_list_offsets_finds_timestamps_within_and_across_batches(subject: Subject, codec: Compression) -> None:
-    """Kafka's tests: `ListOffsetsIntegrationTest`, `LogOffsetTest`."""
+    """Corresponds to Kafka's tests `ListOffsetsIntegrationTest`, `LogOffsetTest`."""
     one, three, many = (new_topic(subject) for _ in range(3))
     one.fill(stamped(100, 999, 200, compression=codec))
     three.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])

@@ -131,7 +131,7 @@ def test_describe_cluster_returns_brokers_controller_and_cluster_id(subject: Sub
 
 
 NEGATIVE_HASH = "consumers", "orders-group", "my-group", "polygenelubricants"
-"""Group ids whose hash in Java is negative. That of the last is the smallest number."""
+"""Group ids whose hash in Java is negative. The hash of the last one is the smallest possible number."""
 
 
 @pytest.mark.needs("offsets.topic.num.partitions", offsets_topic=True)
@@ -182,7 +182,7 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
 def test_stopped_broker_disappears_from_metadata_and_its_partitions_move_or_stop(subject: Subject) -> None:
-    """Kafka's tests: `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`.
+    """Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`.
 
     A broker is stopped once for all checks.
     """

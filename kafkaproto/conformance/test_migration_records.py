@@ -25,7 +25,7 @@ pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-55", "GN-61")
-def test_records_of_an_upgrade_and_a_downgrade(subject: Subject) -> None:
+def test_upgrade_and_downgrade_of_a_group_write_the_records_of_kafka(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     member = stable(group)
     log = GroupLog(group)
@@ -67,7 +67,7 @@ def test_records_of_an_upgrade_and_a_downgrade(subject: Subject) -> None:
 
 
 def next_kinds(log: GroupLog, count: int) -> list[int]:
-    """Wait for this many new records, and return their types."""
+    """Wait until the group has `count` new records, and return their types."""
     kinds: list[int] = []
 
     def are_there() -> bool:
@@ -80,7 +80,7 @@ def next_kinds(log: GroupLog, count: int) -> list[int]:
 
 @pytest.mark.rule("GO-5", "GN-63")
 def test_new_coordinator_stores_classic_groups_before_their_first_generation(subject: Subject) -> None:
-    """The record is written after the response to the join. The coordinator in Java also deletes groups that have only offsets."""
+    """The record is written after the response to the join. Kafka's coordinator in Java also deletes groups that have only offsets."""
     group = ConsumerGroup(subject)
     log = GroupLog(group)
 

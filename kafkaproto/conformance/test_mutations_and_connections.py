@@ -46,21 +46,24 @@ def created(
 
 @contextmanager
 def mutating(subject: Subject) -> Iterator[Connection]:
-    """Yield a connection whose client id may create one partition per second."""
+    """Yield a connection whose client may create one partition per second."""
     client_id = subject.new_name("maker")
     with limited(subject, ({"client-id": client_id}, {MUTATIONS: RATE})):
         yield subject.connect(0, client_id)
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether a throttle time is as expected. It may be a little shorter, because tokens are refilled continuously."""
+    """Return whether a throttle time is as expected, or a little shorter, because tokens are refilled continuously."""
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
 def test_strict_create_topics_creates_topics_until_the_quota_and_rejects_the_rest(subject: Subject) -> None:
-    """Two topics of 5 partitions leave 1 of 11 tokens, enough to create a third topic of 5; the fourth is rejected with error 89."""
+    """Two topics of 5 partitions leave 1 of 11 tokens, which is enough to create a third topic of 5.
+
+    The fourth topic is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
+    """
     with mutating(subject) as connection:
         names, codes, throttle_ms = created(subject, connection, 6, 5, 5, 5, 5)
         assert codes == [0, 0, 0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
@@ -129,7 +132,7 @@ def test_mutation_quota_tokens_are_refilled_and_each_client_has_its_own_tokens(s
 
 @contextmanager
 def broker_settings(subject: Subject, **settings: str) -> Iterator[None]:
-    """Set dynamic settings of broker 0 during the block, and restore the previous values afterwards."""
+    """Return a context in which broker 0 has these dynamic settings. Their previous values are restored at its end."""
     named = {name.replace("_", "."): value for name, value in settings.items()}
 
     def change(operation: int) -> None:

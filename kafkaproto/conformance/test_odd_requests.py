@@ -16,7 +16,9 @@ FIRST_VERSION_WITH_ERROR, FIRST_VERSION_BY_ID = 7, 13
 @pytest.mark.rule("W-7", "F-15")
 @pytest.mark.parametrize("version", [4, 6, 8, 11, 12, 13, 17])
 @pytest.mark.parametrize("isolation", [2, -1])
-def test_invalid_isolation_level_is_an_error_of_the_whole_fetch(subject: Subject, version: int, isolation: int) -> None:
+def test_invalid_isolation_level_gives_an_error_for_the_whole_fetch(
+    subject: Subject, version: int, isolation: int
+) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     request = fetch((topic.name, 0, 0), isolation=isolation, version=version, topic_ids={topic.name: topic.topic_id})
@@ -26,7 +28,7 @@ def test_invalid_isolation_level_is_an_error_of_the_whole_fetch(subject: Subject
 
 
 @pytest.mark.rule("W-7", "L-4")
-def test_invalid_isolation_level_is_an_error_of_every_list_offsets_partition(subject: Subject) -> None:
+def test_invalid_isolation_level_gives_an_error_for_every_list_offsets_partition(subject: Subject) -> None:
     topic = new_topic(subject)
     request = ListOffsetsRequest(-1, 2, [ListOffsetsTopic(topic.name, [ListOffsetsPartition(0, -1, LATEST)])])
     [answer] = subject.ask(topic.connect(), request, 7).topics

@@ -15,14 +15,14 @@ RETENTION_MS = 60_000
 SEVERAL_CHECKS_MS = 1_500
 HEARTBEAT_MS = 5_000
 ONE_JOIN = 3
-"""The last version of JoinGroup without MEMBER_ID_REQUIRED: the check deletes a group that waits for the second join."""
+"""The last version of JoinGroup without MEMBER_ID_REQUIRED. In later versions, the check deletes a group whose member has not joined twice."""
 WITH_TIME = 1
-"""The version of OffsetCommit that has commit times. Kafka 4 does not have it: there the test waits."""
+"""The version of OffsetCommit that has commit times. Kafka 4 does not support it; there the test waits."""
 
 
 @pytest.mark.rule("GO-14", "GO-24", "GC-14")
 def test_offsets_expire_by_commit_time_or_by_the_time_the_group_became_empty(subject: Subject) -> None:
-    """SN-26."""
+    """Offsets of subscribed topics stay; those of an empty group expire after the retention time (scenario SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)
     client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])
@@ -50,7 +50,7 @@ def test_offsets_expire_by_commit_time_or_by_the_time_the_group_became_empty(sub
 
 @pytest.mark.rule("GO-14", "GO-24")
 def test_commit_with_a_retention_time_expires_after_that_time(subject: Subject) -> None:
-    """SN-26, commits of versions 2 to 4."""
+    """The retention time of OffsetCommit versions 2 to 4 replaces the broker's setting (scenario SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)
     client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])

@@ -1,4 +1,4 @@
-"""Tests of committed offsets: who may commit them, how they are fetched, and their records in the offsets topic."""
+"""Tests of committed offsets: which requests may commit them, how they are fetched, and their records in the offsets topic."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 
 def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
-    """Return topic, partition, offset, leader epoch, metadata and error of each partition of an OffsetFetch response, sorted."""
+    """Return topic, partition, offset, leader epoch, metadata and error of each partition in a group's OffsetFetch response, sorted."""
     return sorted(
         (t.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata, p.error_code)
         for t in group.topics
@@ -39,7 +39,7 @@ def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
 
 @pytest.mark.rule("GO-26", "GO-27", "GO-29")
 def test_unknown_group_has_no_offsets_and_no_error(subject: Subject) -> None:
-    """SN-21."""
+    """OffsetFetch returns offset -1 for requested partitions, and an empty list for all partitions (scenario SN-21)."""
     topic = new_topic(subject).name
     group = Group(subject)
     nothing = [(topic, 0, -1, -1, "", 0)]
@@ -60,8 +60,8 @@ def test_unknown_group_has_no_offsets_and_no_error(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22")
-def test_each_partition_of_a_commit_is_checked_alone(subject: Subject) -> None:
-    """SN-22."""
+def test_each_partition_of_an_offset_commit_is_checked_separately(subject: Subject) -> None:
+    """An unknown partition or metadata that is too long rejects only its own offset (scenario SN-22)."""
     t1 = new_topic(subject, partitions=6).name
     client = Group(subject).client()
     make_stable(client)
@@ -80,7 +80,7 @@ def test_each_partition_of_a_commit_is_checked_alone(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-15", "GC-60")
-def test_commits_and_deletions_list_unknown_partitions_first(subject: Subject) -> None:
+def test_offset_commit_and_delete_responses_list_unknown_partitions_first(subject: Subject) -> None:
     known, other = new_topic(subject, partitions=2).name, new_topic(subject).name
     group = Group(subject)
     offset = (5, "")
@@ -93,7 +93,7 @@ def test_commits_and_deletions_list_unknown_partitions_first(subject: Subject) -
 
 
 @pytest.mark.rule("GO-15")
-def test_partition_that_is_committed_twice_gets_the_last_offset(subject: Subject) -> None:
+def test_partition_that_a_request_commits_twice_gets_the_last_offset(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     partitions = [OffsetCommitRequestPartition(0, offset) for offset in (5, 6)]
@@ -105,8 +105,8 @@ def test_partition_that_is_committed_twice_gets_the_last_offset(subject: Subject
 
 
 @pytest.mark.rule("GO-16", "GO-17", "GO-18")
-def test_commit_needs_the_current_generation_of_a_member(subject: Subject) -> None:
-    """SN-23."""
+def test_offset_commit_needs_the_current_generation_of_a_member(subject: Subject) -> None:
+    """Wrong generations and unknown members get errors (scenario SN-23)."""
     t1 = new_topic(subject).name
     offsets, place = {t1: {0: (5, "x")}}, (t1, 0)
     group = Group(subject)
@@ -130,7 +130,7 @@ def test_commit_needs_the_current_generation_of_a_member(subject: Subject) -> No
 
 @pytest.mark.rule("GO-17")
 def test_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
-    """SN-23, version 9."""
+    """Version 8 returns ILLEGAL_GENERATION, version 9 GROUP_ID_NOT_FOUND (scenario SN-23)."""
     t1 = new_topic(subject).name
     member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {
@@ -139,7 +139,7 @@ def test_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: S
 
 
 @pytest.mark.rule("GO-18")
-def test_commit_is_accepted_in_the_join_phase_and_refused_in_the_sync_phase(subject: Subject) -> None:
+def test_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_phase(subject: Subject) -> None:
     t1 = new_topic(subject).name
     group = Group(subject)
     a, b = group.client(), group.client()
@@ -154,7 +154,7 @@ def test_commit_is_accepted_in_the_join_phase_and_refused_in_the_sync_phase(subj
 
 @pytest.mark.rule("GO-26", "GO-27")
 def test_offsets_of_several_groups_are_fetched_at_once(subject: Subject) -> None:
-    """SN-24."""
+    """OffsetFetch version 8 returns the offsets of each group, and none for an unknown group (scenario SN-24)."""
     t1 = new_topic(subject, partitions=2).name
     group, nope = Group(subject, 0), Group(subject, 0)
     client = group.client()
@@ -170,7 +170,7 @@ def test_offsets_of_several_groups_are_fetched_at_once(subject: Subject) -> None
 
 
 @pytest.mark.rule("GO-31", "GO-32")
-def test_other_brokers_refuse_to_fetch_the_offsets_of_a_group(subject: Subject) -> None:
+def test_other_brokers_than_the_coordinator_refuse_to_fetch_group_offsets(subject: Subject) -> None:
     group = Group(subject)
     t1 = new_topic(subject).name
     commit(group, {t1: {0: (5, "x")}})
@@ -191,7 +191,7 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GO-1")
-def test_offsets_topic_is_internal_compacted_and_closed_to_clients(subject: Subject) -> None:
+def test_offsets_topic_is_internal_compacted_and_not_writable_by_clients(subject: Subject) -> None:
     group = Group(subject)
     entry = group.offsets.metadata()
     assert entry.is_internal
@@ -209,7 +209,7 @@ def test_offsets_topic_is_internal_compacted_and_closed_to_clients(subject: Subj
 
 @pytest.mark.rule("GO-3", "GO-4", "GO-5", "GO-6", "GO-9")
 def test_commit_and_its_deletion_are_records_of_the_offsets_topic(subject: Subject) -> None:
-    """SN-25."""
+    """The keys and the committed value have the bytes that Kafka writes, and the deletion is a tombstone (scenario SN-25)."""
     topic = new_topic(subject)
     group = Group(subject, 0)
     before_ms = subject.epoch_ms()

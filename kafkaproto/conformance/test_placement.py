@@ -10,9 +10,9 @@ from kafkaproto.messages.create_partitions import CreatePartitionsAssignment, Cr
 from kafkaproto.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 
 MANY = 24
-"""Number of partitions of the test topic, large enough that each of the two live brokers leads some.
+"""The number of partitions of the test topic, large enough that each of the two live brokers leads some.
 
-Kafka reshuffles brokers after as many partitions as there are live brokers; with four partitions, one broker would lead all in 1 of 18 runs.
+Kafka reshuffles brokers after as many partitions as there are live brokers. With four partitions, one broker would lead all of them in 1 of 18 runs.
 """
 
 

@@ -38,7 +38,10 @@ def end(topic: Topic) -> int:
 
 
 def patched(data: bytes, at: int, layout: str, value: int, sealed: bool = True) -> bytes:
-    """Return the batch with one field changed: `value` in the struct format `layout` at position `at`. sealed: recompute the checksum."""
+    """Return a batch with one field changed: `value`, in the struct format `layout`, at byte position `at`.
+
+    sealed: whether to update the checksum.
+    """
     patched_batch = bytearray(data)
     struct.pack_into(layout, patched_batch, at, value)
     if sealed:
@@ -54,7 +57,7 @@ def corrupt(data: bytes) -> bytes:
 @pytest.mark.rule("P-1", "P-2")
 @pytest.mark.parametrize("version", range(LATEST + 1))
 def test_produce_appends_and_returns_the_fields_of_its_version(subject: Subject, version: int) -> None:
-    """Kafka's test: `ProduceRequestTest.testSimpleProduceRequest`."""
+    """Corresponds to Kafka's test `ProduceRequestTest.testSimpleProduceRequest`."""
     topic = new_topic(subject)
     start = 0 if version >= 5 else -1
     assert summary(write(topic, batch(b"a"), version)) == (0, 0, -1, start)
@@ -167,7 +170,7 @@ def test_produce_rejects_wrong_base_offset_size_and_checksum(subject: Subject) -
 @pytest.mark.rule("P-8", "X-2")
 @pytest.mark.parametrize("codec", list(Compression))
 def test_produce_of_a_corrupt_batch_is_rejected_and_appends_nothing(subject: Subject, codec: Compression) -> None:
-    """Kafka's test: `ProduceRequestTest.testCorruptLz4ProduceRequest`. Checked for every compression kind."""
+    """Corresponds to Kafka's test `ProduceRequestTest.testCorruptLz4ProduceRequest`. Checked for every compression kind."""
     topic = new_topic(subject)
     data = batch(b"a" * 200, compression=codec)
     assert summary(write(topic, corrupt(data))) == (2, -1, -1, -1)
@@ -192,7 +195,7 @@ def test_produce_rejects_batch_headers_with_invalid_counts(subject: Subject) -> 
 
 @pytest.mark.rule("P-2", "P-10", "X-2")
 def test_produce_reports_every_invalid_record_and_rejects_the_whole_batch(subject: Subject) -> None:
-    """Kafka's test: `ProduceRequestTest.testProduceWithInvalidTimestamp`. Also checks which errors include the log start offset."""
+    """Corresponds to Kafka's test `ProduceRequestTest.testProduceWithInvalidTimestamp`. Also checks which errors include the log start offset."""
     now = int(write(new_topic(subject, message_timestamp_type="LogAppendTime"), batch(b"v")).log_append_time_ms)
     late = new_topic(subject, message_timestamp_before_max_ms="1000", message_timestamp_after_max_ms="1000")
     old = [now - 5 * HOUR_MS] * 3

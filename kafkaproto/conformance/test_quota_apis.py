@@ -23,9 +23,9 @@ EXACT, DEFAULT, ANY = 0, 1, 2
 def described(
     subject: Subject, *components: tuple[str, int, str | None], strict: bool = False
 ) -> tuple[int, list[dict[str, str | None]] | None]:
-    """Send DescribeClientQuotas and return (error, entities). components: (entity type, kind of match, name).
+    """Send DescribeClientQuotas and return (error, entities). components: filter components as (entity type, kind of match, name).
 
-    An entity maps its types to names. entities: None if the response has no list.
+    Each entity is a dict of types to names. entities: None if the response has no list.
     """
     request = DescribeClientQuotasRequest([ComponentData(*component) for component in components], strict)
     answer = subject.ask_once(request, 1)
@@ -36,7 +36,7 @@ def described(
 
 @pytest.mark.rule("Q-19", "Q-21")
 def test_describe_client_quotas_returns_the_number_of_entities_that_kafka_returns(subject: Subject) -> None:
-    """Kafka's test: `ClientQuotasRequestTest`, with 11 entities of users and clients and two IP addresses."""
+    """Corresponds to Kafka's test `ClientQuotasRequestTest`, with 11 entities of users and clients and two IP addresses."""
     tag = subject.new_name("q")
     u1, u2, u3, c1, c2, c3 = (f"{tag}-{name}" for name in ("user-1", "user-2", "user-3", "client-1", "client-2", "c"))
     entities: list[Entity] = [

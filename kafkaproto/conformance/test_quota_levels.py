@@ -30,7 +30,10 @@ LEVELS: Sequence[tuple[Entity, float]] = (
 
 
 def bound_of(subject: Subject, topic: Topic, client_id: str) -> float:
-    """Return a client's quota, computed from the throttle time of a large first request. The client id must not have been used before."""
+    """Return a client's quota, computed from the throttle time of a large first request.
+
+    The client id must not have been used before.
+    """
     connection = subject.connect(0, client_id)
     size = 200_000
     throttle_times = subject.ask(connection, produce_of_bytes(connection, topic.name, size), VERSION).throttle_time_ms

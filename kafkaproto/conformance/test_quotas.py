@@ -29,7 +29,7 @@ ANONYMOUS = "ANONYMOUS"
 
 
 class Payer:
-    """A client with its own client id, quota and connection, which computes the expected throttle times of its requests."""
+    """A client with its own client id, quota and connection. It computes the expected throttle times of its requests."""
 
     def __init__(self, subject: Subject, topic: Topic, bound: float, client_id: str | None = None) -> None:
         self.subject, self.topic, self.bound = subject, topic, bound
@@ -46,7 +46,7 @@ class Payer:
         self.connection = self.subject.connect(0, self.client_id)
 
     def produce(self, request_bytes: int, acks: int = 1) -> int:
-        """Send a Produce request of this size in bytes. Returns the response's throttle time, checked against the expected one."""
+        """Send a Produce request of this size in bytes. Returns the throttle time in the response, after comparing it with the expected one."""
         now_ms = round(self.subject.now_ms())
         request = produce_of_bytes(self.connection, self.topic.name, request_bytes, acks=acks)
         self.rate.record(request_bytes, now_ms)
@@ -112,7 +112,7 @@ TIMELINE = sorted(
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
 def test_throttle_times_follow_from_quota_windows_and_recorded_bytes(subject: Subject) -> None:
-    """Two cases in one test, because each takes eleven seconds."""
+    """Two cases are in one test, because each takes eleven seconds."""
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
     with limited(subject, *((p.entity, {PRODUCE: p.bound}) for p in payers.values())):
@@ -130,7 +130,7 @@ def test_throttle_times_follow_from_quota_windows_and_recorded_bytes(subject: Su
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """Kafka's test: `ClientQuotaManagerTest.testQuotaParsing`, over a socket."""
+    """Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`, over a socket."""
     payer = Payer(subject, new_topic(subject), 2000.0)
     with limited(subject, (payer.entity, {PRODUCE: 2000.0})):
         assert payer.produce(27_500) > 0
@@ -257,7 +257,7 @@ def test_fetch_above_the_quota_returns_empty_and_delivers_after_its_throttle(sub
 
 
 def sized(subject: Subject, topic: Topic) -> bytes:
-    """Return the body of the response to a fetch of this topic that returns no records, to measure its size."""
+    """Return the encoded body of the response to a fetch of this topic without records, to measure its size."""
     connection = subject.connect(0, "free")
     subject.send(connection, fetch((topic.name, 0, 0), min_bytes=0), 11)
     return subject.answer(connection).data[4:]
@@ -303,7 +303,7 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
 
 @pytest.mark.rule("T-2", "Q-6", "Q-15")
 def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> None:
-    """With a request quota of a ten-thousandth of one thread's time."""
+    """The request quota is a ten-thousandth of one thread's time."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):
         actual_ms = [throttled_for_time(subject, payer.client_id) for _ in range(3)]
@@ -312,7 +312,7 @@ def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> Non
 
 @pytest.mark.rule("T-3")
 def test_produce_returns_the_larger_of_byte_and_request_time_throttle(subject: Subject) -> None:
-    """Of the byte quota and the request quota, the longer throttle time applies."""
+    """The client has a byte quota and a request quota, and exceeds both."""
     payer = Payer(subject, new_topic(subject), 1.0)
     with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):
         assert payer.produce(500) > 400_000

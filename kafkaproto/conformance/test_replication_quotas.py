@@ -26,18 +26,21 @@ from kafkaproto.messages.incremental_alter_configs import (
 
 PROFILE = "lag"
 FORGIVEN_MS = 2000
-"""Time in ms after which bytes leave the quota window: replication.quota.window.num of the profile, plus a second for a late sample."""
+"""The time in ms after which bytes leave the quota window: replication.quota.window.num seconds, plus one for a late sample."""
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
 RATE = 20_000
 SETTLED_MS = 200
-"""Time in ms for which a real broker may already report a changed setting without applying it."""
+"""The time in ms for which a real broker may already report a changed setting without applying it."""
 
 
 def alter(subject: Subject, kind: int, name: str, broker_id: int = 0, **values: str | None) -> int:
-    """Set settings of a resource, or delete those whose value is None, and return the error code. Dots are written as underscores."""
+    """Set settings of a resource, or delete those whose value is None, and return the error code.
+
+    Dots in names are written as underscores. kind, name: the type and name of the resource.
+    """
     operations = [
         AlterableConfig(key.replace("_", "."), DELETE if value is None else SET, value) for key, value in values.items()
     ]
@@ -62,7 +65,7 @@ def set_list(topic: Topic, key: str, text: str) -> None:
 
 @contextmanager
 def limited(subject: Subject, key: str, rate: int, broker_id: int | None = 0) -> Iterator[None]:
-    """Set a replication rate on a broker, or on every broker (None), during the block."""
+    """Return a context in which a replication rate is set on one broker, or on every broker if `broker_id` is None."""
     named = key.replace(".", "_")
     name, requested, source = ("", 0, 3) if broker_id is None else (str(broker_id), broker_id, 2)
     before = described(subject, BROKER, str(requested), key, requested)
@@ -84,7 +87,7 @@ def _wait_for_rate(subject: Subject, key: str, broker_id: int, expected: tuple[s
 
 @contextmanager
 def out_of_sync(subject: Subject) -> Iterator[Topic]:
-    """Yield a topic of 8 batches of 100 kB, led by broker 0. Broker 1 does not fetch, has no batch and is out of the ISR; broker 2 is in it."""
+    """Yield a topic of 8 batches of 100 kB, led by broker 0. Broker 2 is in the ISR. Broker 1 is not: it does not fetch, and has no batch."""
     begun = subject.now_ms()
     topic = new_topic(subject, replication=3)
     with held(subject, topic, 1):
@@ -98,7 +101,10 @@ def out_of_sync(subject: Subject) -> Iterator[Topic]:
 
 
 def got(topic: Topic, broker_id: int = 1, offset: int = 0) -> int:
-    """Return the number of bytes that a fetch in the name of `broker_id` returns. Checks that it has no error and high watermark 8."""
+    """Fetch with the id of broker `broker_id`, and return the number of bytes of records.
+
+    Checks that the response has no error and the high watermark 8.
+    """
     data = follow(topic, broker_id, offset)
     assert (data.error_code, data.high_watermark, data.log_start_offset) == (0, 8, 0)
     return len(data.records)

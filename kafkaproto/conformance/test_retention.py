@@ -43,7 +43,7 @@ def offset_of(topic: Topic, timestamp: int, broker_id: int | None = None) -> int
 
 
 def log_starts(topic: Topic, offset: int, broker_id: int | None = None) -> None:
-    """Wait until the log of the leader, or of the given replica, starts at an offset."""
+    """Wait until a log starts at `offset`: that of the leader, or of the replica on broker `broker_id`."""
     wait_until(topic.subject, lambda: offset_of(topic, -2, broker_id) == offset, f"the log starts at {offset}")
 
 
@@ -53,7 +53,7 @@ def stays(topic: Topic, offset: int) -> None:
 
 
 def log_of(topic: Topic) -> list[Batch]:
-    """Return all batches, fetch by fetch. A fetch never crosses the end of a segment."""
+    """Return all batches of a topic's log, with as many fetches as necessary. One fetch returns batches of only one segment."""
     result: list[Batch] = []
     offset, end = offset_of(topic, -2), offset_of(topic, -1)
     while offset < end:
@@ -130,7 +130,7 @@ def test_compacted_topic_deletes_no_records_by_age_or_size(subject: Subject) -> 
 
 
 def reads(topic: Topic) -> list[list[int]]:
-    """Return the base offsets of the batches of each segment. A fetch never crosses the end of a segment (F-14)."""
+    """Return the base offsets of the batches, as one list for each segment. One fetch returns batches of only one segment (F-14)."""
     result = []
     offset, end = 0, offset_of(topic, -1)
     while offset < end:

@@ -45,7 +45,7 @@ class Session:
         return self.subject.ask(self.connection, self.request(*partitions, **more), self.version)
 
     def step(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
-        """Send the next valid request of the session and return the response. The first one opens the session."""
+        """Send the next valid request of the session and return the response. The first request opens the session."""
         answer = self.ask(*partitions, **more)
         assert answer.error_code == 0 and (not self.id or answer.session_id == self.id)
         self.id, self.epoch = answer.session_id, self.epoch + 1
@@ -59,7 +59,7 @@ def summary(answer: Any) -> list[tuple[int, int, int]]:
 
 @contextmanager
 def named(subject: Subject, name: str) -> Iterator[None]:
-    """Give this name to topics created during the block."""
+    """Return a context in which new topics get this name."""
     subject.new_name = lambda prefix="t": name  # type: ignore[method-assign]
     try:
         yield
@@ -74,7 +74,7 @@ def outcome(answer: Any) -> tuple[int, int, list[Any]]:
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
 def test_fetch_session_can_be_opened_used_renewed_and_closed(subject: Subject, version: int) -> None:
-    """Kafka's test: `FetchSessionTest.testFetchRequests`."""
+    """Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`."""
     topic = new_topic(subject, 2)
     both = (topic.name, 0, 0), (topic.name, 1, 0)
     session = Session(topic, version)
@@ -172,7 +172,7 @@ def test_fetch_session_rejects_a_change_between_topic_names_and_topic_ids(subjec
 @pytest.mark.rule("S-6", "S-7", "S-14")
 @pytest.mark.parametrize("version", [7, 11, 12])
 def test_incremental_fetch_returns_a_partition_until_its_error_has_ended(subject: Subject, version: int) -> None:
-    """Kafka's test: `FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12`."""
+    """Corresponds to Kafka's test `FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12`."""
     foo = new_topic(subject, 2)
     later = subject.new_name()
     session = Session(foo, version)
@@ -221,7 +221,7 @@ def test_parked_incremental_fetch_overtaken_by_a_newer_epoch_gets_an_error(subje
 
 @pytest.mark.rule("S-9")
 def test_fetch_session_moves_partitions_that_returned_records_to_the_end(subject: Subject) -> None:
-    """Kafka's test: `FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly`, observed with a limit of one batch."""
+    """Corresponds to Kafka's test `FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly`, observed with a limit of one batch."""
     topic = new_topic(subject, 3)
     name = topic.name
     session = Session(topic)

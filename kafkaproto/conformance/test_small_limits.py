@@ -21,7 +21,7 @@ IDLE_MS = 2000
 @pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4")
 def test_fetch_max_bytes_of_the_broker_limits_larger_request_limits(subject: Subject) -> None:
-    """Kafka's test: `FetchRequestMaxBytesTest`."""
+    """Corresponds to Kafka's test `FetchRequestMaxBytesTest`."""
     topic = new_topic(subject)
     lengths = 1, 500, 1040, 500, 50
     topic.fill(*[batch(b"x" * length) for length in lengths])
@@ -51,7 +51,7 @@ def test_fetch_min_bytes_above_the_broker_limit_is_lowered_to_the_limit(subject:
 
 
 def open_session(subject: Subject, connection: Connection, topic: Topic, partitions: int = 1, **more: Any) -> int:
-    """Return the id of a new fetch session, 0 if it got none. The fetch itself must succeed."""
+    """Return the id of a new fetch session, or 0 if the broker creates none. The fetch itself must succeed."""
     requested = [(topic.name, index, 0) for index in range(partitions)]
     answer = subject.ask(connection, fetch(*requested, session=(0, 0), **more), 11)
     assert errors(answer) == [0] * partitions and any(sizes(answer))
@@ -119,7 +119,7 @@ def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subje
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("T-11", "T-7")
 def test_idle_muted_connection_is_closed_and_its_pending_request_dropped(subject: Subject) -> None:
-    """Muted for five seconds, idle for two; the request sent meanwhile is never handled."""
+    """The connection is muted for five seconds, and its idle timeout is two. The request sent meanwhile is never handled."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")
     with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):

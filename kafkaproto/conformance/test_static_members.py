@@ -1,4 +1,4 @@
-"""Tests of static members (KIP-345): a new process takes over the member id of its group instance id."""
+"""Tests of static members (KIP-345): a new process with the group instance id of a member replaces the old process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 
 @pytest.mark.rule("GC-31", "GC-32", "GC-33", "GC-34")
 def test_restarted_static_leader_keeps_generation_and_assignment(subject: Subject) -> None:
-    """SN-12."""
+    """The old process is fenced (scenario SN-12)."""
     topic = new_topic(subject)
     group = Group(subject)
     old, new = group.client(instance="i1"), group.client(instance="i1")
@@ -35,7 +35,7 @@ def test_restarted_static_leader_keeps_generation_and_assignment(subject: Subjec
 
 @pytest.mark.rule("GC-33", "GC-34")
 def test_restarted_static_leader_skips_the_assignment_from_version_9_on(subject: Subject) -> None:
-    """SN-13."""
+    """The response says that the leader must not assign partitions (scenario SN-13)."""
     group = Group(subject)
     old, new = (group.client(instance="i1", version=9) for _ in range(2))
     make_stable(old)
@@ -48,7 +48,7 @@ def test_restarted_static_leader_skips_the_assignment_from_version_9_on(subject:
 
 
 @pytest.mark.rule("GC-33")
-def test_restarted_static_follower_gets_no_members_and_does_not_skip(subject: Subject) -> None:
+def test_restarted_static_follower_gets_no_members_and_no_skip_assignment(subject: Subject) -> None:
     group = Group(subject)
     leader, old = group.client(version=9), group.client(instance="i1", version=9)
     make_stable(leader, old)
@@ -89,7 +89,7 @@ def test_restarted_static_member_in_the_sync_phase_starts_a_rebalance(subject: S
 
 @pytest.mark.rule("GC-35", "GC-46", "GC-48", "GC-50")
 def test_static_member_is_removed_by_its_instance_id(subject: Subject) -> None:
-    """SN-14."""
+    """LeaveGroup with another member id is rejected (scenario SN-14)."""
     group = Group(subject)
     client = group.client(instance="i1")
     make_stable(client)

@@ -118,7 +118,7 @@ def errors(response: Any) -> list[int]:
 
 
 def produced(response: Any) -> Any:
-    """Return the response of the only partition in a Produce response."""
+    """Return the response for the only partition in a Produce response."""
     return response.responses[0].partition_responses[0]
 
 

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerGroupMemberMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupMemberMetadataValue: classes for all versions, and the layout of each version."""
+"""ConsumerGroupMemberMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClassicProtocol(Struct):
-    """An item of ``ClassicMemberMetadata.supported_protocols``."""
+    """One item of the list ``ClassicMemberMetadata.supported_protocols``."""
 
     name: str = ""
     metadata: bytes = b""
@@ -21,7 +21,7 @@ class ClassicProtocol(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClassicMemberMetadata(Struct):
-    """The value of ``ConsumerGroupMemberMetadataValue.classic_member_metadata``."""
+    """The struct in the field ``ConsumerGroupMemberMetadataValue.classic_member_metadata``."""
 
     session_timeout_ms: int = 0
     supported_protocols: list[ClassicProtocol] = field(default_factory=list)
@@ -30,7 +30,7 @@ class ClassicMemberMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMemberMetadataValue(Whole):
-    """Data of ConsumerGroupMemberMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     instance_id: str | None = ""
     rack_id: str | None = ""

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerGroupMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupMetadataValue: classes for all versions, and the layout of each version."""
+"""ConsumerGroupMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupMetadataValue(Whole):
-    """Data of ConsumerGroupMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     epoch: int = 0
     metadata_hash: int = 0  # tag 0

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerGroupPartitionMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupPartitionMetadataValue: classes for all versions, and the layout of each version."""
+"""ConsumerGroupPartitionMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionMetadata(Struct):
-    """An item of ``TopicMetadata.partition_metadata``."""
+    """One item of the list ``TopicMetadata.partition_metadata``."""
 
     partition: int = 0
     racks: list[str] = field(default_factory=list)
@@ -21,7 +21,7 @@ class PartitionMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicMetadata(Struct):
-    """An item of ``ConsumerGroupPartitionMetadataValue.topics``."""
+    """One item of the list ``ConsumerGroupPartitionMetadataValue.topics``."""
 
     topic_id: bytes = bytes(16)
     topic_name: str = ""
@@ -32,7 +32,7 @@ class TopicMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupPartitionMetadataValue(Whole):
-    """Data of ConsumerGroupPartitionMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     topics: list[TopicMetadata] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerGroupRegularExpressionValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupRegularExpressionValue: classes for all versions, and the layout of each version."""
+"""ConsumerGroupRegularExpressionValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupRegularExpressionValue(Whole):
-    """Data of ConsumerGroupRegularExpressionValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     topics: list[str] = field(default_factory=list)
     version: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerGroupTargetAssignmentMemberValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupTargetAssignmentMemberValue: classes for all versions, and the layout of each version."""
+"""ConsumerGroupTargetAssignmentMemberValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartition(Struct):
-    """An item of ``ConsumerGroupTargetAssignmentMemberValue.topic_partitions``."""
+    """One item of the list ``ConsumerGroupTargetAssignmentMemberValue.topic_partitions``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupTargetAssignmentMemberValue(Whole):
-    """Data of ConsumerGroupTargetAssignmentMemberValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     topic_partitions: list[TopicPartition] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerProtocolAssignment.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerProtocolAssignment: classes for all versions, and the layout of each version."""
+"""ConsumerProtocolAssignment: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from kafkaproto.structs import Struct, Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartition(Struct):
-    """An item of ``ConsumerProtocolAssignment.assigned_partitions``."""
+    """One item of the list ``ConsumerProtocolAssignment.assigned_partitions``."""
 
     topic: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -19,7 +19,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerProtocolAssignment(Whole):
-    """Data of ConsumerProtocolAssignment: versions 0 to 3; not flexible."""
+    """Data inside a message or a record: versions 0 to 3; not flexible (KIP-482)."""
 
     assigned_partitions: list[TopicPartition] = field(default_factory=list)
     user_data: bytes | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ConsumerProtocolSubscription.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerProtocolSubscription: classes for all versions, and the layout of each version."""
+"""ConsumerProtocolSubscription: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from kafkaproto.structs import Struct, Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartition(Struct):
-    """An item of ``ConsumerProtocolSubscription.owned_partitions``."""
+    """One item of the list ``ConsumerProtocolSubscription.owned_partitions``."""
 
     topic: str = ""  # v1+
     partitions: list[int] = field(default_factory=list)  # v1+
@@ -19,7 +19,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerProtocolSubscription(Whole):
-    """Data of ConsumerProtocolSubscription: versions 0 to 3; not flexible."""
+    """Data inside a message or a record: versions 0 to 3; not flexible (KIP-482)."""
 
     topics: list[str] = field(default_factory=list)
     user_data: bytes | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/data/DefaultPrincipalData.json by `python -m kafkaproto.generator`. Do not edit.
-"""DefaultPrincipalData: classes for all versions, and the layout of each version."""
+"""DefaultPrincipalData: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DefaultPrincipalData(Whole):
-    """Data of DefaultPrincipalData: version 0; flexible."""
+    """Data inside a message or a record: version 0; flexible (KIP-482)."""
 
     type: str = ""
     name: str = ""

@@ -1,5 +1,5 @@
 # Generated from schemas/data/EndTxnMarker.json by `python -m kafkaproto.generator`. Do not edit.
-"""EndTxnMarker: classes for all versions, and the layout of each version."""
+"""EndTxnMarker: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndTxnMarker(Whole):
-    """Data of EndTxnMarker: version 0; not flexible."""
+    """Data inside a message or a record: version 0; not flexible (KIP-482)."""
 
     coordinator_epoch: int = 0
 

@@ -1,5 +1,5 @@
 # Generated from schemas/data/GroupMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""GroupMetadataValue: classes for all versions, and the layout of each version."""
+"""GroupMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class MemberMetadata(Struct):
-    """An item of ``GroupMetadataValue.members``."""
+    """One item of the list ``GroupMetadataValue.members``."""
 
     member_id: str = ""
     group_instance_id: str | None = None  # v3+, ignorable
@@ -36,7 +36,7 @@ class MemberMetadata(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class GroupMetadataValue(Whole):
-    """Data of GroupMetadataValue: versions 0 to 4; flexible from version 4."""
+    """Value of a record: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     protocol_type: str = ""
     generation: int = 0

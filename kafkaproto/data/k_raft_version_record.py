@@ -1,5 +1,5 @@
 # Generated from schemas/data/KRaftVersionRecord.json by `python -m kafkaproto.generator`. Do not edit.
-"""KRaftVersionRecord: classes for all versions, and the layout of each version."""
+"""KRaftVersionRecord: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class KRaftVersionRecord(Whole):
-    """Data of KRaftVersionRecord: version 0; flexible."""
+    """Data inside a message or a record: version 0; flexible (KIP-482)."""
 
     version: int = 0
     k_raft_version: int = 0

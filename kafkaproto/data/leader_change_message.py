@@ -1,5 +1,5 @@
 # Generated from schemas/data/LeaderChangeMessage.json by `python -m kafkaproto.generator`. Do not edit.
-"""LeaderChangeMessage: classes for all versions, and the layout of each version."""
+"""LeaderChangeMessage: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class Voter(Struct):
-    """An item of ``LeaderChangeMessage.voters`` or ``LeaderChangeMessage.granting_voters``."""
+    """One item of the list ``LeaderChangeMessage.voters`` or ``LeaderChangeMessage.granting_voters``."""
 
     voter_id: int = 0
     voter_directory_id: bytes = bytes(16)  # v1+
@@ -21,7 +21,7 @@ class Voter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderChangeMessage(Whole):
-    """Data of LeaderChangeMessage: versions 0 to 1; all flexible."""
+    """Data inside a message or a record: versions 0 to 1; all flexible (KIP-482)."""
 
     version: int = 0
     leader_id: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/data/OffsetCommitKey.json by `python -m kafkaproto.generator`. Do not edit.
-"""OffsetCommitKey: classes for all versions, and the layout of each version."""
+"""OffsetCommitKey: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitKey(Whole):
-    """Data of OffsetCommitKey: versions 0 to 1; not flexible."""
+    """Key of a record in the topic `__consumer_offsets`: versions 0 to 1; not flexible (KIP-482)."""
 
     group: str = ""  # v0-1
     topic: str = ""  # v0-1

@@ -1,5 +1,5 @@
 # Generated from schemas/data/OffsetCommitValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""OffsetCommitValue: classes for all versions, and the layout of each version."""
+"""OffsetCommitValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitValue(Whole):
-    """Data of OffsetCommitValue: versions 0 to 4; flexible from version 4."""
+    """Value of a record: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     offset: int = 0
     leader_epoch: int = -1  # v3+, ignorable

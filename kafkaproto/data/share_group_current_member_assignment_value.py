@@ -1,5 +1,5 @@
 # Generated from schemas/data/ShareGroupCurrentMemberAssignmentValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareGroupCurrentMemberAssignmentValue: classes for all versions, and the layout of each version."""
+"""ShareGroupCurrentMemberAssignmentValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitions(Struct):
-    """An item of ``ShareGroupCurrentMemberAssignmentValue.assigned_partitions``."""
+    """One item of the list ``ShareGroupCurrentMemberAssignmentValue.assigned_partitions``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupCurrentMemberAssignmentValue(Whole):
-    """Data of ShareGroupCurrentMemberAssignmentValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

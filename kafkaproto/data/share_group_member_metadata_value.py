@@ -1,5 +1,5 @@
 # Generated from schemas/data/ShareGroupMemberMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareGroupMemberMetadataValue: classes for all versions, and the layout of each version."""
+"""ShareGroupMemberMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMemberMetadataValue(Whole):
-    """Data of ShareGroupMemberMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     rack_id: str | None = ""
     client_id: str = ""

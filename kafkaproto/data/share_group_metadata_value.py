@@ -1,5 +1,5 @@
 # Generated from schemas/data/ShareGroupMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareGroupMetadataValue: classes for all versions, and the layout of each version."""
+"""ShareGroupMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupMetadataValue(Whole):
-    """Data of ShareGroupMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     epoch: int = 0
     metadata_hash: int = 0

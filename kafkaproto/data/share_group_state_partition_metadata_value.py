@@ -1,5 +1,5 @@
 # Generated from schemas/data/ShareGroupStatePartitionMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareGroupStatePartitionMetadataValue: classes for all versions, and the layout of each version."""
+"""ShareGroupStatePartitionMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitionsInfo(Struct):
-    """An item of ``ShareGroupStatePartitionMetadataValue.initializing_topics`` or ``ShareGroupStatePartitionMetadataValue.initialized_topics``."""
+    """One item of the list ``ShareGroupStatePartitionMetadataValue.initializing_topics`` or ``ShareGroupStatePartitionMetadataValue.initialized_topics``."""
 
     topic_id: bytes = bytes(16)
     topic_name: str = ""
@@ -22,7 +22,7 @@ class TopicPartitionsInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``ShareGroupStatePartitionMetadataValue.deleting_topics``."""
+    """One item of the list ``ShareGroupStatePartitionMetadataValue.deleting_topics``."""
 
     topic_id: bytes = bytes(16)
     topic_name: str = ""
@@ -31,7 +31,7 @@ class TopicInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupStatePartitionMetadataValue(Whole):
-    """Data of ShareGroupStatePartitionMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     initializing_topics: list[TopicPartitionsInfo] = field(default_factory=list)
     initialized_topics: list[TopicPartitionsInfo] = field(default_factory=list)

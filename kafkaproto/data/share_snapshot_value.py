@@ -1,5 +1,5 @@
 # Generated from schemas/data/ShareSnapshotValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareSnapshotValue: classes for all versions, and the layout of each version."""
+"""ShareSnapshotValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class StateBatch(Struct):
-    """An item of ``ShareSnapshotValue.state_batches``."""
+    """One item of the list ``ShareSnapshotValue.state_batches``."""
 
     first_offset: int = 0
     last_offset: int = 0
@@ -23,7 +23,7 @@ class StateBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareSnapshotValue(Whole):
-    """Data of ShareSnapshotValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     snapshot_epoch: int = 0
     state_epoch: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/data/ShareUpdateKey.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareUpdateKey: classes for all versions, and the layout of each version."""
+"""ShareUpdateKey: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareUpdateKey(Whole):
-    """Data of ShareUpdateKey: version 1; not flexible."""
+    """Key of a record in the topic `__share_group_state`: version 1; not flexible (KIP-482)."""
 
     group_id: str = ""  # v1
     topic_id: bytes = bytes(16)  # v1

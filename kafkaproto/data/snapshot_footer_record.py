@@ -1,5 +1,5 @@
 # Generated from schemas/data/SnapshotFooterRecord.json by `python -m kafkaproto.generator`. Do not edit.
-"""SnapshotFooterRecord: classes for all versions, and the layout of each version."""
+"""SnapshotFooterRecord: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotFooterRecord(Whole):
-    """Data of SnapshotFooterRecord: version 0; flexible."""
+    """Data inside a message or a record: version 0; flexible (KIP-482)."""
 
     version: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/data/SnapshotHeaderRecord.json by `python -m kafkaproto.generator`. Do not edit.
-"""SnapshotHeaderRecord: classes for all versions, and the layout of each version."""
+"""SnapshotHeaderRecord: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotHeaderRecord(Whole):
-    """Data of SnapshotHeaderRecord: version 0; flexible."""
+    """Data inside a message or a record: version 0; flexible (KIP-482)."""
 
     version: int = 0
     last_contained_log_timestamp: int = 0

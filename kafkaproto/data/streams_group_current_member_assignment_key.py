@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupCurrentMemberAssignmentKey.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupCurrentMemberAssignmentKey: classes for all versions, and the layout of each version."""
+"""StreamsGroupCurrentMemberAssignmentKey: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupCurrentMemberAssignmentKey(Whole):
-    """Data of StreamsGroupCurrentMemberAssignmentKey: version 22; not flexible."""
+    """Key of a record in the topic `__consumer_offsets`: version 22; not flexible (KIP-482)."""
 
     group_id: str = ""  # v22
     member_id: str = ""  # v22

@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupCurrentMemberAssignmentValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupCurrentMemberAssignmentValue: classes for all versions, and the layout of each version."""
+"""StreamsGroupCurrentMemberAssignmentValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskIds(Struct):
-    """An item of ``StreamsGroupCurrentMemberAssignmentValue.active_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.active_tasks_pending_revocation``, ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks_pending_revocation`` or ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks_pending_revocation``."""
+    """One item of the list ``StreamsGroupCurrentMemberAssignmentValue.active_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks``, ``StreamsGroupCurrentMemberAssignmentValue.active_tasks_pending_revocation``, ``StreamsGroupCurrentMemberAssignmentValue.standby_tasks_pending_revocation`` or ``StreamsGroupCurrentMemberAssignmentValue.warmup_tasks_pending_revocation``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -22,7 +22,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupCurrentMemberAssignmentValue(Whole):
-    """Data of StreamsGroupCurrentMemberAssignmentValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     member_epoch: int = 0
     previous_member_epoch: int = 0

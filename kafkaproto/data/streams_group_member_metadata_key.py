@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupMemberMetadataKey.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupMemberMetadataKey: classes for all versions, and the layout of each version."""
+"""StreamsGroupMemberMetadataKey: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMemberMetadataKey(Whole):
-    """Data of StreamsGroupMemberMetadataKey: version 19; not flexible."""
+    """Key of a record in the topic `__consumer_offsets`: version 19; not flexible (KIP-482)."""
 
     group_id: str = ""  # v19
     member_id: str = ""  # v19

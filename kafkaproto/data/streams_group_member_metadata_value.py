@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupMemberMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupMemberMetadataValue: classes for all versions, and the layout of each version."""
+"""StreamsGroupMemberMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class Endpoint(Struct):
-    """The value of ``StreamsGroupMemberMetadataValue.user_endpoint``."""
+    """The struct in the field ``StreamsGroupMemberMetadataValue.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -21,7 +21,7 @@ class Endpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class KeyValue(Struct):
-    """An item of ``StreamsGroupMemberMetadataValue.client_tags``."""
+    """One item of the list ``StreamsGroupMemberMetadataValue.client_tags``."""
 
     key: str = ""
     value: str = ""
@@ -30,7 +30,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMemberMetadataValue(Whole):
-    """Data of StreamsGroupMemberMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     instance_id: str | None = ""
     rack_id: str | None = ""

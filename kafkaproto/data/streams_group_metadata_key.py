@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupMetadataKey.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupMetadataKey: classes for all versions, and the layout of each version."""
+"""StreamsGroupMetadataKey: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMetadataKey(Whole):
-    """Data of StreamsGroupMetadataKey: version 17; not flexible."""
+    """Key of a record in the topic `__consumer_offsets`: version 17; not flexible (KIP-482)."""
 
     group_id: str = ""  # v17
 

@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupMetadataValue: classes for all versions, and the layout of each version."""
+"""StreamsGroupMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class LastAssignmentConfig(Struct):
-    """An item of ``StreamsGroupMetadataValue.last_assignment_configs``."""
+    """One item of the list ``StreamsGroupMetadataValue.last_assignment_configs``."""
 
     key: str = ""
     value: str = ""
@@ -21,7 +21,7 @@ class LastAssignmentConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupMetadataValue(Whole):
-    """Data of StreamsGroupMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     epoch: int = 0
     metadata_hash: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupTargetAssignmentMemberValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupTargetAssignmentMemberValue: classes for all versions, and the layout of each version."""
+"""StreamsGroupTargetAssignmentMemberValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskIds(Struct):
-    """An item of ``StreamsGroupTargetAssignmentMemberValue.active_tasks``, ``StreamsGroupTargetAssignmentMemberValue.standby_tasks`` or ``StreamsGroupTargetAssignmentMemberValue.warmup_tasks``."""
+    """One item of the list ``StreamsGroupTargetAssignmentMemberValue.active_tasks``, ``StreamsGroupTargetAssignmentMemberValue.standby_tasks`` or ``StreamsGroupTargetAssignmentMemberValue.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMemberValue(Whole):
-    """Data of StreamsGroupTargetAssignmentMemberValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     active_tasks: list[TaskIds] = field(default_factory=list)
     standby_tasks: list[TaskIds] = field(default_factory=list)

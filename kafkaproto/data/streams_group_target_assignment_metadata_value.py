@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupTargetAssignmentMetadataValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupTargetAssignmentMetadataValue: classes for all versions, and the layout of each version."""
+"""StreamsGroupTargetAssignmentMetadataValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTargetAssignmentMetadataValue(Whole):
-    """Data of StreamsGroupTargetAssignmentMetadataValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     assignment_epoch: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

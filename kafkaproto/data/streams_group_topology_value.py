@@ -1,5 +1,5 @@
 # Generated from schemas/data/StreamsGroupTopologyValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupTopologyValue: classes for all versions, and the layout of each version."""
+"""StreamsGroupTopologyValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicConfig(Struct):
-    """An item of ``TopicInfo.topic_configs``."""
+    """One item of the list ``TopicInfo.topic_configs``."""
 
     key: str = ""
     value: str = ""
@@ -21,7 +21,7 @@ class TopicConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
+    """One item of the list ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
 
     name: str = ""
     partitions: int = 0
@@ -32,7 +32,7 @@ class TopicInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CopartitionGroup(Struct):
-    """An item of ``Subtopology.copartition_groups``."""
+    """One item of the list ``Subtopology.copartition_groups``."""
 
     source_topics: list[int] = field(default_factory=list)
     source_topic_regex: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class CopartitionGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Subtopology(Struct):
-    """An item of ``StreamsGroupTopologyValue.subtopologies``."""
+    """One item of the list ``StreamsGroupTopologyValue.subtopologies``."""
 
     subtopology_id: str = ""
     source_topics: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupTopologyValue(Whole):
-    """Data of StreamsGroupTopologyValue: version 0; flexible."""
+    """Value of a record: version 0; flexible (KIP-482)."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/data/TransactionLogKey.json by `python -m kafkaproto.generator`. Do not edit.
-"""TransactionLogKey: classes for all versions, and the layout of each version."""
+"""TransactionLogKey: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionLogKey(Whole):
-    """Data of TransactionLogKey: version 0; not flexible."""
+    """Key of a record in the topic `__transaction_state`: version 0; not flexible (KIP-482)."""
 
     transactional_id: str = ""  # v0
 

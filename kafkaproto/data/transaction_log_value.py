@@ -1,5 +1,5 @@
 # Generated from schemas/data/TransactionLogValue.json by `python -m kafkaproto.generator`. Do not edit.
-"""TransactionLogValue: classes for all versions, and the layout of each version."""
+"""TransactionLogValue: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionsSchema(Struct):
-    """An item of ``TransactionLogValue.transaction_partitions``."""
+    """One item of the list ``TransactionLogValue.transaction_partitions``."""
 
     topic: str = ""
     partition_ids: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class PartitionsSchema(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionLogValue(Whole):
-    """Data of TransactionLogValue: versions 0 to 1; flexible from version 1."""
+    """Value of a record: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     producer_id: int = 0
     previous_producer_id: int = -1  # v1+, tag 0

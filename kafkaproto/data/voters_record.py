@@ -1,5 +1,5 @@
 # Generated from schemas/data/VotersRecord.json by `python -m kafkaproto.generator`. Do not edit.
-"""VotersRecord: classes for all versions, and the layout of each version."""
+"""VotersRecord: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class Endpoint(Struct):
-    """An item of ``Voter.endpoints``."""
+    """One item of the list ``Voter.endpoints``."""
 
     name: str = ""
     host: str = ""
@@ -22,7 +22,7 @@ class Endpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class KRaftVersionFeature(Struct):
-    """The value of ``Voter.k_raft_version_feature``."""
+    """The struct in the field ``Voter.k_raft_version_feature``."""
 
     min_supported_version: int = 0
     max_supported_version: int = 0
@@ -31,7 +31,7 @@ class KRaftVersionFeature(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Voter(Struct):
-    """An item of ``VotersRecord.voters``."""
+    """One item of the list ``VotersRecord.voters``."""
 
     voter_id: int = 0
     voter_directory_id: bytes = bytes(16)
@@ -42,7 +42,7 @@ class Voter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class VotersRecord(Whole):
-    """Data of VotersRecord: version 0; flexible."""
+    """Data inside a message or a record: version 0; flexible (KIP-482)."""
 
     version: int = 0
     voters: list[Voter] = field(default_factory=list)

@@ -11,7 +11,7 @@ from kafkaproto.generator import PACKAGE, SCHEMAS, emit
 from kafkaproto.generator.spec import Message, SpecError, load, snake_case
 
 FOLDERS = ("messages", "data")
-"""Folders that contain only generated code."""
+"""The folders that contain only generated code."""
 
 
 def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
@@ -38,7 +38,10 @@ def generate(schemas: Path = SCHEMAS) -> dict[str, str]:
 
 
 def api_of(name: str, request: Message, definitions: dict[str, Message]) -> tuple[str, Message]:
-    """Return an API's name and its response. Raises SpecError unless the response exists and has the same key and versions."""
+    """Return the name of an API and the definition of its response.
+
+    Raises SpecError unless the response exists and has the same key and versions as the request.
+    """
     api = name.removesuffix("Request")
     response = definitions.get(f"{api}Response")
     if response is None:

@@ -1,6 +1,6 @@
 """Text of the generated modules: dataclasses, layouts, the indexes, the error codes and the release table.
 
-This module does not decide the wire format (`layouts`) nor what definitions may contain (`spec`).
+This module decides neither the wire format (`layouts`) nor the permitted content of definitions (`spec`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def module(messages: list[Message], sources: str) -> str:
     layouts = [text for message in messages for text in layout_texts(message, Layouts(message, names[message.name]))]
     body = "\n\n".join(classes) + "\n\n" + "\n".join(layouts)
     title = " and ".join(message.name for message in messages)
-    docstring = f'"""{title}: classes for all versions, and the layout of each version."""\n'
+    docstring = f'"""{title}: dataclasses with the fields of all versions, and the wire layout of each version."""\n'
     return f"{banner(sources)}{docstring}{imports(body)}\n\n{body}"
 
 
@@ -120,7 +120,7 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
         if message.kind == "header":
             what = message.name.replace("Header", " header")
         elif message.api_key is None:
-            what = f"Data of {message.name}"
+            what = data_text(message)
         else:
             what = f"{message.kind.capitalize()} of API key {message.api_key}"
         return f"{what}: {versions_text(message.versions)}; {flexible_text(message)}."
@@ -133,8 +133,15 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     items = listed([place for is_item, place in uses if is_item])
     values = listed([place for is_item, place in uses if not is_item])
     if items and values:
-        return f"An item of {items}, or the value of {values}."
-    return f"An item of {items}." if items else f"The value of {values}."
+        return f"One item of the list {items}, or the struct in the field {values}."
+    return f"One item of the list {items}." if items else f"The struct in the field {values}."
+
+
+def data_text(message: Message) -> str:
+    """Return in words what a definition without an API key describes: the key or the value of a record, or other data."""
+    if message.topic:
+        return f"Key of a record in the topic `{message.topic}`"
+    return "Value of a record" if message.name.endswith("Value") else "Data inside a message or a record"
 
 
 def listed(words: list[str]) -> str:
@@ -150,12 +157,12 @@ def versions_text(versions: VersionRange) -> str:
 
 
 def flexible_text(message: Message) -> str:
-    """Return in words which versions of a message are flexible: none, all, or those from a first one."""
+    """Return in words which versions of a message are flexible: none, all, or all from a first one on."""
     if not message.flexible:
-        return "not flexible"
+        return "not flexible (KIP-482)"
     if message.flexible.lowest > message.versions.lowest:
-        return f"flexible from version {message.flexible.lowest}"
-    return "flexible" if message.versions.lowest == message.versions.highest else "all flexible"
+        return f"flexible from version {message.flexible.lowest} on (KIP-482)"
+    return "flexible (KIP-482)" if message.versions.lowest == message.versions.highest else "all flexible (KIP-482)"
 
 
 def field_text(field: Field, message: Message, names: dict[str, str]) -> str:
@@ -330,7 +337,7 @@ def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
     return "\n".join(
         [
             banner("schemas/errors.json"),
-            '"""Error codes in responses."""\n',
+            '"""The error codes of Kafka, which responses contain."""\n',
             "from enum import IntEnum\n\n",
             "class ErrorCode(IntEnum):",
             '    """Kafka\'s error codes by number."""\n',
@@ -338,7 +345,7 @@ def error_codes(errors: list[dict[str, int | str | bool]]) -> str:
             "",
             "    @property",
             "    def retriable(self) -> bool:",
-            '        """Return whether the same request may succeed later."""',
+            '        """Return whether a request that failed with this error may succeed if it is sent again later."""',
             "        return self.value in RETRIABLE\n\n",
             "RETRIABLE = frozenset(",
             "    {",

@@ -27,7 +27,7 @@ WIRE_NAMES = {
 
 @dataclass(slots=True)
 class Layout:
-    """A layout of a struct. lines: the source lines of its fields. versions: those that have this layout, in ascending order.
+    """A layout of a struct. lines: the source lines of its fields. versions: the versions that have this layout, in ascending order.
 
     constant: the name of the generated constant. absent: the fields that these versions lack and whose values must not be lost.
     """
@@ -54,11 +54,11 @@ class Layouts:
             self.of(message.name, version)
 
     def has(self, struct_name: str, version: int) -> bool:
-        """Return whether the message contains the struct in a version."""
+        """Return whether the message contains a struct of this name in a version."""
         return (struct_name, version) in self._of_version
 
     def of(self, struct_name: str, version: int) -> Layout:
-        """Return the layout of a struct in a version."""
+        """Return the layout of a struct in one version."""
         key = (struct_name, version)
         if key not in self._of_version:
             self._of_version[key] = self._make(self.structs[struct_name], version)

@@ -13,7 +13,7 @@ from kafkaproto.versions import OPEN_ENDED, VersionRange
 Json = dict[str, Any]
 
 RANGES = ("versions", "nullableVersions", "taggedVersions", "flexibleVersions")
-"""Keys of a field's definition that hold version ranges. All other facts of a field must be the same in both releases."""
+"""The keys of a field's definition that hold version ranges. All other facts of a field must be the same in both releases."""
 
 
 class MergeError(ValueError):

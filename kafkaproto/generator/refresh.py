@@ -64,7 +64,7 @@ public class ListErrors {
 
 DEFINITION = re.compile(r"common/message/\w+\.json")
 NO_DATA = re.compile("(Request|Response|Header)$|^Legacy")
-"""Names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
+"""Matches the names of definitions that are not data. ("Legacy" is the older release's prefix for a first version.)"""
 BROKER_REQUEST = re.compile(r'"listeners": \[[^]]*"broker"')
 """Matches a request that a broker's listeners accept. (ZooKeeper brokers accepted some more, for their controller.)"""
 
@@ -132,7 +132,7 @@ def data(older: Path, newer: Path) -> dict[str, Json]:
 
 
 def _data_of(folder: Path, jar: str) -> dict[str, str]:
-    """Return the text, by name, of the definitions in a jar that are neither headers nor messages of an API."""
+    """Return the texts of a jar's definitions that are neither headers nor messages of an API, by name."""
     [path] = folder.glob(f"{jar}-[0-9]*.jar")
     with zipfile.ZipFile(path) as archive:
         texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}

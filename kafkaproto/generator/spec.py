@@ -40,7 +40,7 @@ class Type:
 
     @property
     def is_struct(self) -> bool:
-        """Return whether values (or items) are structs."""
+        """Return whether the values, or the items of an array, are structs."""
         return self.name not in SCALARS
 
 
@@ -66,7 +66,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A struct or the message itself: ``name`` from the definition, ``versions`` in which it occurs."""
+    """A struct, or a message as a whole: its ``name`` in the definition, the ``versions`` that have it, and its fields."""
 
     name: str
     versions: VersionRange
@@ -75,7 +75,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A whole definition. ``structs`` holds every nested struct, inner ones first, the message itself last.
+    """A whole definition. ``structs`` contains every nested struct, inner ones first, and the message itself as the last one.
 
     If the message is the key of a coordinator's record, ``topic`` and ``value`` name the record's topic and the definition of its value.
     """
@@ -148,7 +148,7 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "struct": ({"name": str, "versions": str, "about": str, "fields": list}, {"name", "versions", "fields"}),
     "field": (FIELD_FORM, {"name", "type"}),
 }
-"""For each part of a definition: the allowed keys with their JSON types, and the required keys. Other keys are errors."""
+"""Maps each part of a definition to its allowed keys with their JSON types, and to its required keys. Other keys are errors."""
 
 
 def check_form(source: Any, form: str, where: str) -> None:
@@ -200,7 +200,7 @@ class _Parser:
         return Message(self.name, kind, key, versions, self.flexible, structs, topic, value)
 
     def struct(self, name: str, fields: list[Json], versions: VersionRange) -> None:
-        """Parse a struct's fields, nested structs first, and add it to `structs`."""
+        """Parse the fields of a struct, nested structs first, and add the struct to `structs`."""
         parsed = tuple(self.field(name, field, versions) for field in fields)
         self.check_names_and_tags(name, parsed)
         if name in self.structs:
@@ -257,7 +257,7 @@ class _Parser:
         return Type(name, is_array)
 
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
-        """Return the Python value of a default, which definitions write as text or as a number."""
+        """Return the Python value of a field's default, which definitions write as text or as a number."""
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):
                 self.fail(where, "a default of null needs every version to be nullable")
@@ -305,7 +305,7 @@ class _Parser:
         return value
 
     def check_field(self, where: str, field: Field, source: Json) -> None:
-        """Check the rules about one field's version ranges."""
+        """Check the rules about the version ranges of one field. Raises SpecError."""
         if not field.versions:
             self.fail(where, "a field must exist in some version")
         self.check_nullable(where, field)

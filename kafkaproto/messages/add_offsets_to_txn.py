@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AddOffsetsToTxnRequest.json and AddOffsetsToTxnResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AddOffsetsToTxnRequest and AddOffsetsToTxnResponse: classes for all versions, and the layout of each version."""
+"""AddOffsetsToTxnRequest and AddOffsetsToTxnResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddOffsetsToTxnRequest(Whole):
-    """Request of API key 25: versions 0 to 4; flexible from version 3."""
+    """Request of API key 25: versions 0 to 4; flexible from version 3 on (KIP-482)."""
 
     transactional_id: str = ""
     producer_id: int = 0
@@ -22,7 +22,7 @@ class AddOffsetsToTxnRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddOffsetsToTxnResponse(Whole):
-    """Response of API key 25: versions 0 to 4; flexible from version 3."""
+    """Response of API key 25: versions 0 to 4; flexible from version 3 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AddPartitionsToTxnRequest.json and AddPartitionsToTxnResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AddPartitionsToTxnRequest and AddPartitionsToTxnResponse: classes for all versions, and the layout of each version."""
+"""AddPartitionsToTxnRequest and AddPartitionsToTxnResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnTopic(Struct):
-    """An item of ``AddPartitionsToTxnTransaction.topics`` or ``AddPartitionsToTxnRequest.v3_and_below_topics``."""
+    """One item of the list ``AddPartitionsToTxnTransaction.topics`` or ``AddPartitionsToTxnRequest.v3_and_below_topics``."""
 
     name: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class AddPartitionsToTxnTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnTransaction(Struct):
-    """An item of ``AddPartitionsToTxnRequest.transactions``."""
+    """One item of the list ``AddPartitionsToTxnRequest.transactions``."""
 
     transactional_id: str = ""  # v4+
     producer_id: int = 0  # v4+
@@ -33,7 +33,7 @@ class AddPartitionsToTxnTransaction(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnRequest(Whole):
-    """Request of API key 24: versions 0 to 5; flexible from version 3."""
+    """Request of API key 24: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list)  # v4+
     v3_and_below_transactional_id: str = ""  # v0-3
@@ -45,7 +45,7 @@ class AddPartitionsToTxnRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnPartitionResult(Struct):
-    """An item of ``AddPartitionsToTxnTopicResult.results_by_partition``."""
+    """One item of the list ``AddPartitionsToTxnTopicResult.results_by_partition``."""
 
     partition_index: int = 0
     partition_error_code: int = 0
@@ -54,7 +54,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnTopicResult(Struct):
-    """An item of ``AddPartitionsToTxnResult.topic_results`` or ``AddPartitionsToTxnResponse.results_by_topic_v3_and_below``."""
+    """One item of the list ``AddPartitionsToTxnResult.topic_results`` or ``AddPartitionsToTxnResponse.results_by_topic_v3_and_below``."""
 
     name: str = ""
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
@@ -63,7 +63,7 @@ class AddPartitionsToTxnTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnResult(Struct):
-    """An item of ``AddPartitionsToTxnResponse.results_by_transaction``."""
+    """One item of the list ``AddPartitionsToTxnResponse.results_by_transaction``."""
 
     transactional_id: str = ""  # v4+
     topic_results: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)  # v4+
@@ -72,7 +72,7 @@ class AddPartitionsToTxnResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxnResponse(Whole):
-    """Response of API key 24: versions 0 to 5; flexible from version 3."""
+    """Response of API key 24: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0  # v4+, ignorable

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AddRaftVoterRequest.json and AddRaftVoterResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AddRaftVoterRequest and AddRaftVoterResponse: classes for all versions, and the layout of each version."""
+"""AddRaftVoterRequest and AddRaftVoterResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class Listener(Struct):
-    """An item of ``AddRaftVoterRequest.listeners``."""
+    """One item of the list ``AddRaftVoterRequest.listeners``."""
 
     name: str = ""
     host: str = ""
@@ -22,7 +22,7 @@ class Listener(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddRaftVoterRequest(Whole):
-    """Request of API key 80: versions 0 to 1; all flexible."""
+    """Request of API key 80: versions 0 to 1; all flexible (KIP-482)."""
 
     cluster_id: str | None = ""
     timeout_ms: int = 0
@@ -35,7 +35,7 @@ class AddRaftVoterRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AddRaftVoterResponse(Whole):
-    """Response of API key 80: versions 0 to 1; all flexible."""
+    """Response of API key 80: versions 0 to 1; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AlterClientQuotasRequest.json and AlterClientQuotasResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AlterClientQuotasRequest and AlterClientQuotasResponse: classes for all versions, and the layout of each version."""
+"""AlterClientQuotasRequest and AlterClientQuotasResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasRequestEntityData(Struct):
-    """An item of ``AlterClientQuotasRequestEntryData.entity``."""
+    """One item of the list ``AlterClientQuotasRequestEntryData.entity``."""
 
     entity_type: str = ""
     entity_name: str | None = ""
@@ -30,7 +30,7 @@ class AlterClientQuotasRequestEntityData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OpData(Struct):
-    """An item of ``AlterClientQuotasRequestEntryData.ops``."""
+    """One item of the list ``AlterClientQuotasRequestEntryData.ops``."""
 
     key: str = ""
     value: float = 0.0
@@ -40,7 +40,7 @@ class OpData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasRequestEntryData(Struct):
-    """An item of ``AlterClientQuotasRequest.entries``."""
+    """One item of the list ``AlterClientQuotasRequest.entries``."""
 
     entity: list[AlterClientQuotasRequestEntityData] = field(default_factory=list)
     ops: list[OpData] = field(default_factory=list)
@@ -49,7 +49,7 @@ class AlterClientQuotasRequestEntryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasRequest(Whole):
-    """Request of API key 49: versions 0 to 1; flexible from version 1."""
+    """Request of API key 49: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     entries: list[AlterClientQuotasRequestEntryData] = field(default_factory=list)
     validate_only: bool = False
@@ -58,7 +58,7 @@ class AlterClientQuotasRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasResponseEntityData(Struct):
-    """An item of ``AlterClientQuotasResponseEntryData.entity``."""
+    """One item of the list ``AlterClientQuotasResponseEntryData.entity``."""
 
     entity_type: str = ""
     entity_name: str | None = ""
@@ -67,7 +67,7 @@ class AlterClientQuotasResponseEntityData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasResponseEntryData(Struct):
-    """An item of ``AlterClientQuotasResponse.entries``."""
+    """One item of the list ``AlterClientQuotasResponse.entries``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -77,7 +77,7 @@ class AlterClientQuotasResponseEntryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotasResponse(Whole):
-    """Response of API key 49: versions 0 to 1; flexible from version 1."""
+    """Response of API key 49: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     entries: list[AlterClientQuotasResponseEntryData] = field(default_factory=list)

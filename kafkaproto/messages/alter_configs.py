@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AlterConfigsRequest.json and AlterConfigsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AlterConfigsRequest and AlterConfigsResponse: classes for all versions, and the layout of each version."""
+"""AlterConfigsRequest and AlterConfigsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterableConfig(Struct):
-    """An item of ``AlterConfigsResource.configs``."""
+    """One item of the list ``AlterConfigsResource.configs``."""
 
     name: str = ""
     value: str | None = ""
@@ -21,7 +21,7 @@ class AlterableConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsResource(Struct):
-    """An item of ``AlterConfigsRequest.resources``."""
+    """One item of the list ``AlterConfigsRequest.resources``."""
 
     resource_type: int = 0
     resource_name: str = ""
@@ -31,7 +31,7 @@ class AlterConfigsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsRequest(Whole):
-    """Request of API key 33: versions 0 to 2; flexible from version 2."""
+    """Request of API key 33: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: bool = False
@@ -40,7 +40,7 @@ class AlterConfigsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsResourceResponse(Struct):
-    """An item of ``AlterConfigsResponse.responses``."""
+    """One item of the list ``AlterConfigsResponse.responses``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -51,7 +51,7 @@ class AlterConfigsResourceResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsResponse(Whole):
-    """Response of API key 33: versions 0 to 2; flexible from version 2."""
+    """Response of API key 33: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

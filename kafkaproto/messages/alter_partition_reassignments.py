@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AlterPartitionReassignmentsRequest.json and AlterPartitionReassignmentsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AlterPartitionReassignmentsRequest and AlterPartitionReassignmentsResponse: classes for all versions, and the layout of each version."""
+"""AlterPartitionReassignmentsRequest and AlterPartitionReassignmentsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReassignablePartition(Struct):
-    """An item of ``ReassignableTopic.partitions``."""
+    """One item of the list ``ReassignableTopic.partitions``."""
 
     partition_index: int = 0
     replicas: list[int] | None = None
@@ -21,7 +21,7 @@ class ReassignablePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReassignableTopic(Struct):
-    """An item of ``AlterPartitionReassignmentsRequest.topics``."""
+    """One item of the list ``AlterPartitionReassignmentsRequest.topics``."""
 
     name: str = ""
     partitions: list[ReassignablePartition] = field(default_factory=list)
@@ -30,7 +30,7 @@ class ReassignableTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterPartitionReassignmentsRequest(Whole):
-    """Request of API key 45: versions 0 to 1; all flexible."""
+    """Request of API key 45: versions 0 to 1; all flexible (KIP-482)."""
 
     timeout_ms: int = 60000
     allow_replication_factor_change: bool = True  # v1+
@@ -40,7 +40,7 @@ class AlterPartitionReassignmentsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReassignablePartitionResponse(Struct):
-    """An item of ``ReassignableTopicResponse.partitions``."""
+    """One item of the list ``ReassignableTopicResponse.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -50,7 +50,7 @@ class ReassignablePartitionResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReassignableTopicResponse(Struct):
-    """An item of ``AlterPartitionReassignmentsResponse.responses``."""
+    """One item of the list ``AlterPartitionReassignmentsResponse.responses``."""
 
     name: str = ""
     partitions: list[ReassignablePartitionResponse] = field(default_factory=list)
@@ -59,7 +59,7 @@ class ReassignableTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterPartitionReassignmentsResponse(Whole):
-    """Response of API key 45: versions 0 to 1; all flexible."""
+    """Response of API key 45: versions 0 to 1; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     allow_replication_factor_change: bool = True  # v1+, ignorable

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AlterReplicaLogDirsRequest.json and AlterReplicaLogDirsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AlterReplicaLogDirsRequest and AlterReplicaLogDirsResponse: classes for all versions, and the layout of each version."""
+"""AlterReplicaLogDirsRequest and AlterReplicaLogDirsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirTopic(Struct):
-    """An item of ``AlterReplicaLogDir.topics``."""
+    """One item of the list ``AlterReplicaLogDir.topics``."""
 
     name: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class AlterReplicaLogDirTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDir(Struct):
-    """An item of ``AlterReplicaLogDirsRequest.dirs``."""
+    """One item of the list ``AlterReplicaLogDirsRequest.dirs``."""
 
     path: str = ""
     topics: list[AlterReplicaLogDirTopic] = field(default_factory=list)
@@ -30,7 +30,7 @@ class AlterReplicaLogDir(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirsRequest(Whole):
-    """Request of API key 34: versions 0 to 2; flexible from version 2."""
+    """Request of API key 34: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -38,7 +38,7 @@ class AlterReplicaLogDirsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirPartitionResult(Struct):
-    """An item of ``AlterReplicaLogDirTopicResult.partitions``."""
+    """One item of the list ``AlterReplicaLogDirTopicResult.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -47,7 +47,7 @@ class AlterReplicaLogDirPartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirTopicResult(Struct):
-    """An item of ``AlterReplicaLogDirsResponse.results``."""
+    """One item of the list ``AlterReplicaLogDirsResponse.results``."""
 
     topic_name: str = ""
     partitions: list[AlterReplicaLogDirPartitionResult] = field(default_factory=list)
@@ -56,7 +56,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirsResponse(Whole):
-    """Response of API key 34: versions 0 to 2; flexible from version 2."""
+    """Response of API key 34: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     results: list[AlterReplicaLogDirTopicResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AlterShareGroupOffsetsRequest.json and AlterShareGroupOffsetsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AlterShareGroupOffsetsRequest and AlterShareGroupOffsetsResponse: classes for all versions, and the layout of each version."""
+"""AlterShareGroupOffsetsRequest and AlterShareGroupOffsetsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsRequestPartition(Struct):
-    """An item of ``AlterShareGroupOffsetsRequestTopic.partitions``."""
+    """One item of the list ``AlterShareGroupOffsetsRequestTopic.partitions``."""
 
     partition_index: int = 0
     start_offset: int = 0
@@ -21,7 +21,7 @@ class AlterShareGroupOffsetsRequestPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsRequestTopic(Struct):
-    """An item of ``AlterShareGroupOffsetsRequest.topics``."""
+    """One item of the list ``AlterShareGroupOffsetsRequest.topics``."""
 
     topic_name: str = ""
     partitions: list[AlterShareGroupOffsetsRequestPartition] = field(default_factory=list)
@@ -30,7 +30,7 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsRequest(Whole):
-    """Request of API key 91: version 0; flexible."""
+    """Request of API key 91: version 0; flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
@@ -39,7 +39,7 @@ class AlterShareGroupOffsetsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsResponsePartition(Struct):
-    """An item of ``AlterShareGroupOffsetsResponseTopic.partitions``."""
+    """One item of the list ``AlterShareGroupOffsetsResponseTopic.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -49,7 +49,7 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsResponseTopic(Struct):
-    """An item of ``AlterShareGroupOffsetsResponse.responses``."""
+    """One item of the list ``AlterShareGroupOffsetsResponse.responses``."""
 
     topic_name: str = ""
     topic_id: bytes = bytes(16)
@@ -59,7 +59,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsetsResponse(Whole):
-    """Response of API key 91: version 0; flexible."""
+    """Response of API key 91: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

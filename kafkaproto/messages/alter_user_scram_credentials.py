@@ -1,5 +1,5 @@
 # Generated from schemas/messages/AlterUserScramCredentialsRequest.json and AlterUserScramCredentialsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""AlterUserScramCredentialsRequest and AlterUserScramCredentialsResponse: classes for all versions, and the layout of each version."""
+"""AlterUserScramCredentialsRequest and AlterUserScramCredentialsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ScramCredentialDeletion(Struct):
-    """An item of ``AlterUserScramCredentialsRequest.deletions``."""
+    """One item of the list ``AlterUserScramCredentialsRequest.deletions``."""
 
     name: str = ""
     mechanism: int = 0
@@ -21,7 +21,7 @@ class ScramCredentialDeletion(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ScramCredentialUpsertion(Struct):
-    """An item of ``AlterUserScramCredentialsRequest.upsertions``."""
+    """One item of the list ``AlterUserScramCredentialsRequest.upsertions``."""
 
     name: str = ""
     mechanism: int = 0
@@ -33,7 +33,7 @@ class ScramCredentialUpsertion(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterUserScramCredentialsRequest(Whole):
-    """Request of API key 51: version 0; flexible."""
+    """Request of API key 51: version 0; flexible (KIP-482)."""
 
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
@@ -42,7 +42,7 @@ class AlterUserScramCredentialsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterUserScramCredentialsResult(Struct):
-    """An item of ``AlterUserScramCredentialsResponse.results``."""
+    """One item of the list ``AlterUserScramCredentialsResponse.results``."""
 
     user: str = ""
     error_code: int = 0
@@ -52,7 +52,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterUserScramCredentialsResponse(Whole):
-    """Response of API key 51: version 0; flexible."""
+    """Response of API key 51: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     results: list[AlterUserScramCredentialsResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ApiVersionsRequest.json and ApiVersionsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ApiVersionsRequest and ApiVersionsResponse: classes for all versions, and the layout of each version."""
+"""ApiVersionsRequest and ApiVersionsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ApiVersionsRequest(Whole):
-    """Request of API key 18: versions 0 to 4; flexible from version 3."""
+    """Request of API key 18: versions 0 to 4; flexible from version 3 on (KIP-482)."""
 
     client_software_name: str = ""  # v3+, ignorable
     client_software_version: str = ""  # v3+, ignorable
@@ -21,7 +21,7 @@ class ApiVersionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ApiVersion(Struct):
-    """An item of ``ApiVersionsResponse.api_keys``."""
+    """One item of the list ``ApiVersionsResponse.api_keys``."""
 
     api_key: int = 0
     min_version: int = 0
@@ -31,7 +31,7 @@ class ApiVersion(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SupportedFeatureKey(Struct):
-    """An item of ``ApiVersionsResponse.supported_features``."""
+    """One item of the list ``ApiVersionsResponse.supported_features``."""
 
     name: str = ""  # v3+
     min_version: int = 0  # v3+
@@ -41,7 +41,7 @@ class SupportedFeatureKey(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FinalizedFeatureKey(Struct):
-    """An item of ``ApiVersionsResponse.finalized_features``."""
+    """One item of the list ``ApiVersionsResponse.finalized_features``."""
 
     name: str = ""  # v3+
     max_version_level: int = 0  # v3+
@@ -51,7 +51,7 @@ class FinalizedFeatureKey(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ApiVersionsResponse(Whole):
-    """Response of API key 18: versions 0 to 4; flexible from version 3."""
+    """Response of API key 18: versions 0 to 4; flexible from version 3 on (KIP-482)."""
 
     error_code: int = 0
     api_keys: list[ApiVersion] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ConsumerGroupDescribeRequest.json and ConsumerGroupDescribeResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupDescribeRequest and ConsumerGroupDescribeResponse: classes for all versions, and the layout of each version."""
+"""ConsumerGroupDescribeRequest and ConsumerGroupDescribeResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupDescribeRequest(Whole):
-    """Request of API key 69: versions 0 to 1; all flexible."""
+    """Request of API key 69: versions 0 to 1; all flexible (KIP-482)."""
 
     group_ids: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False
@@ -21,7 +21,7 @@ class ConsumerGroupDescribeRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitions(Struct):
-    """An item of ``Assignment.topic_partitions``."""
+    """One item of the list ``Assignment.topic_partitions``."""
 
     topic_id: bytes = bytes(16)
     topic_name: str = ""
@@ -31,7 +31,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """The value of ``Member.assignment`` or ``Member.target_assignment``."""
+    """The struct in the field ``Member.assignment`` or ``Member.target_assignment``."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -39,7 +39,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Member(Struct):
-    """An item of ``DescribedGroup.members``."""
+    """One item of the list ``DescribedGroup.members``."""
 
     member_id: str = ""
     instance_id: str | None = None
@@ -57,7 +57,7 @@ class Member(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedGroup(Struct):
-    """An item of ``ConsumerGroupDescribeResponse.groups``."""
+    """One item of the list ``ConsumerGroupDescribeResponse.groups``."""
 
     error_code: int = 0
     error_message: str | None = None
@@ -73,7 +73,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupDescribeResponse(Whole):
-    """Response of API key 69: versions 0 to 1; all flexible."""
+    """Response of API key 69: versions 0 to 1; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ConsumerGroupHeartbeatRequest.json and ConsumerGroupHeartbeatResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ConsumerGroupHeartbeatRequest and ConsumerGroupHeartbeatResponse: classes for all versions, and the layout of each version."""
+"""ConsumerGroupHeartbeatRequest and ConsumerGroupHeartbeatResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
-    """An item of ``ConsumerGroupHeartbeatRequest.topic_partitions``."""
+    """One item of the list ``ConsumerGroupHeartbeatRequest.topic_partitions``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeatRequest(Whole):
-    """Request of API key 68: versions 0 to 1; all flexible."""
+    """Request of API key 68: versions 0 to 1; all flexible (KIP-482)."""
 
     group_id: str = ""
     member_id: str = ""
@@ -38,7 +38,7 @@ class ConsumerGroupHeartbeatRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeatResponseTopicPartitions(Struct):
-    """An item of ``Assignment.topic_partitions``."""
+    """One item of the list ``Assignment.topic_partitions``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[int] = field(default_factory=list)
@@ -47,7 +47,7 @@ class ConsumerGroupHeartbeatResponseTopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """The value of ``ConsumerGroupHeartbeatResponse.assignment``."""
+    """The struct in the field ``ConsumerGroupHeartbeatResponse.assignment``."""
 
     topic_partitions: list[ConsumerGroupHeartbeatResponseTopicPartitions] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -55,7 +55,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupHeartbeatResponse(Whole):
-    """Response of API key 68: versions 0 to 1; all flexible."""
+    """Response of API key 68: versions 0 to 1; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/CreateAclsRequest.json and CreateAclsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""CreateAclsRequest and CreateAclsResponse: classes for all versions, and the layout of each version."""
+"""CreateAclsRequest and CreateAclsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AclCreation(Struct):
-    """An item of ``CreateAclsRequest.creations``."""
+    """One item of the list ``CreateAclsRequest.creations``."""
 
     resource_type: int = 0
     resource_name: str = ""
@@ -26,7 +26,7 @@ class AclCreation(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateAclsRequest(Whole):
-    """Request of API key 30: versions 0 to 3; flexible from version 2."""
+    """Request of API key 30: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     creations: list[AclCreation] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -34,7 +34,7 @@ class CreateAclsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AclCreationResult(Struct):
-    """An item of ``CreateAclsResponse.results``."""
+    """One item of the list ``CreateAclsResponse.results``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -43,7 +43,7 @@ class AclCreationResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateAclsResponse(Whole):
-    """Response of API key 30: versions 0 to 3; flexible from version 2."""
+    """Response of API key 30: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     results: list[AclCreationResult] = field(default_factory=list)

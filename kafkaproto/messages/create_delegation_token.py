@@ -1,5 +1,5 @@
 # Generated from schemas/messages/CreateDelegationTokenRequest.json and CreateDelegationTokenResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""CreateDelegationTokenRequest and CreateDelegationTokenResponse: classes for all versions, and the layout of each version."""
+"""CreateDelegationTokenRequest and CreateDelegationTokenResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatableRenewers(Struct):
-    """An item of ``CreateDelegationTokenRequest.renewers``."""
+    """One item of the list ``CreateDelegationTokenRequest.renewers``."""
 
     principal_type: str = ""
     principal_name: str = ""
@@ -21,7 +21,7 @@ class CreatableRenewers(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateDelegationTokenRequest(Whole):
-    """Request of API key 38: versions 0 to 3; flexible from version 2."""
+    """Request of API key 38: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     owner_principal_type: str | None = ""  # v3+
     owner_principal_name: str | None = ""  # v3+
@@ -32,7 +32,7 @@ class CreateDelegationTokenRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateDelegationTokenResponse(Whole):
-    """Response of API key 38: versions 0 to 3; flexible from version 2."""
+    """Response of API key 38: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     error_code: int = 0
     principal_type: str = ""

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/CreatePartitionsRequest.json and CreatePartitionsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""CreatePartitionsRequest and CreatePartitionsResponse: classes for all versions, and the layout of each version."""
+"""CreatePartitionsRequest and CreatePartitionsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsAssignment(Struct):
-    """An item of ``CreatePartitionsTopic.assignments``."""
+    """One item of the list ``CreatePartitionsTopic.assignments``."""
 
     broker_ids: list[int] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class CreatePartitionsAssignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsTopic(Struct):
-    """An item of ``CreatePartitionsRequest.topics``."""
+    """One item of the list ``CreatePartitionsRequest.topics``."""
 
     name: str = ""
     count: int = 0
@@ -30,7 +30,7 @@ class CreatePartitionsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsRequest(Whole):
-    """Request of API key 37: versions 0 to 3; flexible from version 2."""
+    """Request of API key 37: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     timeout_ms: int = 0
@@ -40,7 +40,7 @@ class CreatePartitionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsTopicResult(Struct):
-    """An item of ``CreatePartitionsResponse.results``."""
+    """One item of the list ``CreatePartitionsResponse.results``."""
 
     name: str = ""
     error_code: int = 0
@@ -50,7 +50,7 @@ class CreatePartitionsTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitionsResponse(Whole):
-    """Response of API key 37: versions 0 to 3; flexible from version 2."""
+    """Response of API key 37: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     results: list[CreatePartitionsTopicResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/CreateTopicsRequest.json and CreateTopicsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""CreateTopicsRequest and CreateTopicsResponse: classes for all versions, and the layout of each version."""
+"""CreateTopicsRequest and CreateTopicsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatableReplicaAssignment(Struct):
-    """An item of ``CreatableTopic.assignments``."""
+    """One item of the list ``CreatableTopic.assignments``."""
 
     partition_index: int = 0
     broker_ids: list[int] = field(default_factory=list)
@@ -31,7 +31,7 @@ class CreatableReplicaAssignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatableTopicConfig(Struct):
-    """An item of ``CreatableTopic.configs``."""
+    """One item of the list ``CreatableTopic.configs``."""
 
     name: str = ""
     value: str | None = ""
@@ -40,7 +40,7 @@ class CreatableTopicConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatableTopic(Struct):
-    """An item of ``CreateTopicsRequest.topics``."""
+    """One item of the list ``CreateTopicsRequest.topics``."""
 
     name: str = ""
     num_partitions: int = 0
@@ -52,7 +52,7 @@ class CreatableTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateTopicsRequest(Whole):
-    """Request of API key 19: versions 0 to 7; flexible from version 5."""
+    """Request of API key 19: versions 0 to 7; flexible from version 5 on (KIP-482)."""
 
     topics: list[CreatableTopic] = field(default_factory=list)
     timeout_ms: int = 60000
@@ -62,7 +62,7 @@ class CreateTopicsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatableTopicConfigs(Struct):
-    """An item of ``CreatableTopicResult.configs``."""
+    """One item of the list ``CreatableTopicResult.configs``."""
 
     name: str = ""  # v5+
     value: str | None = ""  # v5+
@@ -74,7 +74,7 @@ class CreatableTopicConfigs(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreatableTopicResult(Struct):
-    """An item of ``CreateTopicsResponse.topics``."""
+    """One item of the list ``CreateTopicsResponse.topics``."""
 
     name: str = ""
     topic_id: bytes = bytes(16)  # v7+, ignorable
@@ -89,7 +89,7 @@ class CreatableTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateTopicsResponse(Whole):
-    """Response of API key 19: versions 0 to 7; flexible from version 5."""
+    """Response of API key 19: versions 0 to 7; flexible from version 5 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[CreatableTopicResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DeleteAclsRequest.json and DeleteAclsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DeleteAclsRequest and DeleteAclsResponse: classes for all versions, and the layout of each version."""
+"""DeleteAclsRequest and DeleteAclsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsFilter(Struct):
-    """An item of ``DeleteAclsRequest.filters``."""
+    """One item of the list ``DeleteAclsRequest.filters``."""
 
     resource_type_filter: int = 0
     resource_name_filter: str | None = ""
@@ -26,7 +26,7 @@ class DeleteAclsFilter(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsRequest(Whole):
-    """Request of API key 31: versions 0 to 3; flexible from version 2."""
+    """Request of API key 31: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     filters: list[DeleteAclsFilter] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -34,7 +34,7 @@ class DeleteAclsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsMatchingAcl(Struct):
-    """An item of ``DeleteAclsFilterResult.matching_acls``."""
+    """One item of the list ``DeleteAclsFilterResult.matching_acls``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -50,7 +50,7 @@ class DeleteAclsMatchingAcl(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsFilterResult(Struct):
-    """An item of ``DeleteAclsResponse.filter_results``."""
+    """One item of the list ``DeleteAclsResponse.filter_results``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -60,7 +60,7 @@ class DeleteAclsFilterResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAclsResponse(Whole):
-    """Response of API key 31: versions 0 to 3; flexible from version 2."""
+    """Response of API key 31: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     filter_results: list[DeleteAclsFilterResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DeleteGroupsRequest.json and DeleteGroupsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DeleteGroupsRequest and DeleteGroupsResponse: classes for all versions, and the layout of each version."""
+"""DeleteGroupsRequest and DeleteGroupsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteGroupsRequest(Whole):
-    """Request of API key 42: versions 0 to 2; flexible from version 2."""
+    """Request of API key 42: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     groups_names: list[str] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class DeleteGroupsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeletableGroupResult(Struct):
-    """An item of ``DeleteGroupsResponse.results``."""
+    """One item of the list ``DeleteGroupsResponse.results``."""
 
     group_id: str = ""
     error_code: int = 0
@@ -29,7 +29,7 @@ class DeletableGroupResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteGroupsResponse(Whole):
-    """Response of API key 42: versions 0 to 2; flexible from version 2."""
+    """Response of API key 42: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     results: list[DeletableGroupResult] = field(default_factory=list)

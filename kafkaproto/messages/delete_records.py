@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DeleteRecordsRequest.json and DeleteRecordsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DeleteRecordsRequest and DeleteRecordsResponse: classes for all versions, and the layout of each version."""
+"""DeleteRecordsRequest and DeleteRecordsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsPartition(Struct):
-    """An item of ``DeleteRecordsTopic.partitions``."""
+    """One item of the list ``DeleteRecordsTopic.partitions``."""
 
     partition_index: int = 0
     offset: int = 0
@@ -21,7 +21,7 @@ class DeleteRecordsPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsTopic(Struct):
-    """An item of ``DeleteRecordsRequest.topics``."""
+    """One item of the list ``DeleteRecordsRequest.topics``."""
 
     name: str = ""
     partitions: list[DeleteRecordsPartition] = field(default_factory=list)
@@ -30,7 +30,7 @@ class DeleteRecordsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsRequest(Whole):
-    """Request of API key 21: versions 0 to 2; flexible from version 2."""
+    """Request of API key 21: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     timeout_ms: int = 0
@@ -39,7 +39,7 @@ class DeleteRecordsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsPartitionResult(Struct):
-    """An item of ``DeleteRecordsTopicResult.partitions``."""
+    """One item of the list ``DeleteRecordsTopicResult.partitions``."""
 
     partition_index: int = 0
     low_watermark: int = 0
@@ -49,7 +49,7 @@ class DeleteRecordsPartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsTopicResult(Struct):
-    """An item of ``DeleteRecordsResponse.topics``."""
+    """One item of the list ``DeleteRecordsResponse.topics``."""
 
     name: str = ""
     partitions: list[DeleteRecordsPartitionResult] = field(default_factory=list)
@@ -58,7 +58,7 @@ class DeleteRecordsTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecordsResponse(Whole):
-    """Response of API key 21: versions 0 to 2; flexible from version 2."""
+    """Response of API key 21: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     topics: list[DeleteRecordsTopicResult] = field(default_factory=list)

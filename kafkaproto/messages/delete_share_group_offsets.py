@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DeleteShareGroupOffsetsRequest.json and DeleteShareGroupOffsetsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DeleteShareGroupOffsetsRequest and DeleteShareGroupOffsetsResponse: classes for all versions, and the layout of each version."""
+"""DeleteShareGroupOffsetsRequest and DeleteShareGroupOffsetsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsetsRequestTopic(Struct):
-    """An item of ``DeleteShareGroupOffsetsRequest.topics``."""
+    """One item of the list ``DeleteShareGroupOffsetsRequest.topics``."""
 
     topic_name: str = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsetsRequest(Whole):
-    """Request of API key 92: version 0; flexible."""
+    """Request of API key 92: version 0; flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
@@ -29,7 +29,7 @@ class DeleteShareGroupOffsetsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsetsResponseTopic(Struct):
-    """An item of ``DeleteShareGroupOffsetsResponse.responses``."""
+    """One item of the list ``DeleteShareGroupOffsetsResponse.responses``."""
 
     topic_name: str = ""
     topic_id: bytes = bytes(16)
@@ -40,7 +40,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsetsResponse(Whole):
-    """Response of API key 92: version 0; flexible."""
+    """Response of API key 92: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DeleteShareGroupStateRequest.json and DeleteShareGroupStateResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DeleteShareGroupStateRequest and DeleteShareGroupStateResponse: classes for all versions, and the layout of each version."""
+"""DeleteShareGroupStateRequest and DeleteShareGroupStateResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``DeleteStateData.partitions``."""
+    """One item of the list ``DeleteStateData.partitions``."""
 
     partition: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteStateData(Struct):
-    """An item of ``DeleteShareGroupStateRequest.topics``."""
+    """One item of the list ``DeleteShareGroupStateRequest.topics``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionData] = field(default_factory=list)
@@ -29,7 +29,7 @@ class DeleteStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupStateRequest(Whole):
-    """Request of API key 86: version 0; flexible."""
+    """Request of API key 86: version 0; flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[DeleteStateData] = field(default_factory=list)
@@ -38,7 +38,7 @@ class DeleteShareGroupStateRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResult(Struct):
-    """An item of ``DeleteStateResult.partitions``."""
+    """One item of the list ``DeleteStateResult.partitions``."""
 
     partition: int = 0
     error_code: int = 0
@@ -48,7 +48,7 @@ class PartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteStateResult(Struct):
-    """An item of ``DeleteShareGroupStateResponse.results``."""
+    """One item of the list ``DeleteShareGroupStateResponse.results``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionResult] = field(default_factory=list)
@@ -57,7 +57,7 @@ class DeleteStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupStateResponse(Whole):
-    """Response of API key 86: version 0; flexible."""
+    """Response of API key 86: version 0; flexible (KIP-482)."""
 
     results: list[DeleteStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

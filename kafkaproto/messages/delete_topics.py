@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DeleteTopicsRequest.json and DeleteTopicsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DeleteTopicsRequest and DeleteTopicsResponse: classes for all versions, and the layout of each version."""
+"""DeleteTopicsRequest and DeleteTopicsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopicState(Struct):
-    """An item of ``DeleteTopicsRequest.topics``."""
+    """One item of the list ``DeleteTopicsRequest.topics``."""
 
     name: str | None = None  # v6+
     topic_id: bytes = bytes(16)  # v6+
@@ -21,7 +21,7 @@ class DeleteTopicState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopicsRequest(Whole):
-    """Request of API key 20: versions 0 to 6; flexible from version 4."""
+    """Request of API key 20: versions 0 to 6; flexible from version 4 on (KIP-482)."""
 
     topics: list[DeleteTopicState] = field(default_factory=list)  # v6+
     topic_names: list[str] = field(default_factory=list)  # v0-5, ignorable
@@ -31,7 +31,7 @@ class DeleteTopicsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeletableTopicResult(Struct):
-    """An item of ``DeleteTopicsResponse.responses``."""
+    """One item of the list ``DeleteTopicsResponse.responses``."""
 
     name: str | None = ""
     topic_id: bytes = bytes(16)  # v6+, ignorable
@@ -42,7 +42,7 @@ class DeletableTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopicsResponse(Whole):
-    """Response of API key 20: versions 0 to 6; flexible from version 4."""
+    """Response of API key 20: versions 0 to 6; flexible from version 4 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     responses: list[DeletableTopicResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeAclsRequest.json and DescribeAclsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeAclsRequest and DescribeAclsResponse: classes for all versions, and the layout of each version."""
+"""DescribeAclsRequest and DescribeAclsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeAclsRequest(Whole):
-    """Request of API key 29: versions 0 to 3; flexible from version 2."""
+    """Request of API key 29: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     resource_type_filter: int = 0
     resource_name_filter: str | None = ""
@@ -26,7 +26,7 @@ class DescribeAclsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AclDescription(Struct):
-    """An item of ``DescribeAclsResource.acls``."""
+    """One item of the list ``DescribeAclsResource.acls``."""
 
     principal: str = ""
     host: str = ""
@@ -37,7 +37,7 @@ class AclDescription(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeAclsResource(Struct):
-    """An item of ``DescribeAclsResponse.resources``."""
+    """One item of the list ``DescribeAclsResponse.resources``."""
 
     resource_type: int = 0
     resource_name: str = ""
@@ -48,7 +48,7 @@ class DescribeAclsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeAclsResponse(Whole):
-    """Response of API key 29: versions 0 to 3; flexible from version 2."""
+    """Response of API key 29: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

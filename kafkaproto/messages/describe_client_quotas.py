@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeClientQuotasRequest.json and DescribeClientQuotasResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeClientQuotasRequest and DescribeClientQuotasResponse: classes for all versions, and the layout of each version."""
+"""DescribeClientQuotasRequest and DescribeClientQuotasResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ComponentData(Struct):
-    """An item of ``DescribeClientQuotasRequest.components``."""
+    """One item of the list ``DescribeClientQuotasRequest.components``."""
 
     entity_type: str = ""
     match_type: int = 0
@@ -32,7 +32,7 @@ class ComponentData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClientQuotasRequest(Whole):
-    """Request of API key 48: versions 0 to 1; flexible from version 1."""
+    """Request of API key 48: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     components: list[ComponentData] = field(default_factory=list)
     strict: bool = False
@@ -41,7 +41,7 @@ class DescribeClientQuotasRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EntityData(Struct):
-    """An item of ``EntryData.entity``."""
+    """One item of the list ``EntryData.entity``."""
 
     entity_type: str = ""
     entity_name: str | None = ""
@@ -50,7 +50,7 @@ class EntityData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ValueData(Struct):
-    """An item of ``EntryData.values``."""
+    """One item of the list ``EntryData.values``."""
 
     key: str = ""
     value: float = 0.0
@@ -59,7 +59,7 @@ class ValueData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EntryData(Struct):
-    """An item of ``DescribeClientQuotasResponse.entries``."""
+    """One item of the list ``DescribeClientQuotasResponse.entries``."""
 
     entity: list[EntityData] = field(default_factory=list)
     values: list[ValueData] = field(default_factory=list)
@@ -68,7 +68,7 @@ class EntryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClientQuotasResponse(Whole):
-    """Response of API key 48: versions 0 to 1; flexible from version 1."""
+    """Response of API key 48: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

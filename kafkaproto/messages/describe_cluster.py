@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeClusterRequest.json and DescribeClusterResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeClusterRequest and DescribeClusterResponse: classes for all versions, and the layout of each version."""
+"""DescribeClusterRequest and DescribeClusterResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterRequest(Whole):
-    """Request of API key 60: versions 0 to 2; all flexible."""
+    """Request of API key 60: versions 0 to 2; all flexible (KIP-482)."""
 
     include_cluster_authorized_operations: bool = False
     endpoint_type: int = 1  # v1+
@@ -22,7 +22,7 @@ class DescribeClusterRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterBroker(Struct):
-    """An item of ``DescribeClusterResponse.brokers``."""
+    """One item of the list ``DescribeClusterResponse.brokers``."""
 
     broker_id: int = 0
     host: str = ""
@@ -34,7 +34,7 @@ class DescribeClusterBroker(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeClusterResponse(Whole):
-    """Response of API key 60: versions 0 to 2; all flexible."""
+    """Response of API key 60: versions 0 to 2; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeConfigsRequest.json and DescribeConfigsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeConfigsRequest and DescribeConfigsResponse: classes for all versions, and the layout of each version."""
+"""DescribeConfigsRequest and DescribeConfigsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsResource(Struct):
-    """An item of ``DescribeConfigsRequest.resources``."""
+    """One item of the list ``DescribeConfigsRequest.resources``."""
 
     resource_type: int = 0
     resource_name: str = ""
@@ -22,7 +22,7 @@ class DescribeConfigsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsRequest(Whole):
-    """Request of API key 32: versions 0 to 4; flexible from version 4."""
+    """Request of API key 32: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     include_synonyms: bool = False  # v1+
@@ -32,7 +32,7 @@ class DescribeConfigsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsSynonym(Struct):
-    """An item of ``DescribeConfigsResourceResult.synonyms``."""
+    """One item of the list ``DescribeConfigsResourceResult.synonyms``."""
 
     name: str = ""  # v1+
     value: str | None = ""  # v1+
@@ -42,7 +42,7 @@ class DescribeConfigsSynonym(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsResourceResult(Struct):
-    """An item of ``DescribeConfigsResult.configs``."""
+    """One item of the list ``DescribeConfigsResult.configs``."""
 
     name: str = ""
     value: str | None = ""
@@ -58,7 +58,7 @@ class DescribeConfigsResourceResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsResult(Struct):
-    """An item of ``DescribeConfigsResponse.results``."""
+    """One item of the list ``DescribeConfigsResponse.results``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -70,7 +70,7 @@ class DescribeConfigsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeConfigsResponse(Whole):
-    """Response of API key 32: versions 0 to 4; flexible from version 4."""
+    """Response of API key 32: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     results: list[DescribeConfigsResult] = field(default_factory=list)

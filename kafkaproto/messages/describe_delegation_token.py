@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeDelegationTokenRequest.json and DescribeDelegationTokenResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeDelegationTokenRequest and DescribeDelegationTokenResponse: classes for all versions, and the layout of each version."""
+"""DescribeDelegationTokenRequest and DescribeDelegationTokenResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeDelegationTokenOwner(Struct):
-    """An item of ``DescribeDelegationTokenRequest.owners``."""
+    """One item of the list ``DescribeDelegationTokenRequest.owners``."""
 
     principal_type: str = ""
     principal_name: str = ""
@@ -21,7 +21,7 @@ class DescribeDelegationTokenOwner(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeDelegationTokenRequest(Whole):
-    """Request of API key 41: versions 0 to 3; flexible from version 2."""
+    """Request of API key 41: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -29,7 +29,7 @@ class DescribeDelegationTokenRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedDelegationTokenRenewer(Struct):
-    """An item of ``DescribedDelegationToken.renewers``."""
+    """One item of the list ``DescribedDelegationToken.renewers``."""
 
     principal_type: str = ""
     principal_name: str = ""
@@ -38,7 +38,7 @@ class DescribedDelegationTokenRenewer(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedDelegationToken(Struct):
-    """An item of ``DescribeDelegationTokenResponse.tokens``."""
+    """One item of the list ``DescribeDelegationTokenResponse.tokens``."""
 
     principal_type: str = ""
     principal_name: str = ""
@@ -55,7 +55,7 @@ class DescribedDelegationToken(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeDelegationTokenResponse(Whole):
-    """Response of API key 41: versions 0 to 3; flexible from version 2."""
+    """Response of API key 41: versions 0 to 3; flexible from version 2 on (KIP-482)."""
 
     error_code: int = 0
     tokens: list[DescribedDelegationToken] = field(default_factory=list)

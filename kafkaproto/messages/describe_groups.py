@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeGroupsRequest.json and DescribeGroupsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeGroupsRequest and DescribeGroupsResponse: classes for all versions, and the layout of each version."""
+"""DescribeGroupsRequest and DescribeGroupsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeGroupsRequest(Whole):
-    """Request of API key 15: versions 0 to 6; flexible from version 5."""
+    """Request of API key 15: versions 0 to 6; flexible from version 5 on (KIP-482)."""
 
     groups: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False  # v3+
@@ -31,7 +31,7 @@ class DescribeGroupsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedGroupMember(Struct):
-    """An item of ``DescribedGroup.members``."""
+    """One item of the list ``DescribedGroup.members``."""
 
     member_id: str = ""
     group_instance_id: str | None = None  # v4+, ignorable
@@ -44,7 +44,7 @@ class DescribedGroupMember(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedGroup(Struct):
-    """An item of ``DescribeGroupsResponse.groups``."""
+    """One item of the list ``DescribeGroupsResponse.groups``."""
 
     error_code: int = 0
     error_message: str | None = None  # v6+
@@ -59,7 +59,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeGroupsResponse(Whole):
-    """Response of API key 15: versions 0 to 6; flexible from version 5."""
+    """Response of API key 15: versions 0 to 6; flexible from version 5 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeLogDirsRequest.json and DescribeLogDirsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeLogDirsRequest and DescribeLogDirsResponse: classes for all versions, and the layout of each version."""
+"""DescribeLogDirsRequest and DescribeLogDirsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribableLogDirTopic(Struct):
-    """An item of ``DescribeLogDirsRequest.topics``."""
+    """One item of the list ``DescribeLogDirsRequest.topics``."""
 
     topic: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class DescribableLogDirTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsRequest(Whole):
-    """Request of API key 35: versions 0 to 4; flexible from version 2."""
+    """Request of API key 35: versions 0 to 4; flexible from version 2 on (KIP-482)."""
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -29,7 +29,7 @@ class DescribeLogDirsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsPartition(Struct):
-    """An item of ``DescribeLogDirsTopic.partitions``."""
+    """One item of the list ``DescribeLogDirsTopic.partitions``."""
 
     partition_index: int = 0
     partition_size: int = 0
@@ -40,7 +40,7 @@ class DescribeLogDirsPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsTopic(Struct):
-    """An item of ``DescribeLogDirsResult.topics``."""
+    """One item of the list ``DescribeLogDirsResult.topics``."""
 
     name: str = ""
     partitions: list[DescribeLogDirsPartition] = field(default_factory=list)
@@ -49,7 +49,7 @@ class DescribeLogDirsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsResult(Struct):
-    """An item of ``DescribeLogDirsResponse.results``."""
+    """One item of the list ``DescribeLogDirsResponse.results``."""
 
     error_code: int = 0
     log_dir: str = ""
@@ -61,7 +61,7 @@ class DescribeLogDirsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeLogDirsResponse(Whole):
-    """Response of API key 35: versions 0 to 4; flexible from version 2."""
+    """Response of API key 35: versions 0 to 4; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0  # v3+, ignorable

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeProducersRequest.json and DescribeProducersResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeProducersRequest and DescribeProducersResponse: classes for all versions, and the layout of each version."""
+"""DescribeProducersRequest and DescribeProducersResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicRequest(Struct):
-    """An item of ``DescribeProducersRequest.topics``."""
+    """One item of the list ``DescribeProducersRequest.topics``."""
 
     name: str = ""
     partition_indexes: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TopicRequest(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeProducersRequest(Whole):
-    """Request of API key 61: version 0; flexible."""
+    """Request of API key 61: version 0; flexible (KIP-482)."""
 
     topics: list[TopicRequest] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -29,7 +29,7 @@ class DescribeProducersRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProducerState(Struct):
-    """An item of ``PartitionResponse.active_producers``."""
+    """One item of the list ``PartitionResponse.active_producers``."""
 
     producer_id: int = 0
     producer_epoch: int = 0
@@ -42,7 +42,7 @@ class ProducerState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResponse(Struct):
-    """An item of ``TopicResponse.partitions``."""
+    """One item of the list ``TopicResponse.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -53,7 +53,7 @@ class PartitionResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicResponse(Struct):
-    """An item of ``DescribeProducersResponse.topics``."""
+    """One item of the list ``DescribeProducersResponse.topics``."""
 
     name: str = ""
     partitions: list[PartitionResponse] = field(default_factory=list)
@@ -62,7 +62,7 @@ class TopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeProducersResponse(Whole):
-    """Response of API key 61: version 0; flexible."""
+    """Response of API key 61: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     topics: list[TopicResponse] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeQuorumRequest.json and DescribeQuorumResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeQuorumRequest and DescribeQuorumResponse: classes for all versions, and the layout of each version."""
+"""DescribeQuorumRequest and DescribeQuorumResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumRequestPartitionData(Struct):
-    """An item of ``DescribeQuorumRequestTopicData.partitions``."""
+    """One item of the list ``DescribeQuorumRequestTopicData.partitions``."""
 
     partition_index: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class DescribeQuorumRequestPartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumRequestTopicData(Struct):
-    """An item of ``DescribeQuorumRequest.topics``."""
+    """One item of the list ``DescribeQuorumRequest.topics``."""
 
     topic_name: str = ""
     partitions: list[DescribeQuorumRequestPartitionData] = field(default_factory=list)
@@ -29,7 +29,7 @@ class DescribeQuorumRequestTopicData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumRequest(Whole):
-    """Request of API key 55: versions 0 to 2; all flexible."""
+    """Request of API key 55: versions 0 to 2; all flexible (KIP-482)."""
 
     topics: list[DescribeQuorumRequestTopicData] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -37,7 +37,7 @@ class DescribeQuorumRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReplicaState(Struct):
-    """An item of ``DescribeQuorumResponsePartitionData.current_voters`` or ``DescribeQuorumResponsePartitionData.observers``."""
+    """One item of the list ``DescribeQuorumResponsePartitionData.current_voters`` or ``DescribeQuorumResponsePartitionData.observers``."""
 
     replica_id: int = 0
     replica_directory_id: bytes = bytes(16)  # v2+
@@ -49,7 +49,7 @@ class ReplicaState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumResponsePartitionData(Struct):
-    """An item of ``DescribeQuorumResponseTopicData.partitions``."""
+    """One item of the list ``DescribeQuorumResponseTopicData.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -64,7 +64,7 @@ class DescribeQuorumResponsePartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumResponseTopicData(Struct):
-    """An item of ``DescribeQuorumResponse.topics``."""
+    """One item of the list ``DescribeQuorumResponse.topics``."""
 
     topic_name: str = ""
     partitions: list[DescribeQuorumResponsePartitionData] = field(default_factory=list)
@@ -73,7 +73,7 @@ class DescribeQuorumResponseTopicData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Listener(Struct):
-    """An item of ``Node.listeners``."""
+    """One item of the list ``Node.listeners``."""
 
     name: str = ""  # v2+
     host: str = ""  # v2+
@@ -83,7 +83,7 @@ class Listener(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Node(Struct):
-    """An item of ``DescribeQuorumResponse.nodes``."""
+    """One item of the list ``DescribeQuorumResponse.nodes``."""
 
     node_id: int = 0  # v2+
     listeners: list[Listener] = field(default_factory=list)  # v2+
@@ -92,7 +92,7 @@ class Node(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeQuorumResponse(Whole):
-    """Response of API key 55: versions 0 to 2; all flexible."""
+    """Response of API key 55: versions 0 to 2; all flexible (KIP-482)."""
 
     error_code: int = 0
     error_message: str | None = ""  # v2+, ignorable

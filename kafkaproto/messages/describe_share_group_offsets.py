@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeShareGroupOffsetsRequest.json and DescribeShareGroupOffsetsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeShareGroupOffsetsRequest and DescribeShareGroupOffsetsResponse: classes for all versions, and the layout of each version."""
+"""DescribeShareGroupOffsetsRequest and DescribeShareGroupOffsetsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsRequestTopic(Struct):
-    """An item of ``DescribeShareGroupOffsetsRequestGroup.topics``."""
+    """One item of the list ``DescribeShareGroupOffsetsRequestGroup.topics``."""
 
     topic_name: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsRequestGroup(Struct):
-    """An item of ``DescribeShareGroupOffsetsRequest.groups``."""
+    """One item of the list ``DescribeShareGroupOffsetsRequest.groups``."""
 
     group_id: str = ""
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(default_factory=list)
@@ -30,7 +30,7 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsRequest(Whole):
-    """Request of API key 90: versions 0 to 1; all flexible."""
+    """Request of API key 90: versions 0 to 1; all flexible (KIP-482)."""
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -38,7 +38,7 @@ class DescribeShareGroupOffsetsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsResponsePartition(Struct):
-    """An item of ``DescribeShareGroupOffsetsResponseTopic.partitions``."""
+    """One item of the list ``DescribeShareGroupOffsetsResponseTopic.partitions``."""
 
     partition_index: int = 0
     start_offset: int = 0
@@ -51,7 +51,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsResponseTopic(Struct):
-    """An item of ``DescribeShareGroupOffsetsResponseGroup.topics``."""
+    """One item of the list ``DescribeShareGroupOffsetsResponseGroup.topics``."""
 
     topic_name: str = ""
     topic_id: bytes = bytes(16)
@@ -61,7 +61,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsResponseGroup(Struct):
-    """An item of ``DescribeShareGroupOffsetsResponse.groups``."""
+    """One item of the list ``DescribeShareGroupOffsetsResponse.groups``."""
 
     group_id: str = ""
     topics: list[DescribeShareGroupOffsetsResponseTopic] = field(default_factory=list)
@@ -72,7 +72,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeShareGroupOffsetsResponse(Whole):
-    """Response of API key 90: versions 0 to 1; all flexible."""
+    """Response of API key 90: versions 0 to 1; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     groups: list[DescribeShareGroupOffsetsResponseGroup] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeTopicPartitionsRequest.json and DescribeTopicPartitionsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeTopicPartitionsRequest and DescribeTopicPartitionsResponse: classes for all versions, and the layout of each version."""
+"""DescribeTopicPartitionsRequest and DescribeTopicPartitionsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicRequest(Struct):
-    """An item of ``DescribeTopicPartitionsRequest.topics``."""
+    """One item of the list ``DescribeTopicPartitionsRequest.topics``."""
 
     name: str = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class TopicRequest(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsRequestCursor(Struct):
-    """The value of ``DescribeTopicPartitionsRequest.cursor``."""
+    """The struct in the field ``DescribeTopicPartitionsRequest.cursor``."""
 
     topic_name: str = ""
     partition_index: int = 0
@@ -29,7 +29,7 @@ class DescribeTopicPartitionsRequestCursor(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsRequest(Whole):
-    """Request of API key 75: version 0; flexible."""
+    """Request of API key 75: version 0; flexible (KIP-482)."""
 
     topics: list[TopicRequest] = field(default_factory=list)
     response_partition_limit: int = 2000
@@ -39,7 +39,7 @@ class DescribeTopicPartitionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsResponsePartition(Struct):
-    """An item of ``DescribeTopicPartitionsResponseTopic.partitions``."""
+    """One item of the list ``DescribeTopicPartitionsResponseTopic.partitions``."""
 
     error_code: int = 0
     partition_index: int = 0
@@ -55,7 +55,7 @@ class DescribeTopicPartitionsResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsResponseTopic(Struct):
-    """An item of ``DescribeTopicPartitionsResponse.topics``."""
+    """One item of the list ``DescribeTopicPartitionsResponse.topics``."""
 
     error_code: int = 0
     name: str | None = ""
@@ -68,7 +68,7 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsResponseCursor(Struct):
-    """The value of ``DescribeTopicPartitionsResponse.next_cursor``."""
+    """The struct in the field ``DescribeTopicPartitionsResponse.next_cursor``."""
 
     topic_name: str = ""
     partition_index: int = 0
@@ -77,7 +77,7 @@ class DescribeTopicPartitionsResponseCursor(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitionsResponse(Whole):
-    """Response of API key 75: version 0; flexible."""
+    """Response of API key 75: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0  # ignorable
     topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)

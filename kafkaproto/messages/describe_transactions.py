@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeTransactionsRequest.json and DescribeTransactionsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeTransactionsRequest and DescribeTransactionsResponse: classes for all versions, and the layout of each version."""
+"""DescribeTransactionsRequest and DescribeTransactionsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTransactionsRequest(Whole):
-    """Request of API key 65: version 0; flexible."""
+    """Request of API key 65: version 0; flexible (KIP-482)."""
 
     transactional_ids: list[str] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class DescribeTransactionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicData(Struct):
-    """An item of ``TransactionState.topics``."""
+    """One item of the list ``TransactionState.topics``."""
 
     topic: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -29,7 +29,7 @@ class TopicData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionState(Struct):
-    """An item of ``DescribeTransactionsResponse.transaction_states``."""
+    """One item of the list ``DescribeTransactionsResponse.transaction_states``."""
 
     error_code: int = 0
     transactional_id: str = ""
@@ -44,7 +44,7 @@ class TransactionState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTransactionsResponse(Whole):
-    """Response of API key 65: version 0; flexible."""
+    """Response of API key 65: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     transaction_states: list[TransactionState] = field(default_factory=list)

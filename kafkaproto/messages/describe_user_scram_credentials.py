@@ -1,5 +1,5 @@
 # Generated from schemas/messages/DescribeUserScramCredentialsRequest.json and DescribeUserScramCredentialsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""DescribeUserScramCredentialsRequest and DescribeUserScramCredentialsResponse: classes for all versions, and the layout of each version."""
+"""DescribeUserScramCredentialsRequest and DescribeUserScramCredentialsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class UserName(Struct):
-    """An item of ``DescribeUserScramCredentialsRequest.users``."""
+    """One item of the list ``DescribeUserScramCredentialsRequest.users``."""
 
     name: str = ""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class UserName(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeUserScramCredentialsRequest(Whole):
-    """Request of API key 50: version 0; flexible."""
+    """Request of API key 50: version 0; flexible (KIP-482)."""
 
     users: list[UserName] | None = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -28,7 +28,7 @@ class DescribeUserScramCredentialsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CredentialInfo(Struct):
-    """An item of ``DescribeUserScramCredentialsResult.credential_infos``."""
+    """One item of the list ``DescribeUserScramCredentialsResult.credential_infos``."""
 
     mechanism: int = 0
     iterations: int = 0
@@ -37,7 +37,7 @@ class CredentialInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeUserScramCredentialsResult(Struct):
-    """An item of ``DescribeUserScramCredentialsResponse.results``."""
+    """One item of the list ``DescribeUserScramCredentialsResponse.results``."""
 
     user: str = ""
     error_code: int = 0
@@ -48,7 +48,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeUserScramCredentialsResponse(Whole):
-    """Response of API key 50: version 0; flexible."""
+    """Response of API key 50: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ElectLeadersRequest.json and ElectLeadersResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ElectLeadersRequest and ElectLeadersResponse: classes for all versions, and the layout of each version."""
+"""ElectLeadersRequest and ElectLeadersResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitions(Struct):
-    """An item of ``ElectLeadersRequest.topic_partitions``."""
+    """One item of the list ``ElectLeadersRequest.topic_partitions``."""
 
     topic: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ElectLeadersRequest(Whole):
-    """Request of API key 43: versions 0 to 2; flexible from version 2."""
+    """Request of API key 43: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     election_type: int = 0  # v1+
     topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
@@ -31,7 +31,7 @@ class ElectLeadersRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResult(Struct):
-    """An item of ``ReplicaElectionResult.partition_result``."""
+    """One item of the list ``ReplicaElectionResult.partition_result``."""
 
     partition_id: int = 0
     error_code: int = 0
@@ -41,7 +41,7 @@ class PartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReplicaElectionResult(Struct):
-    """An item of ``ElectLeadersResponse.replica_election_results``."""
+    """One item of the list ``ElectLeadersResponse.replica_election_results``."""
 
     topic: str = ""
     partition_result: list[PartitionResult] = field(default_factory=list)
@@ -50,7 +50,7 @@ class ReplicaElectionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ElectLeadersResponse(Whole):
-    """Response of API key 43: versions 0 to 2; flexible from version 2."""
+    """Response of API key 43: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0  # v1+

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/EndTxnRequest.json and EndTxnResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""EndTxnRequest and EndTxnResponse: classes for all versions, and the layout of each version."""
+"""EndTxnRequest and EndTxnResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndTxnRequest(Whole):
-    """Request of API key 26: versions 0 to 5; flexible from version 3."""
+    """Request of API key 26: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     transactional_id: str = ""
     producer_id: int = 0
@@ -22,7 +22,7 @@ class EndTxnRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndTxnResponse(Whole):
-    """Response of API key 26: versions 0 to 5; flexible from version 3."""
+    """Response of API key 26: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

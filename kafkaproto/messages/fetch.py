@@ -1,5 +1,5 @@
 # Generated from schemas/messages/FetchRequest.json and FetchResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""FetchRequest and FetchResponse: classes for all versions, and the layout of each version."""
+"""FetchRequest and FetchResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -24,7 +24,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReplicaState(Struct):
-    """The value of ``FetchRequest.replica_state``."""
+    """The struct in the field ``FetchRequest.replica_state``."""
 
     replica_id: int = -1  # v15+
     replica_epoch: int = -1  # v15+
@@ -33,7 +33,7 @@ class ReplicaState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchPartition(Struct):
-    """An item of ``FetchTopic.partitions``."""
+    """One item of the list ``FetchTopic.partitions``."""
 
     partition: int = 0
     current_leader_epoch: int = -1  # v9+, ignorable
@@ -48,7 +48,7 @@ class FetchPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchTopic(Struct):
-    """An item of ``FetchRequest.topics``."""
+    """One item of the list ``FetchRequest.topics``."""
 
     topic: str = ""  # v0-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
@@ -58,7 +58,7 @@ class FetchTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ForgottenTopic(Struct):
-    """An item of ``FetchRequest.forgotten_topics_data``."""
+    """One item of the list ``FetchRequest.forgotten_topics_data``."""
 
     topic: str = ""  # v7-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
@@ -68,7 +68,7 @@ class ForgottenTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchRequest(Whole):
-    """Request of API key 1: versions 0 to 18; flexible from version 12."""
+    """Request of API key 1: versions 0 to 18; flexible from version 12 on (KIP-482)."""
 
     cluster_id: str | None = None  # v12+, tag 0, ignorable
     replica_id: int = -1  # v0-14
@@ -87,7 +87,7 @@ class FetchRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EpochEndOffset(Struct):
-    """The value of ``PartitionData.diverging_epoch``."""
+    """The struct in the field ``PartitionData.diverging_epoch``."""
 
     epoch: int = -1  # v12+
     end_offset: int = -1  # v12+
@@ -96,7 +96,7 @@ class EpochEndOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """The value of ``PartitionData.current_leader``."""
+    """The struct in the field ``PartitionData.current_leader``."""
 
     leader_id: int = -1  # v12+
     leader_epoch: int = -1  # v12+
@@ -105,7 +105,7 @@ class LeaderIdAndEpoch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SnapshotId(Struct):
-    """The value of ``PartitionData.snapshot_id``."""
+    """The struct in the field ``PartitionData.snapshot_id``."""
 
     end_offset: int = -1
     epoch: int = -1
@@ -114,7 +114,7 @@ class SnapshotId(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AbortedTransaction(Struct):
-    """An item of ``PartitionData.aborted_transactions``."""
+    """One item of the list ``PartitionData.aborted_transactions``."""
 
     producer_id: int = 0  # v4+
     first_offset: int = 0  # v4+
@@ -123,7 +123,7 @@ class AbortedTransaction(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``FetchableTopicResponse.partitions``."""
+    """One item of the list ``FetchableTopicResponse.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -141,7 +141,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchableTopicResponse(Struct):
-    """An item of ``FetchResponse.responses``."""
+    """One item of the list ``FetchResponse.responses``."""
 
     topic: str = ""  # v0-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
@@ -151,7 +151,7 @@ class FetchableTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NodeEndpoint(Struct):
-    """An item of ``FetchResponse.node_endpoints``."""
+    """One item of the list ``FetchResponse.node_endpoints``."""
 
     node_id: int = 0  # v16+
     host: str = ""  # v16+
@@ -162,7 +162,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchResponse(Whole):
-    """Response of API key 1: versions 0 to 18; flexible from version 12."""
+    """Response of API key 1: versions 0 to 18; flexible from version 12 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0  # v7+, ignorable

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/FindCoordinatorRequest.json and FindCoordinatorResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""FindCoordinatorRequest and FindCoordinatorResponse: classes for all versions, and the layout of each version."""
+"""FindCoordinatorRequest and FindCoordinatorResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class FindCoordinatorRequest(Whole):
-    """Request of API key 10: versions 0 to 6; flexible from version 3."""
+    """Request of API key 10: versions 0 to 6; flexible from version 3 on (KIP-482)."""
 
     key: str = ""  # v0-3
     key_type: int = 0  # v1+
@@ -22,7 +22,7 @@ class FindCoordinatorRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Coordinator(Struct):
-    """An item of ``FindCoordinatorResponse.coordinators``."""
+    """One item of the list ``FindCoordinatorResponse.coordinators``."""
 
     key: str = ""  # v4+
     node_id: int = 0  # v4+
@@ -35,7 +35,7 @@ class Coordinator(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FindCoordinatorResponse(Whole):
-    """Response of API key 10: versions 0 to 6; flexible from version 3."""
+    """Response of API key 10: versions 0 to 6; flexible from version 3 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0  # v0-3

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/GetTelemetrySubscriptionsRequest.json and GetTelemetrySubscriptionsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""GetTelemetrySubscriptionsRequest and GetTelemetrySubscriptionsResponse: classes for all versions, and the layout of each version."""
+"""GetTelemetrySubscriptionsRequest and GetTelemetrySubscriptionsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class GetTelemetrySubscriptionsRequest(Whole):
-    """Request of API key 71: version 0; flexible."""
+    """Request of API key 71: version 0; flexible (KIP-482)."""
 
     client_instance_id: bytes = bytes(16)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class GetTelemetrySubscriptionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class GetTelemetrySubscriptionsResponse(Whole):
-    """Response of API key 71: version 0; flexible."""
+    """Response of API key 71: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/HeartbeatRequest.json and HeartbeatResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""HeartbeatRequest and HeartbeatResponse: classes for all versions, and the layout of each version."""
+"""HeartbeatRequest and HeartbeatResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class HeartbeatRequest(Whole):
-    """Request of API key 12: versions 0 to 4; flexible from version 4."""
+    """Request of API key 12: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     group_id: str = ""
     generation_id: int = 0
@@ -22,7 +22,7 @@ class HeartbeatRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class HeartbeatResponse(Whole):
-    """Response of API key 12: versions 0 to 4; flexible from version 4."""
+    """Response of API key 12: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/IncrementalAlterConfigsRequest.json and IncrementalAlterConfigsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""IncrementalAlterConfigsRequest and IncrementalAlterConfigsResponse: classes for all versions, and the layout of each version."""
+"""IncrementalAlterConfigsRequest and IncrementalAlterConfigsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterableConfig(Struct):
-    """An item of ``AlterConfigsResource.configs``."""
+    """One item of the list ``AlterConfigsResource.configs``."""
 
     name: str = ""
     config_operation: int = 0
@@ -22,7 +22,7 @@ class AlterableConfig(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsResource(Struct):
-    """An item of ``IncrementalAlterConfigsRequest.resources``."""
+    """One item of the list ``IncrementalAlterConfigsRequest.resources``."""
 
     resource_type: int = 0
     resource_name: str = ""
@@ -32,7 +32,7 @@ class AlterConfigsResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IncrementalAlterConfigsRequest(Whole):
-    """Request of API key 44: versions 0 to 1; flexible from version 1."""
+    """Request of API key 44: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: bool = False
@@ -41,7 +41,7 @@ class IncrementalAlterConfigsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigsResourceResponse(Struct):
-    """An item of ``IncrementalAlterConfigsResponse.responses``."""
+    """One item of the list ``IncrementalAlterConfigsResponse.responses``."""
 
     error_code: int = 0
     error_message: str | None = ""
@@ -52,7 +52,7 @@ class AlterConfigsResourceResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class IncrementalAlterConfigsResponse(Whole):
-    """Response of API key 44: versions 0 to 1; flexible from version 1."""
+    """Response of API key 44: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     responses: list[AlterConfigsResourceResponse] = field(default_factory=list)

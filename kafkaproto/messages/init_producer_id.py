@@ -1,5 +1,5 @@
 # Generated from schemas/messages/InitProducerIdRequest.json and InitProducerIdResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""InitProducerIdRequest and InitProducerIdResponse: classes for all versions, and the layout of each version."""
+"""InitProducerIdRequest and InitProducerIdResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitProducerIdRequest(Whole):
-    """Request of API key 22: versions 0 to 5; flexible from version 2."""
+    """Request of API key 22: versions 0 to 5; flexible from version 2 on (KIP-482)."""
 
     transactional_id: str | None = ""
     transaction_timeout_ms: int = 0
@@ -22,7 +22,7 @@ class InitProducerIdRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitProducerIdResponse(Whole):
-    """Response of API key 22: versions 0 to 5; flexible from version 2."""
+    """Response of API key 22: versions 0 to 5; flexible from version 2 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # ignorable
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/InitializeShareGroupStateRequest.json and InitializeShareGroupStateResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""InitializeShareGroupStateRequest and InitializeShareGroupStateResponse: classes for all versions, and the layout of each version."""
+"""InitializeShareGroupStateRequest and InitializeShareGroupStateResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``InitializeStateData.partitions``."""
+    """One item of the list ``InitializeStateData.partitions``."""
 
     partition: int = 0
     state_epoch: int = 0
@@ -22,7 +22,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitializeStateData(Struct):
-    """An item of ``InitializeShareGroupStateRequest.topics``."""
+    """One item of the list ``InitializeShareGroupStateRequest.topics``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionData] = field(default_factory=list)
@@ -31,7 +31,7 @@ class InitializeStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitializeShareGroupStateRequest(Whole):
-    """Request of API key 83: version 0; flexible."""
+    """Request of API key 83: version 0; flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[InitializeStateData] = field(default_factory=list)
@@ -40,7 +40,7 @@ class InitializeShareGroupStateRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResult(Struct):
-    """An item of ``InitializeStateResult.partitions``."""
+    """One item of the list ``InitializeStateResult.partitions``."""
 
     partition: int = 0
     error_code: int = 0
@@ -50,7 +50,7 @@ class PartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitializeStateResult(Struct):
-    """An item of ``InitializeShareGroupStateResponse.results``."""
+    """One item of the list ``InitializeShareGroupStateResponse.results``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionResult] = field(default_factory=list)
@@ -59,7 +59,7 @@ class InitializeStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitializeShareGroupStateResponse(Whole):
-    """Response of API key 83: version 0; flexible."""
+    """Response of API key 83: version 0; flexible (KIP-482)."""
 
     results: list[InitializeStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/JoinGroupRequest.json and JoinGroupResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""JoinGroupRequest and JoinGroupResponse: classes for all versions, and the layout of each version."""
+"""JoinGroupRequest and JoinGroupResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class JoinGroupRequestProtocol(Struct):
-    """An item of ``JoinGroupRequest.protocols``."""
+    """One item of the list ``JoinGroupRequest.protocols``."""
 
     name: str = ""
     metadata: bytes = b""
@@ -31,7 +31,7 @@ class JoinGroupRequestProtocol(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class JoinGroupRequest(Whole):
-    """Request of API key 11: versions 0 to 9; flexible from version 6."""
+    """Request of API key 11: versions 0 to 9; flexible from version 6 on (KIP-482)."""
 
     group_id: str = ""
     session_timeout_ms: int = 0
@@ -46,7 +46,7 @@ class JoinGroupRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class JoinGroupResponseMember(Struct):
-    """An item of ``JoinGroupResponse.members``."""
+    """One item of the list ``JoinGroupResponse.members``."""
 
     member_id: str = ""
     group_instance_id: str | None = None  # v5+, ignorable
@@ -56,7 +56,7 @@ class JoinGroupResponseMember(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class JoinGroupResponse(Whole):
-    """Response of API key 11: versions 0 to 9; flexible from version 6."""
+    """Response of API key 11: versions 0 to 9; flexible from version 6 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/LeaveGroupRequest.json and LeaveGroupResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""LeaveGroupRequest and LeaveGroupResponse: classes for all versions, and the layout of each version."""
+"""LeaveGroupRequest and LeaveGroupResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class MemberIdentity(Struct):
-    """An item of ``LeaveGroupRequest.members``."""
+    """One item of the list ``LeaveGroupRequest.members``."""
 
     member_id: str = ""  # v3+
     group_instance_id: str | None = None  # v3+
@@ -22,7 +22,7 @@ class MemberIdentity(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaveGroupRequest(Whole):
-    """Request of API key 13: versions 0 to 5; flexible from version 4."""
+    """Request of API key 13: versions 0 to 5; flexible from version 4 on (KIP-482)."""
 
     group_id: str = ""
     member_id: str = ""  # v0-2
@@ -32,7 +32,7 @@ class LeaveGroupRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MemberResponse(Struct):
-    """An item of ``LeaveGroupResponse.members``."""
+    """One item of the list ``LeaveGroupResponse.members``."""
 
     member_id: str = ""  # v3+
     group_instance_id: str | None = ""  # v3+
@@ -42,7 +42,7 @@ class MemberResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaveGroupResponse(Whole):
-    """Response of API key 13: versions 0 to 5; flexible from version 4."""
+    """Response of API key 13: versions 0 to 5; flexible from version 4 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

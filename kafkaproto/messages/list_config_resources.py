@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ListConfigResourcesRequest.json and ListConfigResourcesResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ListConfigResourcesRequest and ListConfigResourcesResponse: classes for all versions, and the layout of each version."""
+"""ListConfigResourcesRequest and ListConfigResourcesResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListConfigResourcesRequest(Whole):
-    """Request of API key 74: versions 0 to 1; all flexible."""
+    """Request of API key 74: versions 0 to 1; all flexible (KIP-482)."""
 
     resource_types: list[int] = field(default_factory=list)  # v1+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -20,7 +20,7 @@ class ListConfigResourcesRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ConfigResource(Struct):
-    """An item of ``ListConfigResourcesResponse.config_resources``."""
+    """One item of the list ``ListConfigResourcesResponse.config_resources``."""
 
     resource_name: str = ""
     resource_type: int = 16  # v1+, ignorable
@@ -29,7 +29,7 @@ class ConfigResource(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListConfigResourcesResponse(Whole):
-    """Response of API key 74: versions 0 to 1; all flexible."""
+    """Response of API key 74: versions 0 to 1; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ListGroupsRequest.json and ListGroupsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ListGroupsRequest and ListGroupsResponse: classes for all versions, and the layout of each version."""
+"""ListGroupsRequest and ListGroupsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListGroupsRequest(Whole):
-    """Request of API key 16: versions 0 to 5; flexible from version 3."""
+    """Request of API key 16: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     states_filter: list[str] = field(default_factory=list)  # v4+
     types_filter: list[str] = field(default_factory=list)  # v5+
@@ -21,7 +21,7 @@ class ListGroupsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListedGroup(Struct):
-    """An item of ``ListGroupsResponse.groups``."""
+    """One item of the list ``ListGroupsResponse.groups``."""
 
     group_id: str = ""
     protocol_type: str = ""
@@ -32,7 +32,7 @@ class ListedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListGroupsResponse(Whole):
-    """Response of API key 16: versions 0 to 5; flexible from version 3."""
+    """Response of API key 16: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ListOffsetsRequest.json and ListOffsetsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ListOffsetsRequest and ListOffsetsResponse: classes for all versions, and the layout of each version."""
+"""ListOffsetsRequest and ListOffsetsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsPartition(Struct):
-    """An item of ``ListOffsetsTopic.partitions``."""
+    """One item of the list ``ListOffsetsTopic.partitions``."""
 
     partition_index: int = 0
     current_leader_epoch: int = -1  # v4+, ignorable
@@ -23,7 +23,7 @@ class ListOffsetsPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsTopic(Struct):
-    """An item of ``ListOffsetsRequest.topics``."""
+    """One item of the list ``ListOffsetsRequest.topics``."""
 
     name: str = ""
     partitions: list[ListOffsetsPartition] = field(default_factory=list)
@@ -32,7 +32,7 @@ class ListOffsetsTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsRequest(Whole):
-    """Request of API key 2: versions 0 to 11; flexible from version 6."""
+    """Request of API key 2: versions 0 to 11; flexible from version 6 on (KIP-482)."""
 
     replica_id: int = 0
     isolation_level: int = 0  # v2+
@@ -43,7 +43,7 @@ class ListOffsetsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsPartitionResponse(Struct):
-    """An item of ``ListOffsetsTopicResponse.partitions``."""
+    """One item of the list ``ListOffsetsTopicResponse.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -56,7 +56,7 @@ class ListOffsetsPartitionResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsTopicResponse(Struct):
-    """An item of ``ListOffsetsResponse.topics``."""
+    """One item of the list ``ListOffsetsResponse.topics``."""
 
     name: str = ""
     partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
@@ -65,7 +65,7 @@ class ListOffsetsTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsetsResponse(Whole):
-    """Response of API key 2: versions 0 to 11; flexible from version 6."""
+    """Response of API key 2: versions 0 to 11; flexible from version 6 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[ListOffsetsTopicResponse] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ListPartitionReassignmentsRequest.json and ListPartitionReassignmentsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ListPartitionReassignmentsRequest and ListPartitionReassignmentsResponse: classes for all versions, and the layout of each version."""
+"""ListPartitionReassignmentsRequest and ListPartitionReassignmentsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListPartitionReassignmentsTopics(Struct):
-    """An item of ``ListPartitionReassignmentsRequest.topics``."""
+    """One item of the list ``ListPartitionReassignmentsRequest.topics``."""
 
     name: str = ""
     partition_indexes: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class ListPartitionReassignmentsTopics(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListPartitionReassignmentsRequest(Whole):
-    """Request of API key 46: version 0; flexible."""
+    """Request of API key 46: version 0; flexible (KIP-482)."""
 
     timeout_ms: int = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
@@ -30,7 +30,7 @@ class ListPartitionReassignmentsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OngoingPartitionReassignment(Struct):
-    """An item of ``OngoingTopicReassignment.partitions``."""
+    """One item of the list ``OngoingTopicReassignment.partitions``."""
 
     partition_index: int = 0
     replicas: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ class OngoingPartitionReassignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OngoingTopicReassignment(Struct):
-    """An item of ``ListPartitionReassignmentsResponse.topics``."""
+    """One item of the list ``ListPartitionReassignmentsResponse.topics``."""
 
     name: str = ""
     partitions: list[OngoingPartitionReassignment] = field(default_factory=list)
@@ -50,7 +50,7 @@ class OngoingTopicReassignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListPartitionReassignmentsResponse(Whole):
-    """Response of API key 46: version 0; flexible."""
+    """Response of API key 46: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ListTransactionsRequest.json and ListTransactionsResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ListTransactionsRequest and ListTransactionsResponse: classes for all versions, and the layout of each version."""
+"""ListTransactionsRequest and ListTransactionsResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListTransactionsRequest(Whole):
-    """Request of API key 66: versions 0 to 2; all flexible."""
+    """Request of API key 66: versions 0 to 2; all flexible (KIP-482)."""
 
     state_filters: list[str] = field(default_factory=list)
     producer_id_filters: list[int] = field(default_factory=list)
@@ -23,7 +23,7 @@ class ListTransactionsRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TransactionState(Struct):
-    """An item of ``ListTransactionsResponse.transaction_states``."""
+    """One item of the list ``ListTransactionsResponse.transaction_states``."""
 
     transactional_id: str = ""
     producer_id: int = 0
@@ -33,7 +33,7 @@ class TransactionState(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListTransactionsResponse(Whole):
-    """Response of API key 66: versions 0 to 2; all flexible."""
+    """Response of API key 66: versions 0 to 2; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

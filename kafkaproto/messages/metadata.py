@@ -1,5 +1,5 @@
 # Generated from schemas/messages/MetadataRequest.json and MetadataResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""MetadataRequest and MetadataResponse: classes for all versions, and the layout of each version."""
+"""MetadataRequest and MetadataResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataRequestTopic(Struct):
-    """An item of ``MetadataRequest.topics``."""
+    """One item of the list ``MetadataRequest.topics``."""
 
     topic_id: bytes = bytes(16)  # v10+, ignorable
     name: str | None = ""
@@ -21,7 +21,7 @@ class MetadataRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataRequest(Whole):
-    """Request of API key 3: versions 0 to 13; flexible from version 9."""
+    """Request of API key 3: versions 0 to 13; flexible from version 9 on (KIP-482)."""
 
     topics: list[MetadataRequestTopic] | None = field(default_factory=list)
     allow_auto_topic_creation: bool = True  # v4+
@@ -32,7 +32,7 @@ class MetadataRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataResponseBroker(Struct):
-    """An item of ``MetadataResponse.brokers``."""
+    """One item of the list ``MetadataResponse.brokers``."""
 
     node_id: int = 0
     host: str = ""
@@ -43,7 +43,7 @@ class MetadataResponseBroker(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataResponsePartition(Struct):
-    """An item of ``MetadataResponseTopic.partitions``."""
+    """One item of the list ``MetadataResponseTopic.partitions``."""
 
     error_code: int = 0
     partition_index: int = 0
@@ -57,7 +57,7 @@ class MetadataResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataResponseTopic(Struct):
-    """An item of ``MetadataResponse.topics``."""
+    """One item of the list ``MetadataResponse.topics``."""
 
     error_code: int = 0
     name: str | None = ""
@@ -70,7 +70,7 @@ class MetadataResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class MetadataResponse(Whole):
-    """Response of API key 3: versions 0 to 13; flexible from version 9."""
+    """Response of API key 3: versions 0 to 13; flexible from version 9 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     brokers: list[MetadataResponseBroker] = field(default_factory=list)

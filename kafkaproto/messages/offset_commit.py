@@ -1,5 +1,5 @@
 # Generated from schemas/messages/OffsetCommitRequest.json and OffsetCommitResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""OffsetCommitRequest and OffsetCommitResponse: classes for all versions, and the layout of each version."""
+"""OffsetCommitRequest and OffsetCommitResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitRequestPartition(Struct):
-    """An item of ``OffsetCommitRequestTopic.partitions``."""
+    """One item of the list ``OffsetCommitRequestTopic.partitions``."""
 
     partition_index: int = 0
     committed_offset: int = 0
@@ -33,7 +33,7 @@ class OffsetCommitRequestPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitRequestTopic(Struct):
-    """An item of ``OffsetCommitRequest.topics``."""
+    """One item of the list ``OffsetCommitRequest.topics``."""
 
     name: str = ""  # v0-9, ignorable
     topic_id: bytes = bytes(16)  # v10+, ignorable
@@ -43,7 +43,7 @@ class OffsetCommitRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitRequest(Whole):
-    """Request of API key 8: versions 0 to 10; flexible from version 8."""
+    """Request of API key 8: versions 0 to 10; flexible from version 8 on (KIP-482)."""
 
     group_id: str = ""
     generation_id_or_member_epoch: int = -1  # v1+, ignorable
@@ -56,7 +56,7 @@ class OffsetCommitRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitResponsePartition(Struct):
-    """An item of ``OffsetCommitResponseTopic.partitions``."""
+    """One item of the list ``OffsetCommitResponseTopic.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -65,7 +65,7 @@ class OffsetCommitResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitResponseTopic(Struct):
-    """An item of ``OffsetCommitResponse.topics``."""
+    """One item of the list ``OffsetCommitResponse.topics``."""
 
     name: str = ""  # v0-9, ignorable
     topic_id: bytes = bytes(16)  # v10+, ignorable
@@ -75,7 +75,7 @@ class OffsetCommitResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommitResponse(Whole):
-    """Response of API key 8: versions 0 to 10; flexible from version 8."""
+    """Response of API key 8: versions 0 to 10; flexible from version 8 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     topics: list[OffsetCommitResponseTopic] = field(default_factory=list)

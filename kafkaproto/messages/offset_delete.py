@@ -1,5 +1,5 @@
 # Generated from schemas/messages/OffsetDeleteRequest.json and OffsetDeleteResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""OffsetDeleteRequest and OffsetDeleteResponse: classes for all versions, and the layout of each version."""
+"""OffsetDeleteRequest and OffsetDeleteResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -11,14 +11,14 @@ from kafkaproto.structs import Struct, Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteRequestPartition(Struct):
-    """An item of ``OffsetDeleteRequestTopic.partitions``."""
+    """One item of the list ``OffsetDeleteRequestTopic.partitions``."""
 
     partition_index: int = 0
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteRequestTopic(Struct):
-    """An item of ``OffsetDeleteRequest.topics``."""
+    """One item of the list ``OffsetDeleteRequest.topics``."""
 
     name: str = ""
     partitions: list[OffsetDeleteRequestPartition] = field(default_factory=list)
@@ -26,7 +26,7 @@ class OffsetDeleteRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteRequest(Whole):
-    """Request of API key 47: version 0; not flexible."""
+    """Request of API key 47: version 0; not flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
@@ -34,7 +34,7 @@ class OffsetDeleteRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteResponsePartition(Struct):
-    """An item of ``OffsetDeleteResponseTopic.partitions``."""
+    """One item of the list ``OffsetDeleteResponseTopic.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -42,7 +42,7 @@ class OffsetDeleteResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteResponseTopic(Struct):
-    """An item of ``OffsetDeleteResponse.topics``."""
+    """One item of the list ``OffsetDeleteResponse.topics``."""
 
     name: str = ""
     partitions: list[OffsetDeleteResponsePartition] = field(default_factory=list)
@@ -50,7 +50,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetDeleteResponse(Whole):
-    """Response of API key 47: version 0; not flexible."""
+    """Response of API key 47: version 0; not flexible (KIP-482)."""
 
     error_code: int = 0
     throttle_time_ms: int = 0  # ignorable

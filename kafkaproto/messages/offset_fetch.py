@@ -1,5 +1,5 @@
 # Generated from schemas/messages/OffsetFetchRequest.json and OffsetFetchResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""OffsetFetchRequest and OffsetFetchResponse: classes for all versions, and the layout of each version."""
+"""OffsetFetchRequest and OffsetFetchResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchRequestTopic(Struct):
-    """An item of ``OffsetFetchRequest.topics``."""
+    """One item of the list ``OffsetFetchRequest.topics``."""
 
     name: str = ""  # v0-7
     partition_indexes: list[int] = field(default_factory=list)  # v0-7
@@ -31,7 +31,7 @@ class OffsetFetchRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchRequestTopics(Struct):
-    """An item of ``OffsetFetchRequestGroup.topics``."""
+    """One item of the list ``OffsetFetchRequestGroup.topics``."""
 
     name: str = ""  # v8-9, ignorable
     topic_id: bytes = bytes(16)  # v10+, ignorable
@@ -41,7 +41,7 @@ class OffsetFetchRequestTopics(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchRequestGroup(Struct):
-    """An item of ``OffsetFetchRequest.groups``."""
+    """One item of the list ``OffsetFetchRequest.groups``."""
 
     group_id: str = ""  # v8+
     member_id: str | None = None  # v9+, ignorable
@@ -52,7 +52,7 @@ class OffsetFetchRequestGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchRequest(Whole):
-    """Request of API key 9: versions 0 to 10; flexible from version 6."""
+    """Request of API key 9: versions 0 to 10; flexible from version 6 on (KIP-482)."""
 
     group_id: str = ""  # v0-7
     topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list)  # v0-7
@@ -63,7 +63,7 @@ class OffsetFetchRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponsePartition(Struct):
-    """An item of ``OffsetFetchResponseTopic.partitions``."""
+    """One item of the list ``OffsetFetchResponseTopic.partitions``."""
 
     partition_index: int = 0  # v0-7
     committed_offset: int = 0  # v0-7
@@ -75,7 +75,7 @@ class OffsetFetchResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponseTopic(Struct):
-    """An item of ``OffsetFetchResponse.topics``."""
+    """One item of the list ``OffsetFetchResponse.topics``."""
 
     name: str = ""  # v0-7
     partitions: list[OffsetFetchResponsePartition] = field(default_factory=list)  # v0-7
@@ -84,7 +84,7 @@ class OffsetFetchResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponsePartitions(Struct):
-    """An item of ``OffsetFetchResponseTopics.partitions``."""
+    """One item of the list ``OffsetFetchResponseTopics.partitions``."""
 
     partition_index: int = 0  # v8+
     committed_offset: int = 0  # v8+
@@ -96,7 +96,7 @@ class OffsetFetchResponsePartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponseTopics(Struct):
-    """An item of ``OffsetFetchResponseGroup.topics``."""
+    """One item of the list ``OffsetFetchResponseGroup.topics``."""
 
     name: str = ""  # v8-9, ignorable
     topic_id: bytes = bytes(16)  # v10+, ignorable
@@ -106,7 +106,7 @@ class OffsetFetchResponseTopics(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponseGroup(Struct):
-    """An item of ``OffsetFetchResponse.groups``."""
+    """One item of the list ``OffsetFetchResponse.groups``."""
 
     group_id: str = ""  # v8+
     topics: list[OffsetFetchResponseTopics] = field(default_factory=list)  # v8+
@@ -116,7 +116,7 @@ class OffsetFetchResponseGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetchResponse(Whole):
-    """Response of API key 9: versions 0 to 10; flexible from version 6."""
+    """Response of API key 9: versions 0 to 10; flexible from version 6 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v3+, ignorable
     topics: list[OffsetFetchResponseTopic] = field(default_factory=list)  # v0-7

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/OffsetForLeaderEpochRequest.json and OffsetForLeaderEpochResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""OffsetForLeaderEpochRequest and OffsetForLeaderEpochResponse: classes for all versions, and the layout of each version."""
+"""OffsetForLeaderEpochRequest and OffsetForLeaderEpochResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderPartition(Struct):
-    """An item of ``OffsetForLeaderTopic.partitions``."""
+    """One item of the list ``OffsetForLeaderTopic.partitions``."""
 
     partition: int = 0
     current_leader_epoch: int = -1  # v2+, ignorable
@@ -22,7 +22,7 @@ class OffsetForLeaderPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderTopic(Struct):
-    """An item of ``OffsetForLeaderEpochRequest.topics``."""
+    """One item of the list ``OffsetForLeaderEpochRequest.topics``."""
 
     topic: str = ""
     partitions: list[OffsetForLeaderPartition] = field(default_factory=list)
@@ -31,7 +31,7 @@ class OffsetForLeaderTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderEpochRequest(Whole):
-    """Request of API key 23: versions 0 to 4; flexible from version 4."""
+    """Request of API key 23: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     replica_id: int = -2  # v3+, ignorable
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
@@ -40,7 +40,7 @@ class OffsetForLeaderEpochRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EpochEndOffset(Struct):
-    """An item of ``OffsetForLeaderTopicResult.partitions``."""
+    """One item of the list ``OffsetForLeaderTopicResult.partitions``."""
 
     error_code: int = 0
     partition: int = 0
@@ -51,7 +51,7 @@ class EpochEndOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderTopicResult(Struct):
-    """An item of ``OffsetForLeaderEpochResponse.topics``."""
+    """One item of the list ``OffsetForLeaderEpochResponse.topics``."""
 
     topic: str = ""
     partitions: list[EpochEndOffset] = field(default_factory=list)
@@ -60,7 +60,7 @@ class OffsetForLeaderTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderEpochResponse(Whole):
-    """Response of API key 23: versions 0 to 4; flexible from version 4."""
+    """Response of API key 23: versions 0 to 4; flexible from version 4 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v2+, ignorable
     topics: list[OffsetForLeaderTopicResult] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ProduceRequest.json and ProduceResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ProduceRequest and ProduceResponse: classes for all versions, and the layout of each version."""
+"""ProduceRequest and ProduceResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -24,7 +24,7 @@ from kafkaproto.tags import Tagged, Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionProduceData(Struct):
-    """An item of ``TopicProduceData.partition_data``."""
+    """One item of the list ``TopicProduceData.partition_data``."""
 
     index: int = 0
     records: RecordsValue | None = None
@@ -33,7 +33,7 @@ class PartitionProduceData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicProduceData(Struct):
-    """An item of ``ProduceRequest.topic_data``."""
+    """One item of the list ``ProduceRequest.topic_data``."""
 
     name: str = ""  # v0-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
@@ -43,7 +43,7 @@ class TopicProduceData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProduceRequest(Whole):
-    """Request of API key 0: versions 0 to 13; flexible from version 9."""
+    """Request of API key 0: versions 0 to 13; flexible from version 9 on (KIP-482)."""
 
     transactional_id: str | None = None  # v3+
     acks: int = 0
@@ -54,7 +54,7 @@ class ProduceRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class BatchIndexAndErrorMessage(Struct):
-    """An item of ``PartitionProduceResponse.record_errors``."""
+    """One item of the list ``PartitionProduceResponse.record_errors``."""
 
     batch_index: int = 0  # v8+
     batch_index_error_message: str | None = None  # v8+
@@ -63,7 +63,7 @@ class BatchIndexAndErrorMessage(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """The value of ``PartitionProduceResponse.current_leader``."""
+    """The struct in the field ``PartitionProduceResponse.current_leader``."""
 
     leader_id: int = -1  # v10+
     leader_epoch: int = -1  # v10+
@@ -72,7 +72,7 @@ class LeaderIdAndEpoch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionProduceResponse(Struct):
-    """An item of ``TopicProduceResponse.partition_responses``."""
+    """One item of the list ``TopicProduceResponse.partition_responses``."""
 
     index: int = 0
     error_code: int = 0
@@ -87,7 +87,7 @@ class PartitionProduceResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicProduceResponse(Struct):
-    """An item of ``ProduceResponse.responses``."""
+    """One item of the list ``ProduceResponse.responses``."""
 
     name: str = ""  # v0-12, ignorable
     topic_id: bytes = bytes(16)  # v13+, ignorable
@@ -97,7 +97,7 @@ class TopicProduceResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NodeEndpoint(Struct):
-    """An item of ``ProduceResponse.node_endpoints``."""
+    """One item of the list ``ProduceResponse.node_endpoints``."""
 
     node_id: int = 0  # v10+
     host: str = ""  # v10+
@@ -108,7 +108,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ProduceResponse(Whole):
-    """Response of API key 0: versions 0 to 13; flexible from version 9."""
+    """Response of API key 0: versions 0 to 13; flexible from version 9 on (KIP-482)."""
 
     responses: list[TopicProduceResponse] = field(default_factory=list)
     throttle_time_ms: int = 0  # v1+, ignorable

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/PushTelemetryRequest.json and PushTelemetryResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""PushTelemetryRequest and PushTelemetryResponse: classes for all versions, and the layout of each version."""
+"""PushTelemetryRequest and PushTelemetryResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PushTelemetryRequest(Whole):
-    """Request of API key 72: version 0; flexible."""
+    """Request of API key 72: version 0; flexible (KIP-482)."""
 
     client_instance_id: bytes = bytes(16)
     subscription_id: int = 0
@@ -23,7 +23,7 @@ class PushTelemetryRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PushTelemetryResponse(Whole):
-    """Response of API key 72: version 0; flexible."""
+    """Response of API key 72: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ReadShareGroupStateRequest.json and ReadShareGroupStateResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ReadShareGroupStateRequest and ReadShareGroupStateResponse: classes for all versions, and the layout of each version."""
+"""ReadShareGroupStateRequest and ReadShareGroupStateResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``ReadStateData.partitions``."""
+    """One item of the list ``ReadStateData.partitions``."""
 
     partition: int = 0
     leader_epoch: int = 0
@@ -21,7 +21,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadStateData(Struct):
-    """An item of ``ReadShareGroupStateRequest.topics``."""
+    """One item of the list ``ReadShareGroupStateRequest.topics``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionData] = field(default_factory=list)
@@ -30,7 +30,7 @@ class ReadStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateRequest(Whole):
-    """Request of API key 84: version 0; flexible."""
+    """Request of API key 84: version 0; flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[ReadStateData] = field(default_factory=list)
@@ -39,7 +39,7 @@ class ReadShareGroupStateRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StateBatch(Struct):
-    """An item of ``PartitionResult.state_batches``."""
+    """One item of the list ``PartitionResult.state_batches``."""
 
     first_offset: int = 0
     last_offset: int = 0
@@ -50,7 +50,7 @@ class StateBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResult(Struct):
-    """An item of ``ReadStateResult.partitions``."""
+    """One item of the list ``ReadStateResult.partitions``."""
 
     partition: int = 0
     error_code: int = 0
@@ -63,7 +63,7 @@ class PartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadStateResult(Struct):
-    """An item of ``ReadShareGroupStateResponse.results``."""
+    """One item of the list ``ReadShareGroupStateResponse.results``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionResult] = field(default_factory=list)
@@ -72,7 +72,7 @@ class ReadStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateResponse(Whole):
-    """Response of API key 84: version 0; flexible."""
+    """Response of API key 84: version 0; flexible (KIP-482)."""
 
     results: list[ReadStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ReadShareGroupStateSummaryRequest.json and ReadShareGroupStateSummaryResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ReadShareGroupStateSummaryRequest and ReadShareGroupStateSummaryResponse: classes for all versions, and the layout of each version."""
+"""ReadShareGroupStateSummaryRequest and ReadShareGroupStateSummaryResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``ReadStateSummaryData.partitions``."""
+    """One item of the list ``ReadStateSummaryData.partitions``."""
 
     partition: int = 0
     leader_epoch: int = 0
@@ -21,7 +21,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadStateSummaryData(Struct):
-    """An item of ``ReadShareGroupStateSummaryRequest.topics``."""
+    """One item of the list ``ReadShareGroupStateSummaryRequest.topics``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionData] = field(default_factory=list)
@@ -30,7 +30,7 @@ class ReadStateSummaryData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateSummaryRequest(Whole):
-    """Request of API key 87: versions 0 to 1; all flexible."""
+    """Request of API key 87: versions 0 to 1; all flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[ReadStateSummaryData] = field(default_factory=list)
@@ -39,7 +39,7 @@ class ReadShareGroupStateSummaryRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResult(Struct):
-    """An item of ``ReadStateSummaryResult.partitions``."""
+    """One item of the list ``ReadStateSummaryResult.partitions``."""
 
     partition: int = 0
     error_code: int = 0
@@ -53,7 +53,7 @@ class PartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadStateSummaryResult(Struct):
-    """An item of ``ReadShareGroupStateSummaryResponse.results``."""
+    """One item of the list ``ReadShareGroupStateSummaryResponse.results``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionResult] = field(default_factory=list)
@@ -62,7 +62,7 @@ class ReadStateSummaryResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ReadShareGroupStateSummaryResponse(Whole):
-    """Response of API key 87: versions 0 to 1; all flexible."""
+    """Response of API key 87: versions 0 to 1; all flexible (KIP-482)."""
 
     results: list[ReadStateSummaryResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/RemoveRaftVoterRequest.json and RemoveRaftVoterResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""RemoveRaftVoterRequest and RemoveRaftVoterResponse: classes for all versions, and the layout of each version."""
+"""RemoveRaftVoterRequest and RemoveRaftVoterResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class RemoveRaftVoterRequest(Whole):
-    """Request of API key 81: version 0; flexible."""
+    """Request of API key 81: version 0; flexible (KIP-482)."""
 
     cluster_id: str | None = ""
     voter_id: int = 0
@@ -21,7 +21,7 @@ class RemoveRaftVoterRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RemoveRaftVoterResponse(Whole):
-    """Response of API key 81: version 0; flexible."""
+    """Response of API key 81: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/RenewDelegationTokenRequest.json and RenewDelegationTokenResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""RenewDelegationTokenRequest and RenewDelegationTokenResponse: classes for all versions, and the layout of each version."""
+"""RenewDelegationTokenRequest and RenewDelegationTokenResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class RenewDelegationTokenRequest(Whole):
-    """Request of API key 39: versions 0 to 2; flexible from version 2."""
+    """Request of API key 39: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     hmac: bytes = b""
     renew_period_ms: int = 0
@@ -20,7 +20,7 @@ class RenewDelegationTokenRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class RenewDelegationTokenResponse(Whole):
-    """Response of API key 39: versions 0 to 2; flexible from version 2."""
+    """Response of API key 39: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     error_code: int = 0
     expiry_timestamp_ms: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/RequestHeader.json by `python -m kafkaproto.generator`. Do not edit.
-"""RequestHeader: classes for all versions, and the layout of each version."""
+"""RequestHeader: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class RequestHeader(Whole):
-    """Request header: versions 0 to 2; flexible from version 2."""
+    """Request header: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     api_key: int = 0
     api_version: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ResponseHeader.json by `python -m kafkaproto.generator`. Do not edit.
-"""ResponseHeader: classes for all versions, and the layout of each version."""
+"""ResponseHeader: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ResponseHeader(Whole):
-    """Response header: versions 0 to 1; flexible from version 1."""
+    """Response header: versions 0 to 1; flexible from version 1 on (KIP-482)."""
 
     correlation_id: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/SaslAuthenticateRequest.json and SaslAuthenticateResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""SaslAuthenticateRequest and SaslAuthenticateResponse: classes for all versions, and the layout of each version."""
+"""SaslAuthenticateRequest and SaslAuthenticateResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslAuthenticateRequest(Whole):
-    """Request of API key 36: versions 0 to 2; flexible from version 2."""
+    """Request of API key 36: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     auth_bytes: bytes = b""
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -19,7 +19,7 @@ class SaslAuthenticateRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslAuthenticateResponse(Whole):
-    """Response of API key 36: versions 0 to 2; flexible from version 2."""
+    """Response of API key 36: versions 0 to 2; flexible from version 2 on (KIP-482)."""
 
     error_code: int = 0
     error_message: str | None = ""

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/SaslHandshakeRequest.json and SaslHandshakeResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""SaslHandshakeRequest and SaslHandshakeResponse: classes for all versions, and the layout of each version."""
+"""SaslHandshakeRequest and SaslHandshakeResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -11,14 +11,14 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslHandshakeRequest(Whole):
-    """Request of API key 17: versions 0 to 1; not flexible."""
+    """Request of API key 17: versions 0 to 1; not flexible (KIP-482)."""
 
     mechanism: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class SaslHandshakeResponse(Whole):
-    """Response of API key 17: versions 0 to 1; not flexible."""
+    """Response of API key 17: versions 0 to 1; not flexible (KIP-482)."""
 
     error_code: int = 0
     mechanisms: list[str] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ShareAcknowledgeRequest.json and ShareAcknowledgeResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareAcknowledgeRequest and ShareAcknowledgeResponse: classes for all versions, and the layout of each version."""
+"""ShareAcknowledgeRequest and ShareAcknowledgeResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AcknowledgementBatch(Struct):
-    """An item of ``AcknowledgePartition.acknowledgement_batches``."""
+    """One item of the list ``AcknowledgePartition.acknowledgement_batches``."""
 
     first_offset: int = 0  # v0+
     last_offset: int = 0  # v0+
@@ -22,7 +22,7 @@ class AcknowledgementBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AcknowledgePartition(Struct):
-    """An item of ``AcknowledgeTopic.partitions``."""
+    """One item of the list ``AcknowledgeTopic.partitions``."""
 
     partition_index: int = 0  # v0+
     acknowledgement_batches: list[AcknowledgementBatch] = field(default_factory=list)  # v0+
@@ -31,7 +31,7 @@ class AcknowledgePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AcknowledgeTopic(Struct):
-    """An item of ``ShareAcknowledgeRequest.topics``."""
+    """One item of the list ``ShareAcknowledgeRequest.topics``."""
 
     topic_id: bytes = bytes(16)  # v0+
     partitions: list[AcknowledgePartition] = field(default_factory=list)  # v0+
@@ -40,7 +40,7 @@ class AcknowledgeTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledgeRequest(Whole):
-    """Request of API key 79: versions 1 to 2; all flexible."""
+    """Request of API key 79: versions 1 to 2; all flexible (KIP-482)."""
 
     group_id: str | None = None  # v0+
     member_id: str | None = ""  # v0+
@@ -52,7 +52,7 @@ class ShareAcknowledgeRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """The value of ``PartitionData.current_leader``."""
+    """The struct in the field ``PartitionData.current_leader``."""
 
     leader_id: int = 0  # v0+
     leader_epoch: int = 0  # v0+
@@ -61,7 +61,7 @@ class LeaderIdAndEpoch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``ShareAcknowledgeTopicResponse.partitions``."""
+    """One item of the list ``ShareAcknowledgeTopicResponse.partitions``."""
 
     partition_index: int = 0  # v0+
     error_code: int = 0  # v0+
@@ -72,7 +72,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledgeTopicResponse(Struct):
-    """An item of ``ShareAcknowledgeResponse.responses``."""
+    """One item of the list ``ShareAcknowledgeResponse.responses``."""
 
     topic_id: bytes = bytes(16)  # v0+
     partitions: list[PartitionData] = field(default_factory=list)  # v0+
@@ -81,7 +81,7 @@ class ShareAcknowledgeTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NodeEndpoint(Struct):
-    """An item of ``ShareAcknowledgeResponse.node_endpoints``."""
+    """One item of the list ``ShareAcknowledgeResponse.node_endpoints``."""
 
     node_id: int = 0  # v0+
     host: str = ""  # v0+
@@ -92,7 +92,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledgeResponse(Whole):
-    """Response of API key 79: versions 1 to 2; all flexible."""
+    """Response of API key 79: versions 1 to 2; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0  # v0+
     error_code: int = 0  # v0+

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ShareFetchRequest.json and ShareFetchResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareFetchRequest and ShareFetchResponse: classes for all versions, and the layout of each version."""
+"""ShareFetchRequest and ShareFetchResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class AcknowledgementBatch(Struct):
-    """An item of ``FetchPartition.acknowledgement_batches``."""
+    """One item of the list ``FetchPartition.acknowledgement_batches``."""
 
     first_offset: int = 0  # v0+
     last_offset: int = 0  # v0+
@@ -33,7 +33,7 @@ class AcknowledgementBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchPartition(Struct):
-    """An item of ``FetchTopic.partitions``."""
+    """One item of the list ``FetchTopic.partitions``."""
 
     partition_index: int = 0  # v0+
     partition_max_bytes: int = 0  # v0
@@ -43,7 +43,7 @@ class FetchPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FetchTopic(Struct):
-    """An item of ``ShareFetchRequest.topics``."""
+    """One item of the list ``ShareFetchRequest.topics``."""
 
     topic_id: bytes = bytes(16)  # v0+
     partitions: list[FetchPartition] = field(default_factory=list)  # v0+
@@ -52,7 +52,7 @@ class FetchTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ForgottenTopic(Struct):
-    """An item of ``ShareFetchRequest.forgotten_topics_data``."""
+    """One item of the list ``ShareFetchRequest.forgotten_topics_data``."""
 
     topic_id: bytes = bytes(16)  # v0+
     partitions: list[int] = field(default_factory=list)  # v0+
@@ -61,7 +61,7 @@ class ForgottenTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareFetchRequest(Whole):
-    """Request of API key 78: versions 1 to 2; all flexible."""
+    """Request of API key 78: versions 1 to 2; all flexible (KIP-482)."""
 
     group_id: str | None = None  # v0+
     member_id: str | None = ""  # v0+
@@ -80,7 +80,7 @@ class ShareFetchRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class LeaderIdAndEpoch(Struct):
-    """The value of ``PartitionData.current_leader``."""
+    """The struct in the field ``PartitionData.current_leader``."""
 
     leader_id: int = 0  # v0+
     leader_epoch: int = 0  # v0+
@@ -89,7 +89,7 @@ class LeaderIdAndEpoch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AcquiredRecords(Struct):
-    """An item of ``PartitionData.acquired_records``."""
+    """One item of the list ``PartitionData.acquired_records``."""
 
     first_offset: int = 0  # v0+
     last_offset: int = 0  # v0+
@@ -99,7 +99,7 @@ class AcquiredRecords(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``ShareFetchableTopicResponse.partitions``."""
+    """One item of the list ``ShareFetchableTopicResponse.partitions``."""
 
     partition_index: int = 0  # v0+
     error_code: int = 0  # v0+
@@ -114,7 +114,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareFetchableTopicResponse(Struct):
-    """An item of ``ShareFetchResponse.responses``."""
+    """One item of the list ``ShareFetchResponse.responses``."""
 
     topic_id: bytes = bytes(16)  # v0+
     partitions: list[PartitionData] = field(default_factory=list)  # v0+
@@ -123,7 +123,7 @@ class ShareFetchableTopicResponse(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class NodeEndpoint(Struct):
-    """An item of ``ShareFetchResponse.node_endpoints``."""
+    """One item of the list ``ShareFetchResponse.node_endpoints``."""
 
     node_id: int = 0  # v0+
     host: str = ""  # v0+
@@ -134,7 +134,7 @@ class NodeEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareFetchResponse(Whole):
-    """Response of API key 78: versions 1 to 2; all flexible."""
+    """Response of API key 78: versions 1 to 2; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0  # v0+
     error_code: int = 0  # v0+

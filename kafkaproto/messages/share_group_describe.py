@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ShareGroupDescribeRequest.json and ShareGroupDescribeResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareGroupDescribeRequest and ShareGroupDescribeResponse: classes for all versions, and the layout of each version."""
+"""ShareGroupDescribeRequest and ShareGroupDescribeResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupDescribeRequest(Whole):
-    """Request of API key 77: version 1; flexible."""
+    """Request of API key 77: version 1; flexible (KIP-482)."""
 
     group_ids: list[str] = field(default_factory=list)  # v0+
     include_authorized_operations: bool = False  # v0+
@@ -21,7 +21,7 @@ class ShareGroupDescribeRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitions(Struct):
-    """An item of ``Assignment.topic_partitions``."""
+    """One item of the list ``Assignment.topic_partitions``."""
 
     topic_id: bytes = bytes(16)  # v0+
     topic_name: str = ""  # v0+
@@ -31,7 +31,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """The value of ``Member.assignment``."""
+    """The struct in the field ``Member.assignment``."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)  # v0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -39,7 +39,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Member(Struct):
-    """An item of ``DescribedGroup.members``."""
+    """One item of the list ``DescribedGroup.members``."""
 
     member_id: str = ""  # v0+
     rack_id: str | None = None  # v0+
@@ -53,7 +53,7 @@ class Member(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedGroup(Struct):
-    """An item of ``ShareGroupDescribeResponse.groups``."""
+    """One item of the list ``ShareGroupDescribeResponse.groups``."""
 
     error_code: int = 0  # v0+
     error_message: str | None = None  # v0+
@@ -69,7 +69,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupDescribeResponse(Whole):
-    """Response of API key 77: version 1; flexible."""
+    """Response of API key 77: version 1; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0  # v0+
     groups: list[DescribedGroup] = field(default_factory=list)  # v0+

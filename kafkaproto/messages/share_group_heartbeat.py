@@ -1,5 +1,5 @@
 # Generated from schemas/messages/ShareGroupHeartbeatRequest.json and ShareGroupHeartbeatResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""ShareGroupHeartbeatRequest and ShareGroupHeartbeatResponse: classes for all versions, and the layout of each version."""
+"""ShareGroupHeartbeatRequest and ShareGroupHeartbeatResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupHeartbeatRequest(Whole):
-    """Request of API key 76: version 1; flexible."""
+    """Request of API key 76: version 1; flexible (KIP-482)."""
 
     group_id: str = ""  # v0+
     member_id: str = ""  # v0+
@@ -24,7 +24,7 @@ class ShareGroupHeartbeatRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartitions(Struct):
-    """An item of ``Assignment.topic_partitions``."""
+    """One item of the list ``Assignment.topic_partitions``."""
 
     topic_id: bytes = bytes(16)  # v0+
     partitions: list[int] = field(default_factory=list)  # v0+
@@ -33,7 +33,7 @@ class TopicPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """The value of ``ShareGroupHeartbeatResponse.assignment``."""
+    """The struct in the field ``ShareGroupHeartbeatResponse.assignment``."""
 
     topic_partitions: list[TopicPartitions] = field(default_factory=list)  # v0+
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -41,7 +41,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareGroupHeartbeatResponse(Whole):
-    """Response of API key 76: version 1; flexible."""
+    """Response of API key 76: version 1; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0  # v0+
     error_code: int = 0  # v0+

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/StreamsGroupDescribeRequest.json and StreamsGroupDescribeResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupDescribeRequest and StreamsGroupDescribeResponse: classes for all versions, and the layout of each version."""
+"""StreamsGroupDescribeRequest and StreamsGroupDescribeResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupDescribeRequest(Whole):
-    """Request of API key 89: version 0; flexible."""
+    """Request of API key 89: version 0; flexible (KIP-482)."""
 
     group_ids: list[str] = field(default_factory=list)
     include_authorized_operations: bool = False
@@ -21,7 +21,7 @@ class StreamsGroupDescribeRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class KeyValue(Struct):
-    """An item of ``TopicInfo.topic_configs`` or ``Member.client_tags``."""
+    """One item of the list ``TopicInfo.topic_configs`` or ``Member.client_tags``."""
 
     key: str = ""
     value: str = ""
@@ -30,7 +30,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
+    """One item of the list ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
 
     name: str = ""
     partitions: int = 0
@@ -41,7 +41,7 @@ class TopicInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Subtopology(Struct):
-    """An item of ``Topology.subtopologies``."""
+    """One item of the list ``Topology.subtopologies``."""
 
     subtopology_id: str = ""
     source_topics: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Topology(Struct):
-    """The value of ``DescribedGroup.topology``."""
+    """The struct in the field ``DescribedGroup.topology``."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] | None = None
@@ -62,7 +62,7 @@ class Topology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Endpoint(Struct):
-    """The value of ``Member.user_endpoint``."""
+    """The struct in the field ``Member.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -71,7 +71,7 @@ class Endpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskOffset(Struct):
-    """An item of ``Member.task_offsets`` or ``Member.task_end_offsets``."""
+    """One item of the list ``Member.task_offsets`` or ``Member.task_end_offsets``."""
 
     subtopology_id: str = ""
     partition: int = 0
@@ -81,7 +81,7 @@ class TaskOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskIds(Struct):
-    """An item of ``Assignment.active_tasks``, ``Assignment.standby_tasks`` or ``Assignment.warmup_tasks``."""
+    """One item of the list ``Assignment.active_tasks``, ``Assignment.standby_tasks`` or ``Assignment.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -90,7 +90,7 @@ class TaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Assignment(Struct):
-    """The value of ``Member.assignment`` or ``Member.target_assignment``."""
+    """The struct in the field ``Member.assignment`` or ``Member.target_assignment``."""
 
     active_tasks: list[TaskIds] = field(default_factory=list)
     standby_tasks: list[TaskIds] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Assignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Member(Struct):
-    """An item of ``DescribedGroup.members``."""
+    """One item of the list ``DescribedGroup.members``."""
 
     member_id: str = ""
     member_epoch: int = 0
@@ -122,7 +122,7 @@ class Member(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribedGroup(Struct):
-    """An item of ``StreamsGroupDescribeResponse.groups``."""
+    """One item of the list ``StreamsGroupDescribeResponse.groups``."""
 
     error_code: int = 0
     error_message: str | None = None
@@ -138,7 +138,7 @@ class DescribedGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupDescribeResponse(Whole):
-    """Response of API key 89: version 0; flexible."""
+    """Response of API key 89: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     groups: list[DescribedGroup] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/StreamsGroupHeartbeatRequest.json and StreamsGroupHeartbeatResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""StreamsGroupHeartbeatRequest and StreamsGroupHeartbeatResponse: classes for all versions, and the layout of each version."""
+"""StreamsGroupHeartbeatRequest and StreamsGroupHeartbeatResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class KeyValue(Struct):
-    """An item of ``TopicInfo.topic_configs`` or ``StreamsGroupHeartbeatRequest.client_tags``."""
+    """One item of the list ``TopicInfo.topic_configs`` or ``StreamsGroupHeartbeatRequest.client_tags``."""
 
     key: str = ""
     value: str = ""
@@ -21,7 +21,7 @@ class KeyValue(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicInfo(Struct):
-    """An item of ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
+    """One item of the list ``Subtopology.state_changelog_topics`` or ``Subtopology.repartition_source_topics``."""
 
     name: str = ""
     partitions: int = 0
@@ -32,7 +32,7 @@ class TopicInfo(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class CopartitionGroup(Struct):
-    """An item of ``Subtopology.copartition_groups``."""
+    """One item of the list ``Subtopology.copartition_groups``."""
 
     source_topics: list[int] = field(default_factory=list)
     source_topic_regex: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class CopartitionGroup(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Subtopology(Struct):
-    """An item of ``Topology.subtopologies``."""
+    """One item of the list ``Topology.subtopologies``."""
 
     subtopology_id: str = ""
     source_topics: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Subtopology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Topology(Struct):
-    """The value of ``StreamsGroupHeartbeatRequest.topology``."""
+    """The struct in the field ``StreamsGroupHeartbeatRequest.topology``."""
 
     epoch: int = 0
     subtopologies: list[Subtopology] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Topology(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatRequestTaskIds(Struct):
-    """An item of ``StreamsGroupHeartbeatRequest.active_tasks``, ``StreamsGroupHeartbeatRequest.standby_tasks`` or ``StreamsGroupHeartbeatRequest.warmup_tasks``."""
+    """One item of the list ``StreamsGroupHeartbeatRequest.active_tasks``, ``StreamsGroupHeartbeatRequest.standby_tasks`` or ``StreamsGroupHeartbeatRequest.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -74,7 +74,7 @@ class StreamsGroupHeartbeatRequestTaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatRequestEndpoint(Struct):
-    """The value of ``StreamsGroupHeartbeatRequest.user_endpoint``."""
+    """The struct in the field ``StreamsGroupHeartbeatRequest.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -83,7 +83,7 @@ class StreamsGroupHeartbeatRequestEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TaskOffset(Struct):
-    """An item of ``StreamsGroupHeartbeatRequest.task_offsets`` or ``StreamsGroupHeartbeatRequest.task_end_offsets``."""
+    """One item of the list ``StreamsGroupHeartbeatRequest.task_offsets`` or ``StreamsGroupHeartbeatRequest.task_end_offsets``."""
 
     subtopology_id: str = ""
     partition: int = 0
@@ -93,7 +93,7 @@ class TaskOffset(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatRequest(Whole):
-    """Request of API key 88: version 0; flexible."""
+    """Request of API key 88: version 0; flexible (KIP-482)."""
 
     group_id: str = ""
     member_id: str = ""
@@ -117,7 +117,7 @@ class StreamsGroupHeartbeatRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Status(Struct):
-    """An item of ``StreamsGroupHeartbeatResponse.status``."""
+    """One item of the list ``StreamsGroupHeartbeatResponse.status``."""
 
     status_code: int = 0
     status_detail: str = ""
@@ -126,7 +126,7 @@ class Status(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatResponseTaskIds(Struct):
-    """An item of ``StreamsGroupHeartbeatResponse.active_tasks``, ``StreamsGroupHeartbeatResponse.standby_tasks`` or ``StreamsGroupHeartbeatResponse.warmup_tasks``."""
+    """One item of the list ``StreamsGroupHeartbeatResponse.active_tasks``, ``StreamsGroupHeartbeatResponse.standby_tasks`` or ``StreamsGroupHeartbeatResponse.warmup_tasks``."""
 
     subtopology_id: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -135,7 +135,7 @@ class StreamsGroupHeartbeatResponseTaskIds(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatResponseEndpoint(Struct):
-    """The value of ``EndpointToPartitions.user_endpoint``."""
+    """The struct in the field ``EndpointToPartitions.user_endpoint``."""
 
     host: str = ""
     port: int = 0
@@ -144,7 +144,7 @@ class StreamsGroupHeartbeatResponseEndpoint(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopicPartition(Struct):
-    """An item of ``EndpointToPartitions.active_partitions`` or ``EndpointToPartitions.standby_partitions``."""
+    """One item of the list ``EndpointToPartitions.active_partitions`` or ``EndpointToPartitions.standby_partitions``."""
 
     topic: str = ""
     partitions: list[int] = field(default_factory=list)
@@ -153,7 +153,7 @@ class TopicPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndpointToPartitions(Struct):
-    """An item of ``StreamsGroupHeartbeatResponse.partitions_by_user_endpoint``."""
+    """One item of the list ``StreamsGroupHeartbeatResponse.partitions_by_user_endpoint``."""
 
     user_endpoint: StreamsGroupHeartbeatResponseEndpoint = field(default_factory=StreamsGroupHeartbeatResponseEndpoint)
     active_partitions: list[TopicPartition] = field(default_factory=list)
@@ -163,7 +163,7 @@ class EndpointToPartitions(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class StreamsGroupHeartbeatResponse(Whole):
-    """Response of API key 88: version 0; flexible."""
+    """Response of API key 88: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

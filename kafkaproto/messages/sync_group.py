@@ -1,5 +1,5 @@
 # Generated from schemas/messages/SyncGroupRequest.json and SyncGroupResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""SyncGroupRequest and SyncGroupResponse: classes for all versions, and the layout of each version."""
+"""SyncGroupRequest and SyncGroupResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class SyncGroupRequestAssignment(Struct):
-    """An item of ``SyncGroupRequest.assignments``."""
+    """One item of the list ``SyncGroupRequest.assignments``."""
 
     member_id: str = ""
     assignment: bytes = b""
@@ -30,7 +30,7 @@ class SyncGroupRequestAssignment(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SyncGroupRequest(Whole):
-    """Request of API key 14: versions 0 to 5; flexible from version 4."""
+    """Request of API key 14: versions 0 to 5; flexible from version 4 on (KIP-482)."""
 
     group_id: str = ""
     generation_id: int = 0
@@ -44,7 +44,7 @@ class SyncGroupRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class SyncGroupResponse(Whole):
-    """Response of API key 14: versions 0 to 5; flexible from version 4."""
+    """Response of API key 14: versions 0 to 5; flexible from version 4 on (KIP-482)."""
 
     throttle_time_ms: int = 0  # v1+, ignorable
     error_code: int = 0

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/TxnOffsetCommitRequest.json and TxnOffsetCommitResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""TxnOffsetCommitRequest and TxnOffsetCommitResponse: classes for all versions, and the layout of each version."""
+"""TxnOffsetCommitRequest and TxnOffsetCommitResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitRequestPartition(Struct):
-    """An item of ``TxnOffsetCommitRequestTopic.partitions``."""
+    """One item of the list ``TxnOffsetCommitRequestTopic.partitions``."""
 
     partition_index: int = 0
     committed_offset: int = 0
@@ -23,7 +23,7 @@ class TxnOffsetCommitRequestPartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitRequestTopic(Struct):
-    """An item of ``TxnOffsetCommitRequest.topics``."""
+    """One item of the list ``TxnOffsetCommitRequest.topics``."""
 
     name: str = ""
     partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
@@ -32,7 +32,7 @@ class TxnOffsetCommitRequestTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitRequest(Whole):
-    """Request of API key 28: versions 0 to 5; flexible from version 3."""
+    """Request of API key 28: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     transactional_id: str = ""
     group_id: str = ""
@@ -47,7 +47,7 @@ class TxnOffsetCommitRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitResponsePartition(Struct):
-    """An item of ``TxnOffsetCommitResponseTopic.partitions``."""
+    """One item of the list ``TxnOffsetCommitResponseTopic.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -56,7 +56,7 @@ class TxnOffsetCommitResponsePartition(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitResponseTopic(Struct):
-    """An item of ``TxnOffsetCommitResponse.topics``."""
+    """One item of the list ``TxnOffsetCommitResponse.topics``."""
 
     name: str = ""
     partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
@@ -65,7 +65,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommitResponse(Whole):
-    """Response of API key 28: versions 0 to 5; flexible from version 3."""
+    """Response of API key 28: versions 0 to 5; flexible from version 3 on (KIP-482)."""
 
     throttle_time_ms: int = 0
     topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/UnregisterBrokerRequest.json and UnregisterBrokerResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""UnregisterBrokerRequest and UnregisterBrokerResponse: classes for all versions, and the layout of each version."""
+"""UnregisterBrokerRequest and UnregisterBrokerResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class UnregisterBrokerRequest(Whole):
-    """Request of API key 64: version 0; flexible."""
+    """Request of API key 64: version 0; flexible (KIP-482)."""
 
     broker_id: int = 0
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -19,7 +19,7 @@ class UnregisterBrokerRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UnregisterBrokerResponse(Whole):
-    """Response of API key 64: version 0; flexible."""
+    """Response of API key 64: version 0; flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

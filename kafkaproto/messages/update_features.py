@@ -1,5 +1,5 @@
 # Generated from schemas/messages/UpdateFeaturesRequest.json and UpdateFeaturesResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""UpdateFeaturesRequest and UpdateFeaturesResponse: classes for all versions, and the layout of each version."""
+"""UpdateFeaturesRequest and UpdateFeaturesResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class FeatureUpdateKey(Struct):
-    """An item of ``UpdateFeaturesRequest.feature_updates``."""
+    """One item of the list ``UpdateFeaturesRequest.feature_updates``."""
 
     feature: str = ""
     max_version_level: int = 0
@@ -23,7 +23,7 @@ class FeatureUpdateKey(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UpdateFeaturesRequest(Whole):
-    """Request of API key 57: versions 0 to 2; all flexible."""
+    """Request of API key 57: versions 0 to 2; all flexible (KIP-482)."""
 
     timeout_ms: int = 60000
     feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
@@ -33,7 +33,7 @@ class UpdateFeaturesRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UpdatableFeatureResult(Struct):
-    """An item of ``UpdateFeaturesResponse.results``."""
+    """One item of the list ``UpdateFeaturesResponse.results``."""
 
     feature: str = ""
     error_code: int = 0
@@ -43,7 +43,7 @@ class UpdatableFeatureResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class UpdateFeaturesResponse(Whole):
-    """Response of API key 57: versions 0 to 2; all flexible."""
+    """Response of API key 57: versions 0 to 2; all flexible (KIP-482)."""
 
     throttle_time_ms: int = 0
     error_code: int = 0

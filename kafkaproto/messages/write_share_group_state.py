@@ -1,5 +1,5 @@
 # Generated from schemas/messages/WriteShareGroupStateRequest.json and WriteShareGroupStateResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""WriteShareGroupStateRequest and WriteShareGroupStateResponse: classes for all versions, and the layout of each version."""
+"""WriteShareGroupStateRequest and WriteShareGroupStateResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class StateBatch(Struct):
-    """An item of ``PartitionData.state_batches``."""
+    """One item of the list ``PartitionData.state_batches``."""
 
     first_offset: int = 0
     last_offset: int = 0
@@ -23,7 +23,7 @@ class StateBatch(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionData(Struct):
-    """An item of ``WriteStateData.partitions``."""
+    """One item of the list ``WriteStateData.partitions``."""
 
     partition: int = 0
     state_epoch: int = 0
@@ -36,7 +36,7 @@ class PartitionData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteStateData(Struct):
-    """An item of ``WriteShareGroupStateRequest.topics``."""
+    """One item of the list ``WriteShareGroupStateRequest.topics``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionData] = field(default_factory=list)
@@ -45,7 +45,7 @@ class WriteStateData(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteShareGroupStateRequest(Whole):
-    """Request of API key 85: versions 0 to 1; all flexible."""
+    """Request of API key 85: versions 0 to 1; all flexible (KIP-482)."""
 
     group_id: str = ""
     topics: list[WriteStateData] = field(default_factory=list)
@@ -54,7 +54,7 @@ class WriteShareGroupStateRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PartitionResult(Struct):
-    """An item of ``WriteStateResult.partitions``."""
+    """One item of the list ``WriteStateResult.partitions``."""
 
     partition: int = 0
     error_code: int = 0
@@ -64,7 +64,7 @@ class PartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteStateResult(Struct):
-    """An item of ``WriteShareGroupStateResponse.results``."""
+    """One item of the list ``WriteShareGroupStateResponse.results``."""
 
     topic_id: bytes = bytes(16)
     partitions: list[PartitionResult] = field(default_factory=list)
@@ -73,7 +73,7 @@ class WriteStateResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteShareGroupStateResponse(Whole):
-    """Response of API key 85: versions 0 to 1; all flexible."""
+    """Response of API key 85: versions 0 to 1; all flexible (KIP-482)."""
 
     results: list[WriteStateResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -1,5 +1,5 @@
 # Generated from schemas/messages/WriteTxnMarkersRequest.json and WriteTxnMarkersResponse.json by `python -m kafkaproto.generator`. Do not edit.
-"""WriteTxnMarkersRequest and WriteTxnMarkersResponse: classes for all versions, and the layout of each version."""
+"""WriteTxnMarkersRequest and WriteTxnMarkersResponse: dataclasses with the fields of all versions, and the wire layout of each version."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from kafkaproto.tags import Tags
 
 @dataclass(slots=True, eq=False, repr=False)
 class WritableTxnMarkerTopic(Struct):
-    """An item of ``WritableTxnMarker.topics``."""
+    """One item of the list ``WritableTxnMarker.topics``."""
 
     name: str = ""
     partition_indexes: list[int] = field(default_factory=list)
@@ -21,7 +21,7 @@ class WritableTxnMarkerTopic(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WritableTxnMarker(Struct):
-    """An item of ``WriteTxnMarkersRequest.markers``."""
+    """One item of the list ``WriteTxnMarkersRequest.markers``."""
 
     producer_id: int = 0
     producer_epoch: int = 0
@@ -34,7 +34,7 @@ class WritableTxnMarker(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteTxnMarkersRequest(Whole):
-    """Request of API key 27: versions 0 to 2; flexible from version 1."""
+    """Request of API key 27: versions 0 to 2; flexible from version 1 on (KIP-482)."""
 
     markers: list[WritableTxnMarker] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None
@@ -42,7 +42,7 @@ class WriteTxnMarkersRequest(Whole):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WritableTxnMarkerPartitionResult(Struct):
-    """An item of ``WritableTxnMarkerTopicResult.partitions``."""
+    """One item of the list ``WritableTxnMarkerTopicResult.partitions``."""
 
     partition_index: int = 0
     error_code: int = 0
@@ -51,7 +51,7 @@ class WritableTxnMarkerPartitionResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WritableTxnMarkerTopicResult(Struct):
-    """An item of ``WritableTxnMarkerResult.topics``."""
+    """One item of the list ``WritableTxnMarkerResult.topics``."""
 
     name: str = ""
     partitions: list[WritableTxnMarkerPartitionResult] = field(default_factory=list)
@@ -60,7 +60,7 @@ class WritableTxnMarkerTopicResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WritableTxnMarkerResult(Struct):
-    """An item of ``WriteTxnMarkersResponse.markers``."""
+    """One item of the list ``WriteTxnMarkersResponse.markers``."""
 
     producer_id: int = 0
     topics: list[WritableTxnMarkerTopicResult] = field(default_factory=list)
@@ -69,7 +69,7 @@ class WritableTxnMarkerResult(Struct):
 
 @dataclass(slots=True, eq=False, repr=False)
 class WriteTxnMarkersResponse(Whole):
-    """Response of API key 27: versions 0 to 2; flexible from version 1."""
+    """Response of API key 27: versions 0 to 2; flexible from version 1 on (KIP-482)."""
 
     markers: list[WritableTxnMarkerResult] = field(default_factory=list)
     unknown_tagged_fields: list[tuple[int, bytes]] | None = None

@@ -59,7 +59,7 @@ _LENGTH_AT = 8
 _EPOCH_AT = 12
 _CRC_AT = 17
 _ATTRIBUTES_AT = 21
-"""Index of the attributes in a batch. The checksum covers the bytes from here on, but not base offset and leader epoch before them."""
+"""The index of the attributes in a batch. The checksum covers the bytes from here on; it excludes base offset and leader epoch before them."""
 _MAX_TIMESTAMP_AT = 35
 
 _INT64 = struct.Struct(">q")
@@ -69,7 +69,7 @@ _INT16 = struct.Struct(">h")
 
 
 class BatchHeader(NamedTuple):
-    """The header of a batch, field by field in wire order. Timestamps are in ms, -1 for none."""
+    """The header of a batch; the fields are in wire order. Timestamps are in ms, -1 for none."""
 
     base_offset: int
     batch_length: int
@@ -87,7 +87,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the size of the whole batch in bytes."""
+        """Return the size in bytes of the whole batch, including the fields that the batch length does not count."""
         return self.batch_length + PREFIX_BYTES
 
     @property
@@ -97,12 +97,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after `last_offset`."""
+        """Return the offset after the last offset of the batch, at which the next batch may begin."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def compression(self) -> int:
-        """Return the compression kind as encoded, which may be unknown."""
+        """Return the number of the compression kind in the header, which may be unknown."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -117,7 +117,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Return whether the batch holds a control record instead of client records."""
+        """Return whether the batch has control records, which brokers write, instead of records of clients."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -132,7 +132,7 @@ class BatchHeader(NamedTuple):
 
 
 class Sized(Protocol):
-    """Protocol of a header from which the size in bytes of its batch or message is known."""
+    """Interface of a header that contains the size in bytes of its batch or message."""
 
     @property
     def size(self) -> int: ...
@@ -271,7 +271,10 @@ def payload(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[Batc
 
 
 def _stretched(b: bytes, stretch: Stretch, header: BatchHeader) -> Iterator[Record]:
-    """Return the records of a `Stretch` (consecutive records of the same shape). b: the decompressed records of the batch."""
+    """Return the records of a `Stretch`, which is a run of consecutive records with fields of the same sizes.
+
+    b: the decompressed records of the batch.
+    """
     timestamps: Iterable[int]
     if header.is_log_append_time:
         timestamps = repeat(header.max_timestamp)
@@ -305,13 +308,12 @@ def build_batch(
 ) -> bytes:
     """Return a batch of the records with its checksum, at consecutive offsets unless ``offset_deltas`` is given.
 
-    ``offset_deltas`` are the offsets minus ``base_offset``. ``last_offset_delta`` is that of the last record, or of a later record that a
-    cleaner removed; None for that of the last record.
+    ``offset_deltas`` are the offsets minus ``base_offset``. ``last_offset_delta`` is written into the header. It may be larger than the delta of the
+    last record, if a cleaner removed later records; None stands for the delta of the last record.
 
-    ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`).
-    ``max_timestamp``, in ms, is the append time if the batch has one; by default it is the records' largest timestamp.
-    ``delete_horizon_ms`` (KIP-534) becomes the base timestamp and sets its bit. Raises EncodeError if there are no records,
-    because producers send no empty batch, and for values that do not fit.
+    ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). ``max_timestamp``, in ms, is the append
+    time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp and sets
+    its bit. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not fit.
     """
     listed = list(new_records)
     if not listed:
@@ -346,10 +348,10 @@ def build_batch(
 
 
 def build_empty_batch(header: BatchHeader) -> bytes:
-    """Return the batch of this header without records. A cleaner keeps it to preserve a producer's last sequence.
+    """Return a batch with this header and without records. A cleaner keeps such a batch to preserve a producer's last sequence number.
 
-    It has no base timestamp, compression or delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises
-    EncodeError for a header whose numbers do not fit.
+    It has no base timestamp, compression or delete horizon (``DefaultRecordBatch.writeEmptyHeader``). Raises EncodeError for a header whose numbers
+    do not fit.
     """
     empty = header._replace(
         batch_length=HEADER_BYTES - PREFIX_BYTES,

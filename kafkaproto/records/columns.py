@@ -22,13 +22,14 @@ from kafkaproto.records.walk import NULL, Stretch, walk
 __all__ = ["Columns", "HeaderColumns", "columns", "header_columns", "keys"]
 
 _FEW = 32
-"""Number of records below which decoding without numpy is faster."""
+"""The number of records below which decoding without numpy is faster."""
 
 
 class Columns(NamedTuple):
-    """Arrays with one entry per record. Starts and ends (exclusive) are indexes into ``payload``, the decompressed records; -1 for null.
+    """The records of one batch as arrays with one entry per record.
 
-    ``timestamps`` are in ms. Headers are separate (`header_columns`).
+    Starts and ends (exclusive) of keys and values are indexes into ``payload``, the decompressed records; -1 for null. ``timestamps`` are in ms.
+    Headers are separate (`header_columns`).
     """
 
     payload: memoryview
@@ -55,7 +56,7 @@ def columns(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Columns:
 
 
 class HeaderColumns(NamedTuple):
-    """The headers of many records: the number of headers of each record, and all names and values in order."""
+    """The headers of many records: how many headers each record has, and the names and values of all headers in order."""
 
     counts: array[int]
     names: list[str]
@@ -105,7 +106,7 @@ def _begins_evenly(b: bytes) -> bool:
 
 @cache
 def _gather() -> ModuleType | None:
-    """Return the module that computes columns with numpy, or None if numpy is not installed."""
+    """Return the module `gather`, which computes columns with numpy, or None if numpy is not installed."""
     try:
         import numpy  # noqa: F401
     except ImportError:

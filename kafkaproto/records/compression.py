@@ -27,7 +27,7 @@ SNAPPY_MAGIC = b"\x82SNAPPY\x00"
 SNAPPY_HEADER = SNAPPY_MAGIC + struct.pack(">ii", 1, 1)
 SNAPPY_BLOCK_BYTES = 32 * 1024
 LZ4_HEADER = bytes.fromhex("04224d18604082")
-"""Header of an lz4 frame of independent blocks of at most 64 KiB, without checksums."""
+"""The header of an lz4 frame of independent blocks of at most 64 KiB, without checksums."""
 
 
 class Compression(IntEnum):
@@ -182,7 +182,7 @@ def _decompress_into(unpack: Callable[[bytes, mmap], int], data: bytes, limit_by
         try:
             return buffer[: unpack(data, buffer)]
         except cramjam.DecompressionError as error:
-            reason = f"{error}; or it has more than the limit of {limit_bytes} bytes"
+            reason = f"{error}, or the data decompresses to more than the limit of {limit_bytes} bytes"
     raise _damaged(name, reason)
 
 

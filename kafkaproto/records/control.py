@@ -40,7 +40,7 @@ class ControlRecordType(IntEnum):
 
 
 class EndOfTransaction(NamedTuple):
-    """Whether a transaction committed, and the epoch of the coordinator that wrote the marker."""
+    """The content of a transaction marker: whether the transaction was committed, and the epoch of the coordinator that wrote the marker."""
 
     committed: bool
     coordinator_epoch: int

@@ -21,23 +21,22 @@ __all__ = ["UnsupportedCompression", "down_convert", "down_converted", "up_conve
 
 
 class UnsupportedCompression(EncodeError):
-    """Raised if the target magic does not support the compression: zstd requires magic 2 (KIP-110)."""
+    """Raised if the target magic does not support the compression of the records: zstd requires magic 2 (KIP-110)."""
 
 
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """Return a whole records field converted to at most this magic: the joined results of `down_converted`."""
+    """Return a records field converted to ``magic`` or lower. The parameters and errors are those of `down_converted`."""
     return b"".join(down_converted(buffer, magic, first_offset, limit_bytes))
 
 
 def down_converted(
     buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES
 ) -> Iterator[bytes | memoryview]:
-    """Yield the whole batches of a buffer, each in at most this magic. Pieces that need no change are views of the buffer.
+    """Yield the complete batches of a buffer, each converted to ``magic`` or lower. Pieces that need no change are views of the buffer.
 
-    Records keep their offsets. Uncompressed records below ``first_offset`` are omitted; compressed batches are converted
-    as a whole (F-31). Control batches are omitted. ``limit_bytes`` applies to each batch. Raises
-    UnsupportedCompression on reaching zstd, so that the pieces before it can be used (F-33); EncodeError for records
-    that old messages cannot represent; DecodeError for damage.
+    Records keep their offsets. Uncompressed records below ``first_offset`` are omitted; compressed batches are converted as a whole (F-31). Control
+    batches are omitted. ``limit_bytes`` applies to each batch. Raises UnsupportedCompression on reaching zstd, so that the pieces before it can be
+    used (F-33); EncodeError for records that old messages cannot represent; DecodeError for damage.
     """
     view = memoryview(buffer)
     for entry in entries.batches(view[: entries.complete_bytes(view)]):

@@ -23,14 +23,17 @@ Ints = Any
 _FIRST_LOOK = 64
 _LOOK_BYTES = 1 << 20
 _PADDING = bytes(32)
-"""Appended to the records, so that reading a varint at the very end does not run past the buffer."""
+"""Zero bytes appended to the records, so that reading a varint at the very end does not run past the buffer."""
 _LARGEST_BASE = 1 << 62
 _FEW = 8
-"""Number of consecutive similar records below which processing them one by one is faster than with numpy."""
+"""The number of consecutive records of the same size below which processing them one by one is faster than with numpy."""
 
 
 class _Fields(NamedTuple):
-    """Arrays with one entry per record. Starts are indexes into the decompressed records; sizes are in bytes, -1 for null."""
+    """The fields of all records as arrays with one entry per record.
+
+    Starts are indexes into the decompressed records; sizes are in bytes, -1 for null.
+    """
 
     timestamp_deltas: Ints
     offset_deltas: Ints
@@ -81,7 +84,7 @@ def keys(b: bytes, count: int) -> list[bytes | None] | None:
 
 
 def _cut(b: bytes, starts: Ints, sizes: Ints) -> list[bytes | None]:
-    """Return the bytes of ``b`` at each start, with the size at the same index; None where the size is negative."""
+    """Return the bytes of ``b`` at each start position, with the size at the same index; None where the size is negative."""
     count = len(starts)
     differs = sizes[1:] != sizes[:-1]
     steps = np.diff(starts)
@@ -175,9 +178,9 @@ def _bodies(b: bytes, count: int) -> tuple[Ints, Ints]:
 
 
 def _same_size(b: bytes, model: int, pos: int, stride: int, width: int, most: int) -> int:
-    """Return how many records from ``pos`` on, at most ``most``, begin with the size field of the record at ``model``.
+    """Return how many consecutive records, starting at ``pos``, have the same size field as the record at ``model``.
 
-    stride: the size in bytes of these records. width: the size in bytes of the size field.
+    most: the maximum to return. stride: the size in bytes of these records. width: the size in bytes of the size field.
     """
     alike = min(most, (len(b) - pos) // stride)
     for at in range(width):

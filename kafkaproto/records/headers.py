@@ -30,9 +30,9 @@ It may return more or fewer than ``size`` bytes, but at least a header's bytes o
 """
 
 PREFIX_BYTES = 12
-"""Size of base offset and length, which the length field does not count."""
+"""The size in bytes of base offset and length, which the length field does not count."""
 HEADER_BYTES = 61
-"""Size of the header of a batch of magic 2."""
+"""The size in bytes of the header of a batch of magic 2."""
 MAGIC = 2
 
 BATCHES: Mapping[int, int] = {MAGIC: HEADER_BYTES}
@@ -91,6 +91,6 @@ def walk_headers(
 
 
 def in_memory(buffer: Buffer) -> Read:
-    """Return a reader of a buffer for `walk_headers`. Positions are those of the buffer, and nothing is copied."""
+    """Return a function that reads from a buffer, for `walk_headers`. Positions are indexes into the buffer, and nothing is copied."""
     view = memoryview(buffer)
     return lambda position, _: view[position:]

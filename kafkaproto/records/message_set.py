@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 PREFIX_BYTES = 12
-"""Size of offset and size field, which the size field does not count."""
+"""The size in bytes of the offset and size fields, which the size field does not count."""
 COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 SMALLEST_BYTES = {0: 14, 1: 22}
-"""The smallest valid size field, by magic: all fields, with key and value empty."""
+"""Maps the magic to the smallest valid value of the size field: all fields, with key and value empty."""
 
 _HEADER = struct.Struct(">qiIbb")
 _MAGIC_AT = 16
@@ -55,7 +55,7 @@ _MAX_DELTA = 2**31 - 1
 
 
 class MessageHeader(NamedTuple):
-    """The fields before key and value. ``timestamp`` is in ms; -1 for none, and always in magic 0."""
+    """The header of a message of magic 0 or 1. ``timestamp`` is in ms, -1 for none, and always in magic 0."""
 
     offset: int
     message_size: int
@@ -76,17 +76,17 @@ class MessageHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after `last_offset`."""
+        """Return the offset after the last offset of the message, at which the next message may begin."""
         return self.offset + 1
 
     @property
     def max_timestamp(self) -> int:
-        """Return the largest timestamp. For a wrapper, that is its own timestamp."""
+        """Return the largest timestamp. For a compressed message (wrapper), this is its own timestamp."""
         return self.timestamp
 
     @property
     def compression(self) -> int:
-        """Return the compression kind as encoded, which may be unknown."""
+        """Return the number of the compression kind in the header, which may be unknown."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -101,7 +101,7 @@ class MessageHeader(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One whole message with its undecoded key and value."""
+    """One whole message of magic 0 or 1. Its value is not decompressed."""
 
     header: MessageHeader
     key: bytes | None

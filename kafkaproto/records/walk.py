@@ -19,7 +19,8 @@ from kafkaproto.records.record import Header
 from kafkaproto.records.varint import read_varint
 
 SingleRecord: TypeAlias = tuple[int, int, int, int, int, int, tuple[Header, ...]]
-"""(timestamp delta, offset delta, key start, key end, value start, value end, headers). Starts and ends are indexes, -1 for null."""
+"""One decoded record: (timestamp delta, offset delta, key start, key end, value start, value end, headers). Starts and ends are indexes, -1 for null.
+"""
 
 NULL = -1
 _LOW = bytes(range(0x80))
@@ -27,16 +28,16 @@ _HIGH = bytes(range(0x80, 0x100))
 _FIRST_LOOK = 64
 _LONGEST_LOOK = 1024
 _AT_ONCE = 64
-"""The number of records of a `Stretch` from which one step of `struct` extracts a part, such as the keys."""
+"""The number of records from which one call of `struct` extracts a part, such as the keys of a `Stretch`."""
 _LOOK_BYTES = 128 * 1024
-"""Approximate maximum size of a `Stretch` in bytes, which bounds the memory that a caller holds at a time."""
+"""The approximate maximum size of a `Stretch` in bytes. It bounds the memory that is in use at a time."""
 _INT32 = range(-(2**31), 2**31)
 
 
 class Shape(NamedTuple):
-    """Where the parts of a record are, in bytes from its first byte; ends are exclusive. stride: the size of the whole record.
+    """The positions of the parts of a record, in bytes from its first byte; ends are exclusive. stride: the size of the whole record.
 
-    size_width: the width of the size field. offset_at: of the offset delta. key_size, value_size: -1 for null.
+    size_width: the width of the size field. offset_at: where the offset delta begins. key_size, value_size: -1 for null.
     """
 
     stride: int
@@ -63,7 +64,10 @@ def _cutters(at: int, size: int, stride: int) -> tuple[Struct, Struct]:
 
 
 class Stretch:
-    """Consecutive records of one shape without headers. pos: index of the first one in the decompressed records, ``b`` in the methods."""
+    """Consecutive records of one shape without headers.
+
+    pos: the index of the first of them in the decompressed records, which every method gets as the argument ``b``.
+    """
 
     # no dataclass: creating it would take as much import time as the rest of this module
     __slots__ = ("count", "pos", "shape")
@@ -74,7 +78,7 @@ class Stretch:
         self.shape = shape
 
     def column(self, b: bytes, at: int) -> bytes:
-        """Return a `bytes` object of the bytes at index ``at`` of each record."""
+        """Return the bytes at index ``at`` of every record, joined."""
         stride = self.shape.stride
         return b[self.pos + at : self.pos + self.count * stride : stride]
 
@@ -109,7 +113,7 @@ class Stretch:
         )
 
     def _numbers(self, b: bytes, at: int, end: int, base: int) -> Sequence[int]:
-        """Return, for each record, ``base`` plus the varint from index ``at`` up to ``end``. Fast if all are equal or increase by one."""
+        """Return, for each record, ``base`` plus the varint from index ``at`` up to ``end``. Fast if all varints are equal or increase by one."""
         columns = [self.column(b, place) for place in range(at, end)]
         first = base + read_varint(b, self.pos + at)[0]
         if all(column.count(column[0]) == self.count for column in columns):
@@ -148,9 +152,9 @@ def _counting(width: int, first: int, count: int) -> list[bytes]:
 
 
 def walk(b: bytes, count: int) -> Iterator[SingleRecord | Stretch]:
-    """Yield the ``count`` records of ``b`` in order. Raises DecodeError, with the number of the record, for damage.
+    """Yield the ``count`` records of ``b`` in order, as single records or as stretches of similar records.
 
-    Bytes left after the last record count as damage.
+    Raises DecodeError, with the number of the record, for damage. Bytes left after the last record count as damage.
     """
     pos = before = i = 0
     while i < count:
@@ -257,7 +261,7 @@ def _read_one(b: bytes, p: int) -> tuple[SingleRecord, int]:  # noqa: C901 - var
 
 
 def _read_raw(b: bytes, p: int) -> tuple[int, int]:
-    """Return a varint of any width with its zigzag sign still in the lowest bit, and the position after it."""
+    """Return an unsigned varint of any width, and the position after it. The sign of a zigzag number is still in the lowest bit."""
     value, p = read_varint(b, p)
     return value << 1 ^ value >> 63, p
 
@@ -320,7 +324,7 @@ def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None
 
 
 def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
-    """Return how many records from ``pos`` on, at most ``most``, have the shape of the record at ``model``."""
+    """Return how many consecutive records, starting at ``pos``, have the shape of the record at ``model``; at most ``most``."""
     stride = shape.stride
     alike = min(most, (len(b) - pos) // stride)
     stop = pos + alike * stride
@@ -344,6 +348,6 @@ def _alike(b: bytes, model: int, pos: int, shape: Shape, most: int) -> int:
 
 
 def same_bytes(column: bytes, byte: bytes) -> int:
-    """Return how many bytes at the start of the column equal ``byte``."""
+    """Return how many bytes at the start of ``column`` are equal to ``byte``."""
     count = len(column)
     return count if column == byte * count else count - len(column.lstrip(byte))

@@ -14,7 +14,7 @@ _KEPT = range(-64, 8192)
 
 
 class _Varints(dict[int, bytes]):
-    """Cache of the varints of at most two bytes, because a lookup is faster than encoding."""
+    """A cache of encoded varints of at most two bytes, because a lookup is faster than encoding."""
 
     def __missing__(self, value: int) -> bytes:
         encoded = varint(value)
@@ -27,7 +27,7 @@ _varints = _Varints()
 
 
 def write_records(listed: Sequence[NewRecord], offset_deltas: Sequence[int], base_timestamp: int) -> bytes:
-    """Return the bytes of the records.
+    """Return the encoded records, one after the other.
 
     Raises AttributeError, OverflowError, TypeError or ValueError for objects that are not records and for values that do not fit.
     """

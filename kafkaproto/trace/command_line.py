@@ -1,4 +1,4 @@
-"""Options of `kafkaproto trace`. The commands themselves are in `show` and `cut`."""
+"""The command line of `kafkaproto trace`. Its commands are implemented in `show` and `cut`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _add_selection(command: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run `kafkaproto trace`. Returns the exit status.
 
-    0: success. 1: the trace ends in the middle of an entry. 2: an argument is invalid, or the trace cannot be read; the entries before the fault
+    0: success. 1: the trace ends in the middle of an entry. 2: an argument is invalid, or the trace cannot be decoded; the entries before the error
     are printed.
     """
     options = parser().parse_args(arguments)

@@ -23,13 +23,13 @@ FIRST_CLIENT_PORT, PORTS = 32_768, 32_768
 NS_PER_MS = 1_000_000
 
 Conversation = tuple[str, int, int]
-"""Identifies a connection: (run, broker, connection)."""
+"""Identifies a connection in a trace: (run, broker, connection)."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run `kafkaproto trace cut`. Returns the exit status: 0, 1 if a trace ends in the middle of an entry, 2 if no request was selected.
+    """Write the capture file (`kafkaproto trace cut`).
 
-    Raises TraceError and OSError.
+    Returns the exit status: 0, 1 if a trace ends in the middle of an entry, 2 if no request was selected. Raises TraceError and OSError.
     """
     chosen: list[tuple[int, int, Conversation, Exchange]] = []
     peers: dict[Conversation, Address] = {}
@@ -115,10 +115,10 @@ def _frames(chosen: list[tuple[int, int, Conversation, Exchange]]) -> Iterator[t
 
 
 def _ends(peer: Address | None, number: int) -> tuple[End, End]:
-    """Return (the client's end, the broker's end) of a connection. The broker has a loopback address.
+    """Return (address of the client, address of the broker) for the packets of a connection. The broker's is a loopback address.
 
-    peer: address of the client; None if unknown: it then has a loopback address, too. number: number of the connection, which determines the
-    client's port.
+    peer: the recorded address of the client. If it is None, the client gets a loopback address, too. number: the number of the connection, which
+    determines the client's port.
     """
     client = peer or IPv4Address("127.0.0.1")
     server: Address = IPv4Address("127.0.0.1") if client.version == 4 else IPv6Address("::1")

@@ -1,8 +1,8 @@
-"""Frames without their records: each batch is reduced to its header, and the shortened frame can still be decoded.
+"""Removal of the records in a frame: each batch is reduced to its header, and the shortened frame can still be decoded.
 
-A records field keeps its place, and its length is adjusted. Batches of magic 2 keep their 61-byte header, which contains offsets,
-count, producer and times; messages of magic 0 and 1, which old clients use, keep everything before their keys. This module does not depend
-on the meaning of a message.
+A records field keeps its position, and its length is adjusted. Batches of magic 2 keep their 61-byte header, which contains offsets, count, producer
+and times; messages of magic 0 and 1, which old clients use, keep everything before their keys. This module does not depend on the meaning of a
+message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafkaproto.trace.format import Buffer
 _LENGTH = Struct(">i")
 _MAGIC_AT = 16
 _KEY_AND_VALUE_BYTES = 8
-"""Size in bytes of a message's two length fields for key and value, which `SMALLEST_BYTES` includes."""
+"""The size in bytes of a message's two length fields for key and value, which `SMALLEST_BYTES` includes."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
 
 

@@ -1,4 +1,4 @@
-"""Decoding of a recorded request and its response, as far as possible. This module does not depend on the use of the decoded objects."""
+"""Decoding of a recorded request and its response, as far as possible. This module does not depend on what the decoded objects are used for."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _CORRELATION_ID = Struct(">i")
 
 
 class Decoded:
-    """The decoded `header`, `request` and `response` of an exchange; each is None if it is missing or cannot be decoded.
+    """A recorded request and response with the decoded `header`, `request` and `response`. Each is None if it is missing or cannot be decoded.
 
-    trouble: the first error of decoding, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
+    trouble: the text of the first decoding error, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
     response_version: the version in which the response is encoded.
     """
 
@@ -35,7 +35,7 @@ class Decoded:
         self._try(self._decode)
 
     def _try(self, decode: Callable[[], None]) -> None:
-        """Run `decode` and store its error in `trouble`. The first error is kept, because it may cause the later ones."""
+        """Run `decode`, and store the error that it raises in `trouble`. Only the first error is stored, because it may cause later ones."""
         try:
             decode()
         except (ProtocolError, ValueError) as error:

@@ -1,6 +1,6 @@
 """Format of a trace file, and its encoder: a header with facts about the recording, then entries, each preceded by its length.
 
-`kafkaproto.trace.reading` decodes it. Both need only the standard library.
+`kafkaproto.trace.reading` decodes it. Both modules need only the standard library.
 
 There are two encoders of entries, which produce equal bytes. `encoded` in this module takes an `Entry`. The recorder's encoder in the broker
 (`kafkaproto.broker.observe.packing`) takes the fields of a request: creating an object for each of thousands of requests per second is too slow.
@@ -43,7 +43,7 @@ ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
 UNANSWERED = "its connection ended before its answer was there"
-"""The text of a "trouble" event for a request that required a response and got none."""
+"""The text of a "trouble" event for a request that required a response and got none before its connection ended."""
 
 
 class TraceError(ValueError):
@@ -123,11 +123,11 @@ class Event(NamedTuple):
 Entry = Exchange | State | Event
 
 _ANSWERED_AT = Exchange._fields.index("answered")
-"""Index of the first field of `Exchange` that the encoder converts. The fields before it are written unchanged."""
+"""The index of the first field of `Exchange` that the encoder converts. The fields before it are written unchanged."""
 
 
 def header(meta: dict[str, Any]) -> bytes:
-    """Return the start of a trace file. meta: facts about the recording, stored as JSON."""
+    """Return the start of a trace file. meta: facts about the recording and the recorded cluster, stored as JSON."""
     text = json.dumps(meta, separators=(",", ":")).encode()
     return MAGIC + VERSION_AND_LENGTH.pack(VERSION, len(text)) + text
 
@@ -178,7 +178,7 @@ def event(kind: str, facts: dict[str, Any]) -> bytes:
 
 
 def encoded(entry: Entry) -> bytes:
-    """Return any entry as bytes, preceded by its length."""
+    """Return any entry of a trace as bytes, preceded by its length."""
     if isinstance(entry, Exchange):
         return exchange(entry)
     return state(entry) if isinstance(entry, State) else event(entry.kind, entry.facts)

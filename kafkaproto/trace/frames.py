@@ -20,23 +20,23 @@ from kafkaproto.trace.cutting import batch_heads, cut
 from kafkaproto.trace.format import Buffer
 
 _SECRET = (ApiKey.SASL_AUTHENTICATE,)
-"""APIs whose request and response have `auth_bytes`, which may contain a password."""
+"""The APIs whose request and response have `auth_bytes`, which may contain a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _LENGTH = Struct(">i")
 _NO_TAGS = bytes(3)
-"""The empty tag sections at the end of a Produce request: of the partition, its topic and the request."""
+"""The encoding of the empty tag sections at the end of a Produce request: of the partition, its topic and the request."""
 _LENGTH_AND_HEAD_BYTES = _LENGTH.size + HEADER_BYTES
 _ONE_HEAD_FLEXIBLE = uvarint(HEADER_BYTES + 1)
-"""Encoded length of a compact records field that contains nothing but the header of one batch."""
+"""The encoded length of a compact records field that contains only the header of one batch."""
 _length_and_magic, _put_length = LENGTH_AND_MAGIC.unpack_from, _LENGTH.pack_into
 
 START_BYTES = 8
-"""Size of API key, version and correlation id, with which every request begins."""
+"""The size in bytes of API key, version and correlation id, with which every request begins."""
 
 
 class Cut(NamedTuple):
-    """A frame as a trace stores it.
+    """A frame as a trace stores it: without records and secrets.
 
     records: the original length in bytes of each non-null records field, in order. message: the decoded original, whose records are views of the
     original frame; None if it was not decoded.
@@ -158,7 +158,10 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
 
 @contextmanager
 def without_records(partitions: Sequence[Any]) -> Iterator[None]:
-    """Replace the records of these partitions by `LeftOut` while the block runs: the encoder then reports their positions as splices."""
+    """Return a context in which the records of these partitions are replaced by `LeftOut` objects.
+
+    The encoder then reports the positions of the records as splices instead of copying them.
+    """
     for partition in partitions:
         partition.records = LeftOut(partition.records)
     try:

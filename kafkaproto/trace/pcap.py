@@ -1,6 +1,6 @@
-"""Writer of capture files with synthetic TCP connections: classic pcap with nanoseconds, raw IP.
+"""Writer of capture files with synthetic TCP connections: classic pcap format with nanoseconds and raw IP packets.
 
-Every packet has correct lengths and checksums, and a connection starts with its handshake. This module does not depend on the content.
+Every packet has correct lengths and checksums, and a connection starts with its handshake. This module does not depend on the transferred data.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Address = IPv4Address | IPv6Address
 
 
 class End(NamedTuple):
-    """One end of a connection. Both ends have the same address family."""
+    """One end of a TCP connection: address and port. Both ends of a connection have the same address family."""
 
     address: Address
     port: int
 
 
 def file_header(link: int = LINKTYPE_RAW) -> bytes:
-    """Return the start of a capture file. link: the LINKTYPE of its packets."""
+    """Return the header of a capture file. link: the LINKTYPE of its packets."""
     return struct.pack("<IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, link)
 
 

@@ -41,14 +41,14 @@ from kafkaproto.trace.format import (
 LARGEST_ENTRY_BYTES = 1 << 30
 
 _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
-"""The fixed fields of an exchange in version 2: without the time in purgatory, and with 16-bit counts of records fields."""
+"""The fixed fields of an exchange in version 2 of the format: no time in purgatory, and 16-bit counts of records fields."""
 
 
 class Trace:
     """A trace file: its header `meta`, and `entries()`, which can be iterated once.
 
-    After the iteration, `torn` is a text about an incomplete entry at the end of the file, or empty if there is none. Raises TraceError for a file
-    that is not a trace or has an unsupported version.
+    After the iteration, `torn` describes an incomplete entry at the end of the file; it is empty if there is none. Raises TraceError for a file that
+    is not a trace or has an unsupported version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -207,4 +207,4 @@ READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
     2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, defaults=(UNKNOWN_WAIT_NS,)), EVENT: _event},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }
-"""The decoder of each kind of entry, by supported version. Version 2 has no states and no time in purgatory."""
+"""The decoder of each kind of entry, by version of the format. Version 2 has no states and no time in purgatory."""

@@ -21,9 +21,9 @@ NS_PER_MS = 1_000_000
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run `kafkaproto trace show`. Returns the exit status: 0, or 1 if a trace ends in the middle of an entry.
+    """Print a trace (`kafkaproto trace show`). Returns the exit status: 0, or 1 if the trace ends in the middle of an entry.
 
-    Raises TraceError and OSError, after printing the entries before the fault.
+    Raises TraceError and OSError, after printing the entries before the error.
     """
     status = 0
     for path in files_of(options.path):
@@ -54,7 +54,7 @@ def _lines(trace: Trace, options: argparse.Namespace) -> Iterator[str]:
 
 
 class Seen(Decoded):
-    """An exchange that can be printed as a line of text or as JSON."""
+    """A recorded exchange, prepared for printing as a line of text or as JSON."""
 
     def line(self, began_ns: int) -> str:
         entry, header = self.entry, self.header

@@ -1,1 +1,1 @@
-"""Packet captures as traces: makes the same tables as `pipeline/trace` from packets, with Spark or without it."""
+"""Packet captures as traces: makes the tables of `pipeline/trace` from packets, with Spark or without it."""

@@ -1,7 +1,7 @@
 """Finds the connections in the segments between two endpoints: for each its client, its start, its end, and whether it speaks Kafka.
 
-Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when it ends. This module does not know
-the contents of frames.
+Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when it ends. This module does not
+depend on the contents of frames.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Endpoint(NamedTuple):
 
 
 class DirectedSegment(NamedTuple):
-    """A segment between the two endpoints of a `Pair`.
+    """A TCP segment between the two endpoints of a `Pair`.
 
     stamp: number and time of its packet. by: index (0 or 1) of the endpoint that sent it. data: the captured part of the payload. missing: number of
     payload bytes after `data` that were not captured.
@@ -54,7 +54,7 @@ class DirectedSegment(NamedTuple):
 
 
 class ConnectionEntry(NamedTuple):
-    """An entry of a trace with its connection.
+    """An entry of a trace, with the connection that it belongs to.
 
     number: number of the connection, which is that of its first packet. server: address of the server as host:port.
     """
@@ -65,7 +65,7 @@ class ConnectionEntry(NamedTuple):
 
 
 class Pair:
-    """All connections between two endpoints, one after the other. ports: ports of the servers; empty if they are unknown."""
+    """All TCP connections between two endpoints, one after the other. ports: ports of the servers; empty if they are unknown."""
 
     def __init__(self, ends: tuple[Endpoint, Endpoint], ports: frozenset[int]) -> None:
         self._ends = ends
@@ -78,7 +78,7 @@ class Pair:
         """The reason why the last closed connection was left out of the trace; empty if it was not left out."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
-        """Number of packets that appear in no entry, by reason."""
+        """The number of packets that appear in no entry, by the reason for leaving them out."""
 
     def take(self, segment: DirectedSegment) -> Iterator[ConnectionEntry]:
         connection = self._connection
@@ -120,7 +120,8 @@ class Pair:
 class Connection:
     """A TCP connection between the endpoints `ends`, from its handshake or from its first captured packet.
 
-    number: number of that packet. client: index (0 or 1) of the client in `ends`, None if unknown. ports_given: the options name the brokers' ports.
+    number: number of its first packet. client: index (0 or 1) of the client in `ends`, None if unknown. ports_given: whether the options name the
+    brokers' ports.
     """
 
     def __init__(self, ends: tuple[Endpoint, Endpoint], number: int, client: int | None, ports_given: bool) -> None:
@@ -135,7 +136,10 @@ class Connection:
         self._buffered: list[tuple[int, Piece]] = []
         self._buffered_bytes = 0
         self._dropped_buffer = False
-        """True after buffered mid-stream data without a request was dropped; buffering resumes at a segment that starts like a request."""
+        """True after data without a request was dropped from the buffer, in a capture that starts in mid-stream.
+
+        Buffering resumes at a segment that starts like a request.
+        """
         self._likely_headers: list[RequestHeader | None] = [None, None]
         """For each endpoint, the request header at the start of its last segment that looked like a request; None if there was none."""
         self._likely_client: int | None = None
@@ -147,7 +151,7 @@ class Connection:
         self.closed = False
 
     def is_own_syn(self, segment: DirectedSegment) -> bool:
-        """Return True if this SYN belongs to the connection: a retransmission, or the SYN-ACK."""
+        """Return True if this SYN belongs to the current connection and starts no new one: it is a retransmission, or the SYN-ACK."""
         if segment.by in self._syn_sequences:
             return self._syn_sequences[segment.by] == segment.sequence
         return bool(segment.flags & ACK) and (1 - segment.by) in self._syn_sequences
@@ -333,5 +337,5 @@ class Connection:
 
 
 def _is_tls(head: bytearray) -> bool:
-    """Return True for a record of TLS 1.0 to 1.3 (type, version). Its first bytes cannot be the length of a frame: it would be above 300 MB."""
+    """Return True if the bytes start like a TLS record (type, version 1.0 to 1.3). As the length of a frame they would be above 300 MB."""
     return len(head) >= 3 and 0x14 <= head[0] <= 0x17 and head[1] == 3 and head[2] <= 4

@@ -1,8 +1,8 @@
-"""Pairing of the requests and responses of a connection to exchanges of a trace.
+"""Pairing of the captured requests and responses of a connection. Each pair becomes an exchange of a trace.
 
-If nothing is missing since a request and a response were paired, the next response belongs to the oldest pending request, whatever its
-correlation id. Otherwise the correlation id decides, and older unpaired frames have lost their counterpart. This module does not know packets, nor
-what becomes of exchanges.
+If nothing is missing since a request and a response were paired, the next response belongs to the oldest pending request, whatever its correlation
+id. Otherwise the correlation id decides, and older unpaired frames have lost their counterpart. This module does not depend on packets or on the use
+of exchanges.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CORRELATION_ID = Struct(">i")
 
 
 class PendingRequest(NamedTuple):
-    """A request that waits for its response.
+    """A request whose response has not been captured yet.
 
     seq: sequence number of its exchange. header: None for a SASL token, which has no header. cut: what the trace stores of the request. frame: the
     request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks are unknown; with
@@ -54,7 +54,7 @@ class PendingRequest(NamedTuple):
 
 
 class Conversation:
-    """Pairs the requests and responses of one connection, and makes its exchanges and events. connection: number of the connection."""
+    """Pairs the requests and responses of one connection, and yields its exchanges and events. connection: number of the connection."""
 
     def __init__(self, connection: int) -> None:
         self._connection = connection
@@ -67,10 +67,10 @@ class Conversation:
         self._last_id: int | None = None
         self._client_id: str | None = None
         self._tokens = False
-        """True after the response to a SaslHandshake of version 0, which is followed by tokens without headers (KIP-43)."""
+        """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` of the requests whose responses are known to arrive in order. None: the next response may belong to any request."""
+        """The `stretch` of the requests whose responses are known to arrive in order; None if the next response may belong to any request."""
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
 
@@ -79,7 +79,7 @@ class Conversation:
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:
-        """Record that frames of one direction may be missing at this point. of_requests: True for requests, False for responses."""
+        """Record that the capture may lack frames of one direction at this point. of_requests: True for requests, False for responses."""
         if of_requests:
             self._stretch += 1
         else:
@@ -109,7 +109,7 @@ class Conversation:
         return Event(kind, {**common, "connection": self._connection, **facts})
 
     def _seq(self, stamp: Stamp) -> int:
-        """Return a sequence number that derives from the packet number, so that all connections of a capture share one sequence."""
+        """Return a sequence number that is derived from the packet number, so that all connections of a capture share one sequence."""
         if stamp.number > self._at_packet:
             self._at_packet, self._in_packet = stamp.number, 0
         self._in_packet += 1
@@ -146,7 +146,7 @@ class Conversation:
             yield self._unpaired_event(self._next_response())
 
     def _is_next(self, oldest: PendingRequest) -> bool:
-        """Return True if the next response must belong to the oldest request.
+        """Return True if the next response must belong to `oldest`, the oldest pending request.
 
         If a response was captured before its request, only the correlation id can pair them.
         """
@@ -163,7 +163,10 @@ class Conversation:
                 return
 
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
-        """Pair a request and a response by their indexes in the two queues. Frames before these two have lost their counterparts."""
+        """Pair a request and a response, given by their indexes in the two queues.
+
+        Yields the entries of frames before them, which have no counterpart.
+        """
         for _ in range(response_index):
             yield self._unpaired_event(self._next_response())
         frame = self._next_response()
@@ -238,9 +241,9 @@ def _correlation_id(frame: Frame) -> int | None:
 
 
 def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
-    """Return the header of a request, and what the trace stores of it. Raises ProtocolError if the header cannot be decoded.
+    """Return the header of a request, and the part of the request that the trace stores. Raises ProtocolError if the header cannot be decoded.
 
-    A damaged frame is reduced to its header. If the client id is damaged too, the header has none.
+    A damaged frame is reduced to its header. If the client id is damaged too, the returned header has none.
     """
     if not frame.trouble:
         return cut_request(frame.data)

@@ -1,6 +1,6 @@
 """Reader of capture files: pcap in both byte orders with micro- and nanoseconds, and pcapng, in one pass, one packet at a time.
 
-A file of another format or version raises an error with its name and position. This module does not know what is in a packet.
+A file of another format or version raises an error with its name and position. This module does not depend on what is in a packet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 from kafkaproto.trace.format import TraceError
 
 NAMED = re.compile(r"\.(pcap|pcapng|cap)\d*$")
-"""File names of captures. tcpdump appends a number to the files that it rotates."""
+"""Matches the file names of captures. tcpdump appends a number to the files that it rotates."""
 LARGEST_BLOCK_BYTES = 256 * 1024 * 1024
 """Largest plausible size of a pcapng block or a packet; a larger one shows that the file is damaged."""
 
@@ -31,7 +31,7 @@ _BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 1, 2, 3, 6
 _TIME_RESOLUTION, _TIME_OFFSET = 9, 14
 _LINK_MASK = 0xFFFF
-"""Mask for the link type; the upper bits contain checksum information."""
+"""Mask for the link type in the file header; the upper bits contain checksum information."""
 NS_PER_S = 1_000_000_000
 
 
@@ -68,7 +68,7 @@ class _Interface(NamedTuple):
 class Capture:
     """A capture file, read from its start. Raises CaptureError if the file is no capture.
 
-    After reading, `torn` is a text about an incomplete packet at the end, or empty if there is none. `read_bytes` is the current byte position.
+    After reading, `torn` describes an incomplete packet at the end; it is empty if there is none. `read_bytes` is the current byte position.
     """
 
     def __init__(self, path: Path) -> None:
@@ -200,9 +200,10 @@ def _options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
 def _packet(
     kind: int, body: bytes, order: str, interfaces: list[_Interface], last_ns: int
 ) -> tuple[int, int, bytes, int]:
-    """Return (ts_ns, link, data, length) of a packet block, with the fields of `Packet`.
+    """Return (ts_ns, link, data, length) of a packet block: these are fields of `Packet`.
 
-    kind: type of the block. order: byte order for `struct`. last_ns: time of the packet before, which a simple packet gets because it has none.
+    kind: type of the block. order: byte order for `struct`. last_ns: time of the previous packet, which is also used for a "simple packet", because
+    that has no time.
     """
     if kind == _SIMPLE_PACKET:
         (length,) = struct.unpack_from(order + "I", body)

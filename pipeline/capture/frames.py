@@ -1,6 +1,7 @@
-"""Frames in the bytes of one direction, found by their length prefixes; after a hole, or in mid-stream, the next frame is searched for.
+"""Frames in the bytes of one direction of a connection, found by their length prefixes.
 
-This module does not know which request a response belongs to: a `Finder` contains what it needs to recognise frames.
+After missing bytes, or if the capture starts in mid-stream, the next frame is searched for. This module does not depend on which request a response
+belongs to: a `Finder` contains what it needs to recognise frames.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LARGEST_FRAME_BYTES = 100 * 1024 * 1024
 SEARCHED_BYTES = 256 * 1024
 MAX_CLIENT_ID_BYTES = 1024
 NEWER_VERSIONS = 16
-"""Number of versions above the known ones that a plausible header may have."""
+"""Number of versions above the highest known one that a plausible request header may have."""
 MAX_CORRELATION_ID_STEP = 1 << 20
 """Largest difference between successive correlation ids: a client numbers the requests of all its connections in one sequence."""
 
@@ -33,7 +34,7 @@ _LOOKS_LIKE_A_REQUEST = re.compile(rb"(?s)(?=[\x00-\x06]...\x00[\x00-\x7f]\x00[\
 class Frame(NamedTuple):
     """A captured frame, possibly incomplete.
 
-    data: without the length prefix; only the part before a hole (missing bytes) if `trouble` is set. length: the value of the length prefix.
+    data: the bytes without the length prefix. If `trouble` is set, only the part before missing bytes. length: the value of the length prefix.
     first_ns: time of its first byte. last: number and time of the packet with its last byte. trouble: why the frame is incomplete, or empty.
     """
 
@@ -45,7 +46,7 @@ class Frame(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A position after which frame boundaries are unknown, because a length prefix is implausible. why: the reason, with that length."""
+    """A position after which the boundaries of frames are unknown, because a length prefix is implausible. why: the reason, with that length."""
 
     why: str
     stamp: Stamp
@@ -71,11 +72,11 @@ class Cutter:
     def __init__(self, finder: Finder, in_step: bool) -> None:
         self._finder = finder
         self.in_step = in_step
-        """True while the boundaries of frames are known, so that no frame is missed."""
+        """True while it is known where frames begin and end, so that no frame is missed."""
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0
-        """Number of remaining bytes to skip of a frame that has a hole."""
+        """Number of remaining bytes to skip in a frame of which bytes are missing."""
         self._announced = 0
         self._why = ""
 
@@ -135,7 +136,7 @@ class Cutter:
             self.in_step = False
 
     def _skipped(self, skipped: int, stamp: Stamp) -> Iterator[Frame]:
-        """Skip `skipped` bytes of a frame with a hole. If that is the end of the frame, yield the part before the hole."""
+        """Skip `skipped` bytes of a frame of which bytes are missing. At the end of the frame, yield the part before the missing bytes."""
         self._skip -= skipped
         if not self._skip:
             yield self._damaged(stamp)
@@ -155,7 +156,10 @@ class Cutter:
         self._bytes.clear()
 
     def _find(self, data: bytes) -> bytes:
-        """Return the bytes from the first recognised frame on, or nothing if there is none. Earlier bytes without a frame are searched, too."""
+        """Return the bytes from the first recognised frame on, or nothing if there is none.
+
+        The search includes earlier bytes in which no frame was found.
+        """
         searched = self._bytes
         if self._finder.at_start(data):
             searched.clear()

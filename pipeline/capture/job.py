@@ -1,7 +1,8 @@
-"""Tables of captures, made by Spark.
+"""Tables of packet captures, made by Spark.
 
-A task reads each file once, the segments are partitioned by connection and sorted, and tasks make the rows of one connection at a time. Topic names
-and broker ids are joined at the end. Memory never holds a whole connection. This module does not know how a connection is decoded.
+A task reads each capture file once. The segments are partitioned by connection and sorted, and further tasks make the rows of one connection at a
+time. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on how a connection is
+decoded.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Save = Callable[["DataFrame", str], None]
-"""A function that writes rows of a table: (rows, table name)."""
+"""A function that writes the rows of one table: (rows, table name)."""
 Note = Callable[[int, int], None]
-"""A function that a task calls from time to time with (index of the run, bytes read)."""
+"""A function that a task calls regularly to report its progress, with (index of the run, bytes read)."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
-"""Rows per Arrow batch; few, because a packet of the loopback interface can have 64 KB."""
+"""Number of rows in an Arrow batch. It is small, because a packet of the loopback interface can have 64 KB."""
 _PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 _PACKETS = pa.schema(
@@ -115,7 +116,7 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return for each run (broker ids and topic names found while its rows were made, number of packets left out by reason)."""
+    """Return, for each run, (the broker ids and topic names found while its rows were made, the number of packets left out by reason)."""
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]
     left_out: list[Counter[str]] = [Counter() for _ in runs]
@@ -141,7 +142,7 @@ def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFa
 def _filled(
     spark: SparkSession, all_rows: DataFrame, table: str, brokers: list[tuple[Any, ...]], topics: list[tuple[Any, ...]]
 ) -> DataFrame:
-    """Return the rows of a table with broker ids and the missing topic names.
+    """Return the rows of one table with broker ids and the missing topic names filled in.
 
     all_rows: rows of all tables. brokers: (run, server address, broker id). topics: (run, topic id, topic name).
     """
@@ -276,7 +277,7 @@ class _TaskOutput:
         self._pending[_DISCOVERED].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
 
     def full(self, enough: int) -> Iterator[pa.RecordBatch]:
-        """Yield a batch for each table with at least `enough` rows."""
+        """Yield a batch for each table that has at least `enough` buffered rows."""
         for table, table_rows in self._pending.items():
             if len(table_rows) < enough:
                 continue

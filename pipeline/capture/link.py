@@ -1,6 +1,6 @@
 """Extraction of the TCP segment from a packet of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback; IPv4 and IPv6.
 
-This module does not know connections.
+This module does not depend on connections.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_IP, NOT_TCP, IN_FRAGMENTS, TOO_SHORT = "not IP", "not TCP", "in fragments", 
 
 
 class LeftOut(Exception):
-    """Raised for a packet without a usable TCP segment. The text is the reason, without details, so that packets can be counted by it."""
+    """Raised for a packet without a usable TCP segment. The message is the reason without details, so that packets can be counted by reason."""
 
 
 class Segment(NamedTuple):

@@ -1,6 +1,6 @@
 """One pass over a capture file: yields every TCP segment with its two endpoints, and counts the packets that are left out.
 
-This module does not know connections, nor Spark.
+This module does not depend on connections or Spark.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ OTHER_PORT = "other port"
 _PORT_BYTES = 2
 
 Endpoints = tuple[Endpoint, Endpoint]
-"""Both endpoints of a connection. The smaller comes first, so that both directions have the same value."""
+"""Both endpoints of a connection. The smaller one comes first, so that both directions have the same value."""
 
 
 class CapturePass:
     """One pass over a capture file, made by a single call of `segments()`.
 
-    After the call, `left_out` maps a reason to the number of packets that yielded no segment for it, and `notices` has the problems of the file.
+    After the call, `left_out` maps each reason for leaving out a packet to the number of such packets, and `notices` has the problems of the file.
     ports: only segments from or to one of these ports are yielded; empty: all.
     """
 
@@ -69,7 +69,7 @@ class CapturePass:
 
 
 def key_of(ends: Endpoints) -> bytes:
-    """Encode both endpoints as one value, by which rows can be sorted."""
+    """Encode both endpoints as one value, by which the rows of a connection can be grouped and sorted."""
     return b"".join(bytes((len(end.address),)) + end.address + end.port.to_bytes(_PORT_BYTES, "big") for end in ends)
 
 

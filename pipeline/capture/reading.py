@@ -1,7 +1,7 @@
 """Capture files as runs, and the rows of their connections; topic names and broker ids are filled in at the end.
 
-Each capture file is a run. Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not
-know Spark, nor where tables are stored.
+Each capture file is a run. Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark
+or where tables are stored.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
 
 
 class ConnectionRows:
-    """Makes the rows of connections, and collects facts about the cluster in `cluster` and server addresses in `servers`."""
+    """Makes the rows of connections. It also collects facts about the cluster in `cluster`, and the addresses of servers in `servers`."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -83,7 +83,7 @@ class ConnectionRows:
 class ResolvedFacts:
     """Facts that are known only after all connections were read: the broker id of each server address, and topic names by topic id.
 
-    `fill` adds them to a row.
+    `fill` adds these facts to a row.
     """
 
     def __init__(self, cluster: ClusterFacts, servers: Iterable[str]) -> None:
@@ -121,7 +121,7 @@ def _is_address(name: str) -> bool:
 
 
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
-    """Return the first rows of the table `events` for a capture: its header, and the packets that are left out, by reason.
+    """Return the first rows of the table `events` for a capture: its header, and the number of packets that are left out, by reason.
 
     filled: has the API versions of the brokers, which become part of the header.
     """
@@ -142,7 +142,7 @@ def entries(run: Run) -> Iterator[Entry]:
 
 
 def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
-    """Yield the entries of all connections. Adds packets that belong to no row to `left_out`."""
+    """Yield the entries of all connections of a capture. Adds packets that belong to no row to `left_out`."""
     pairs: dict[Endpoints, Pair] = {}
     for ends, segment in read.segments():
         if ends not in pairs:

@@ -1,6 +1,7 @@
-"""Reassembly of one direction of a TCP connection: reordered, repeated and overlapping segments become one byte stream with explicit holes.
+"""Reassembly of one direction of a TCP connection from captured segments.
 
-Memory is bounded: a segment that is missing for too long becomes a hole. This module does not know what the bytes mean.
+Reordered, repeated and overlapping segments become one byte stream, in which missing bytes are explicit holes. Memory is bounded: a segment that is
+missing for too long becomes a hole. This module does not depend on what the bytes mean.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import NamedTuple
 WINDOW_BYTES = 4 * 1024 * 1024
 WINDOW_SEGMENTS = 2048
 PATIENCE_PACKETS = 32
-"""Number of packets to wait for a missing segment that the other end has acknowledged; after that the capture is taken to lack it."""
+"""Number of packets for which to wait for a missing segment that the other end has acknowledged. After that, the capture is assumed to lack it."""
 FARTHEST_BACK_BYTES = 1 << 30
-"""The largest TCP window: a sequence number farther back is no retransmission."""
+"""The largest TCP window in bytes. A segment with a sequence number farther back is no retransmission."""
 LOST, CUT_SHORT = "packets are missing in the capture", "the capture has only the beginning of packets"
 
 
 class Stamp(NamedTuple):
-    """The moment at which a part of a stream (data or a hole) became complete.
+    """The moment at which a part of a stream (data, or a hole) became complete.
 
     number: number of the packet that completed it. ts_ns: time at which its last byte arrived, since the epoch.
     """
@@ -53,10 +54,9 @@ class _BufferedSegment(NamedTuple):
 
 
 class Stream:
-    """One direction of a connection, reassembled into pieces: data and holes (missing bytes).
+    """One direction of a connection, reassembled into pieces: data, and holes for missing bytes.
 
-    `take` receives the segments of this direction as captured, `acknowledged` the acknowledgements of the other end; both yield pieces in stream
-    order.
+    `take` receives the captured segments of this direction, `acknowledged` the acknowledgements of the other end. Both yield pieces in stream order.
     """
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class Stream:
         self.ends_at: int | None = None
 
     def begin(self, sequence: int) -> None:
-        """Set the sequence number of the first byte, as the handshake gives it."""
+        """Set the sequence number of the first byte, which follows from the handshake."""
         self._expected = sequence
 
     @property
     def ended(self) -> bool:
-        """Return True if a FIN was seen and everything before it was yielded."""
+        """Return True if the segment with the FIN was captured and everything before it was yielded."""
         return self.ends_at is not None and (self._expected is None or self._expected >= self.ends_at)
 
     def end(self, sequence: int) -> None:
@@ -82,7 +82,7 @@ class Stream:
         self.ends_at = self._position(sequence)
 
     def _position(self, sequence: int) -> int:
-        """Return a 32-bit sequence number, which wraps around, as the number nearest to the expected one that does not."""
+        """Return the position in the stream for a 32-bit sequence number: the number nearest to the expected one. Positions do not wrap around."""
         if self._expected is None:
             return sequence
         distance = (sequence - self._expected) & 0xFFFFFFFF
@@ -113,7 +113,7 @@ class Stream:
             yield from self._give_up(stamp)
 
     def acknowledged(self, sequence: int, stamp: Stamp) -> Iterator[Piece]:
-        """Yield the pieces (data and holes) that an acknowledgement completes; call it for each packet of the other end.
+        """Yield the pieces (data and holes) that an acknowledgement completes. Must be called for each packet of the other end.
 
         sequence: the other end has received everything before this number.
         """
@@ -128,7 +128,7 @@ class Stream:
             yield from self._give_up(stamp)
 
     def flush(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield all buffered segments, with holes before them, at the end of the connection."""
+        """Yield all buffered segments at the end of the connection, and a hole for the missing bytes before each."""
         while self._pending:
             yield from self._give_up(stamp)
 

@@ -11,7 +11,7 @@ from kafkaproto.pipeline.demo.steps import STEPS, WITH_SPARK, run
 from kafkaproto.pipeline.session import ConnectorMissing
 
 MISSING_EXTRA = 3
-"""Exit status when a step needs packages of an extra that is not installed."""
+"""The exit status when a step needs packages of an extra that is not installed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def extras(steps: Sequence[tuple[str, str]]) -> str:
-    """Return the extras of the package that the steps need, as `pip install` takes them."""
+    """Return the extras that the steps need, as text for `pip install`."""
     return "demo,spark" if any(module in WITH_SPARK for module, _ in steps) else "demo"
 
 

@@ -30,7 +30,7 @@ PartitionOffset = tuple[int, int]
 
 
 class Member:
-    """A group member in a thread of its own. It stays a member but reads nothing while `pause(member)` is True."""
+    """A member of the consumer group, which runs in a thread of its own. While `pause(member)` is True, it stays a member but reads nothing."""
 
     def __init__(self, brokers: Brokers, name: str, pause: Callable[[Member], bool]) -> None:
         self.name = name
@@ -99,7 +99,7 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True while a member must not read: each member gets a quarter of the records before the second half is released."""
+        """Return True while a member must not read. Each member reads a quarter of the records before the second half is released."""
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)
 

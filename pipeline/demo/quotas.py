@@ -1,8 +1,8 @@
 """Step 4: a producer and a consumer under a quota, checked against the arithmetic of Kafka's windows.
 
-A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from eleven windows of one second. The expected
-throttle times therefore come from the same arithmetic (`kafkaproto.broker.quota.windows`), applied to the requests of the client. The clients do not
-delay requests themselves: the brokers respond at once with the throttle time, and mute the connection for that long (KIP-219).
+A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from eleven windows of one second. The expected throttle
+times are therefore computed with the broker's arithmetic (`kafkaproto.broker.quota.windows`), applied to the requests of the client. The clients do
+not delay requests themselves: the brokers respond at once with the throttle time, and mute the connection for that long (KIP-219).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response as the client saw it.
+    """A response that the client received.
 
     at_ms: time since the start of the step. throttle_ms: the throttle time in the response. empty: True for a throttled fetch without records.
     """
@@ -185,7 +185,7 @@ def _milliseconds(event: ThrottleEvent) -> int:
 
 
 def _expected_writes() -> float:
-    """Return the seconds that a client needs if it writes as fast as the quota allows."""
+    """Return the number of seconds that a producer needs if it writes as fast as the quota allows."""
     rate, now_ms, throttle_ms = SampledRate(), 0, 0
     for _ in range(WRITTEN):
         now_ms += throttle_ms + 1
@@ -194,7 +194,7 @@ def _expected_writes() -> float:
 
 
 def _expected_reads() -> float:
-    """Return the seconds that a client needs if it reads as fast as the quota allows.
+    """Return the number of seconds that a consumer needs if it reads as fast as the quota allows.
 
     A throttled fetch is empty, its bytes are not charged, and it is repeated (Q-13).
     """
@@ -211,7 +211,7 @@ def _expected_reads() -> float:
 
 
 def throttle_mismatches(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
-    """Return the responses whose throttle time is not what the windows predict for their time, with a tolerance of SLACK_MS.
+    """Return the responses whose throttle time differs from the computed one by more than SLACK_MS.
 
     event_bytes: bytes that each request or response is charged.
     """

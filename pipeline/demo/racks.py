@@ -44,7 +44,7 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
-    """Return the number of distinct records that the consumer received, and the bytes that each broker sent."""
+    """Return (number of distinct records that the consumer received, bytes that each broker sent)."""
     statistics: dict[str, Any] = {}
 
     def store(text: str) -> None:

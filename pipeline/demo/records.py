@@ -18,7 +18,7 @@ STEP_MS = 50
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The content of a record, to compare what was written with what was read."""
+    """The content of a record, to compare the records that were written with those that were read."""
 
     key: bytes
     value: bytes

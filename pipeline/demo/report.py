@@ -6,7 +6,7 @@ from kafkaproto.pipeline.demo.brokers import Brokers
 from kafkaproto.pipeline.demo.table import Cell, Progress, same, within
 
 MIN_EXERCISED = 22
-"""Number of rules that the earlier steps exercise at least."""
+"""The minimum number of audit rules that the earlier steps exercise."""
 
 
 def run(brokers: Brokers, progress: Progress) -> list[Cell]:

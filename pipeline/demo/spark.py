@@ -119,9 +119,9 @@ def _rack_read(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cel
 
 
 def _received(spark: SparkSession, group: str) -> list[float]:
-    """Return the number of bytes received from each broker, from the metrics of the Java consumers.
+    """Return the number of bytes received from each broker, from the metrics of Spark's Java consumers.
 
-    Spark's pool keeps the consumers for a while after the query.
+    Spark keeps the consumers in a pool for a while after the query.
     """
     jvm: Any = spark.sparkContext._jvm
     pattern = jvm.javax.management.ObjectName("kafka.consumer:type=consumer-node-metrics,*")
@@ -188,7 +188,7 @@ def _send_events(brokers: Brokers, turn: int) -> None:
 
 
 def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> int:
-    """Run the job once; return the number of records that it read."""
+    """Run the counting job once. Returns the number of records that it read."""
     query = windowed_counts.start(spark, brokers.bootstrap, EVENTS, COUNTS, str(checkpoint))
     query.awaitTermination()
     return sum(progress["numInputRows"] for progress in query.recentProgress)
@@ -279,5 +279,5 @@ def _read_all(brokers: Brokers, topic: str) -> list[Any]:
 
 
 def _milliseconds(moment: datetime) -> int:
-    """Return in ms since the epoch a local time without a time zone, as Spark returns it."""
+    """Return a local time without a time zone, as Spark returns it, in ms since the epoch."""
     return round(moment.astimezone(UTC).timestamp() * 1000)

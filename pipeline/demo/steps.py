@@ -18,7 +18,7 @@ STEPS = (
     ("report", "Spark: report of what the brokers recorded"),
 )
 WITH_SPARK = ("spark", "report")
-"""Modules of the steps that need pyspark. Only the modules of steps that run are imported."""
+"""The modules of the steps that need pyspark. Only the modules of steps that run are imported."""
 
 Work = Callable[..., list[Cell]]
 

@@ -26,12 +26,12 @@ class Cell:
 
 
 def same(what: str, expected: object, actual: object) -> Cell:
-    """Return a cell whose actual result must equal the expected one."""
+    """Return a table cell for a result that must equal the expected one."""
     return Cell(what, _text(expected), _text(actual), expected == actual)
 
 
 def within(what: str, low: float, high: float, actual: float, unit: str = "", digits: int = 0) -> Cell:
-    """Return a cell whose actual result must lie between low and high, both inclusive. digits: number of decimals to print."""
+    """Return a table cell for a result that must lie between low and high, both inclusive. digits: number of decimals to print."""
     text = f"{low:,.{digits}f} to {high:,.{digits}f} {unit}".rstrip()
     return Cell(what, text, f"{actual:,.{digits}f} {unit}".rstrip(), low <= actual <= high)
 
@@ -42,7 +42,7 @@ def _text(value: object) -> str:
 
 @dataclass(slots=True)
 class Step:
-    """A finished step with its results."""
+    """A finished step of the demo, with its results."""
 
     name: str
     cells: list[Cell] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Step:
 
 
 class Progress:
-    """A log on standard output, with the seconds since the start. `begin` starts a step, `note` adds a line to it."""
+    """A log on standard output. Each line has the seconds since the start. `begin` starts a step, `note` adds a line to it."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -94,7 +94,7 @@ def rows(steps: Sequence[Step]) -> list[tuple[str, ...]]:
 
 
 def markdown(steps: Sequence[Step]) -> str:
-    """Return the table in Markdown, with aligned columns so that it is readable in a terminal too."""
+    """Return the table of results in Markdown, with aligned columns so that it is readable in a terminal too."""
     lines = [HEAD, *rows(steps)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
     out = [
@@ -105,7 +105,7 @@ def markdown(steps: Sequence[Step]) -> str:
 
 
 def write_page(steps: Sequence[Step], page: Path = PAGE) -> None:
-    """Replace the table between its markers in the page."""
+    """Replace the table of results between its markers in the page."""
     text = page.read_text()
     part = f"{BEGIN}\n{markdown(steps)}\n{END}"
     page.write_text(re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: part, text, flags=re.DOTALL))

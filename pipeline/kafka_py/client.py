@@ -45,23 +45,23 @@ PASSING = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
-"""Error codes of conditions that end without intervention: after some time, or once the client has new metadata."""
+"""The error codes of temporary conditions, which end after some time, or once the client has new metadata."""
 NO_OFFSET = -1
 
 
 class Passing(Exception):
-    """Raised if an attempt failed for a reason that may pass without intervention; the client then retries. The text names the reason."""
+    """Raised if an attempt failed for a temporary reason; the client then retries. The text names the reason."""
 
 
 class Missing(Passing):
-    """Raised if the brokers do not know the topic or partition: it was deleted, or does not exist yet."""
+    """Raised if the brokers do not know the topic or partition, because it was deleted or does not exist yet."""
 
 
 class Client:
-    """A client for one thread, which cannot be pickled: each executor creates its own. `close` closes its connections.
+    """A client for one thread. It cannot be pickled: each executor creates its own. `close` closes its connections.
 
-    fail_fast: whether to give up at once, with OptionError, if the first connection is refused. The driver does so, because the options
-    may be wrong; executors retry, because the driver has reached the brokers with the same options.
+    fail_fast: whether to give up at once, with OptionError, if the first connection is refused. The driver sets it, because the options may be wrong;
+    executors retry, because the driver has reached the brokers with these options.
     """
 
     def __init__(self, settings: ClientSettings, fail_fast: bool = False) -> None:
@@ -103,7 +103,7 @@ class Client:
             self.back_off()
 
     def back_off(self) -> None:
-        """Wait before the next attempt, and drop the known leaders."""
+        """Wait before the next attempt, and discard the known leaders, so that they are looked up again."""
         self._leaders.clear()
         time.sleep(self.settings.retry_backoff_ms / 1000)
 
@@ -134,7 +134,7 @@ class Client:
         raise ConnectionError(f"none of {', '.join(self.settings.servers)} can be reached: {errors[-1]}")
 
     def _refused(self, errors: list[OSError]) -> OptionError:
-        """Return the error that names the wrong option. errors: why the first connection to each bootstrap server failed."""
+        """Return the error that names the wrong option, if no bootstrap server can be reached. errors: why the connection to each of them failed."""
         text = "; ".join(map(str, errors))
         if not all(isinstance(error, WrongProtocol) for error in errors):
             return OptionError(SERVERS, f"no broker can be reached: {text}")
@@ -142,7 +142,7 @@ class Client:
         return OptionError(PROTOCOL, f"is {self.settings.security.protocol}, but {text}; try {other}")
 
     def connection(self, broker_id: int) -> Connection:
-        """Return a connection to a broker that the metadata names. Raises OSError and Passing."""
+        """Return a connection to a broker whose address is in the metadata. Raises OSError and Passing."""
         address = self._brokers.get(broker_id)
         if address is None:
             raise Passing(f"broker {broker_id} is not in the cluster's metadata")
@@ -155,7 +155,7 @@ class Client:
         return made
 
     def forget(self, connection: Connection) -> None:
-        """Close a connection that failed, or whose responses are no longer needed."""
+        """Close a connection that has failed, or whose pending responses are no longer needed."""
         connection.close()
         with suppress(StopIteration):
             self._open.pop(next(address for address, known in self._open.items() if known is connection))
@@ -207,7 +207,7 @@ class Client:
         return self.until_done(f"cannot look up the topics {', '.join(names)}", attempt)
 
     def partitions_like(self, pattern: str) -> list[Partition]:
-        """Return all partitions of the topics whose whole name matches the regular expression, without Kafka's internal topics."""
+        """Return all partitions of the topics whose whole name matches a regular expression. Kafka's internal topics are left out."""
         answer = self.until_done("cannot list the topics", lambda: self._ask_metadata(None))
         answer.topics = [
             t for t in answer.topics if not t.is_internal and not t.error_code and re.fullmatch(pattern, t.name or "")
@@ -241,7 +241,10 @@ class Client:
 
 
 def check_reachable(settings: ClientSettings) -> None:
-    """Connect to one of the servers once. Raises OptionError if the options are wrong, TimeoutError, KafkaError, SSLCertVerificationError."""
+    """Connect to one of the bootstrap servers once.
+
+    Raises OptionError if the options are wrong, TimeoutError, KafkaError, SSLCertVerificationError.
+    """
     with Client(settings, fail_fast=True) as client:
         client.until_done("cannot connect", client.any_connection)
 

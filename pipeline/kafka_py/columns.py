@@ -22,7 +22,7 @@ DDL = "key binary, value binary, topic string, partition int, offset bigint, tim
 HEADERS_DDL = "headers array<struct<key: string, value: binary>>"
 FULL_ROWS = 10_000
 FULL_BYTES = 8 << 20
-"""Bytes of records at which an Arrow batch counts as full. `FULL_ROWS` limits the number of its rows."""
+"""The size of collected records, in bytes, at which an Arrow batch is full. `FULL_ROWS` limits the number of its rows."""
 NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 _HEADERS = pa.list_(pa.field("element", _HEADER))
@@ -39,7 +39,7 @@ _SCHEMA = pa.schema(
     ]
 )
 SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
-"""Maps whether rows have headers to the schema of the rows."""
+"""Maps True (rows with headers) and False (rows without) to the schema of the rows."""
 
 
 class Rows:
@@ -54,16 +54,19 @@ class Rows:
         self._payloads: list[memoryview] = []
         self._bytes = 0
         self._columns = Columns(memoryview(b""), *(array("q") for _ in range(6)))
-        """The columns of all batches, one after another; positions are byte positions in each batch's own payload."""
+        """The columns of all collected batches, one after another. Positions are byte positions in the payload of each record's own batch."""
         self._shifts, self._kinds = array("q"), array("i")
-        """For each record, the number to add to its positions to get those in all payloads joined, and its timestamp type."""
+        """Two arrays with an entry for each record.
+
+        `_shifts`: the number to add to a record's byte positions to get its positions in all payloads joined. `_kinds`: its timestamp type.
+        """
         self._wanted_from = array("q")
         self._cuts = False
         """Whether some of the collected records are outside the range."""
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
-        """Add the records of a batch or old message. Returns whether the collected rows fill an Arrow batch. Raises DecodeError.
+        """Add the records of a batch or old message. Returns whether the collected rows now fill an Arrow batch. Raises DecodeError.
 
         start: records with a lower offset are left out.
         """
@@ -152,7 +155,7 @@ def _headers_of(piece: Columns, header: Any) -> HeaderColumns:
 
 
 def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
-    """Return the headers of each record as a list, or null for a record without headers, as Spark's source does."""
+    """Return an array with the list of headers of each record; null for a record without headers, as in Spark's source."""
     joined = array("q")
     for part in parts:
         joined.extend(part.counts)
@@ -165,7 +168,7 @@ def _header_lists(parts: list[HeaderColumns]) -> pa.Array:
 
 
 def _old_columns(entry: Entry) -> Columns:
-    """Return the columns of messages of magic 0 and 1. They are rare, so each record is converted on its own."""
+    """Return the columns of messages of magic 0 and 1. Such messages are rare, so each record is converted separately."""
     made = Columns(memoryview(b""), *(array("q") for _ in range(6)))
     payload = bytearray()
     for record in records(entry.view):

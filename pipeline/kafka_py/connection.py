@@ -71,7 +71,7 @@ class Connection:
         return self.receive()
 
     def send(self, key: ApiKey, request: Any) -> None:
-        """Send a request; responses come in the order of requests. Raises KafkaError if the broker is too old or too new."""
+        """Send a request. Responses come in the order of requests. Raises KafkaError if no version is supported by both sides."""
         self.version(key)
         self._send(self._client.send(request))
 
@@ -80,7 +80,7 @@ class Connection:
         try:
             return self._client.version(key)
         except UnsupportedVersion:
-            doing = f"the broker at {self.address} does not speak {key.name} {SPOKEN[key]}"
+            doing = f"the broker at {self.address} supports no version of {key.name} in {SPOKEN[key]}"
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:

@@ -21,7 +21,7 @@ class OptionError(ValueError):
 
 
 def without_our_frames(method: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a method that Spark calls, so that OptionError and KafkaError show no stack frames of this package when Spark prints them."""
+    """Return a wrapper for a method that Spark calls. When Spark prints OptionError and KafkaError, they show no stack frames of this package."""
 
     @functools.wraps(method)
     def called(*args: P.args, **options: P.kwargs) -> T:
@@ -42,7 +42,7 @@ class KafkaError(Exception):
 
 
 class DataLoss(Exception):
-    """Raised if records of the range no longer exist and ``failOnDataLoss`` is true."""
+    """Raised if records of the requested range no longer exist and ``failOnDataLoss`` is true."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} (set failOnDataLoss to false to read what is left)")

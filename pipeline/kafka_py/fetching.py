@@ -24,13 +24,13 @@ from kafkaproto.records.control import ControlRecordType, control_type
 from kafkaproto.records.entries import Entry, batches, check_crc, complete_bytes, records
 
 PREFERRED_MS = 300_000
-"""Time in ms for which a preferred follower is read before the next fetch goes to the leader again (``metadata.max.age.ms``)."""
+"""The time in ms for which a preferred follower is read before the next fetch goes to the leader again (``metadata.max.age.ms``)."""
 NOT_TOLD = -1
 GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
 
 class Fetched(NamedTuple):
-    """A fetched batch or old message. Ignore its records with offsets below ``start``: brokers return whole batches."""
+    """A fetched batch or old message. Brokers return whole batches, so records with offsets below ``start`` must be ignored."""
 
     entry: Entry
     start: int
@@ -58,7 +58,7 @@ class _Request:
 
 
 class _Fetcher:
-    """The state of reading one range."""
+    """The state of reading one range of offsets."""
 
     def __init__(self, client: Client, settings: SourceSettings, range_: Range) -> None:
         self._client = client
@@ -96,7 +96,7 @@ class _Fetcher:
             )  # the time that Spark took for the last rows does not count as waiting
 
     def stop(self) -> None:
-        """Close the connection of a pending fetch; otherwise its response would be taken for that of the next request."""
+        """Close the connection of a pending fetch. Otherwise its response would be mistaken for that of the next request."""
         if self._request is not None:
             self._client.forget(self._request.connection)
             self._request = None
@@ -131,7 +131,7 @@ class _Fetcher:
             self._request = None
 
     def _receive(self) -> PartitionData:
-        """Return what the response for the current position contains of the partition. Raises Passing and OSError for errors to retry."""
+        """Return the part of the response that is about the partition. Raises Passing and OSError for errors to retry."""
         if self._request is None:
             self._request = self._send()
         request = self._request
@@ -225,7 +225,7 @@ class _Fetcher:
         return [e for e in batches(view[: complete_bytes(view)]) if e.header.next_offset > self._position]
 
     def _visible(self, entries: list[Entry], aborted: list[AbortedTransaction] | None) -> Iterator[Entry]:
-        """Yield the entries that a consumer sees: without control batches, and with read_committed without aborted batches.
+        """Yield the entries that a consumer may see: no control batches and, with read_committed, no aborted batches.
 
         As in ``CompletedFetch``, a producer is in an aborted transaction from its first offset to its marker.
         """

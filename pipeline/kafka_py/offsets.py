@@ -15,7 +15,7 @@ Partition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = dict[Partition, int]
 
 EARLIEST, LATEST = -2, -1
-"""Special offsets in options and in ListOffsets requests."""
+"""The offsets that stand for the earliest and the latest offset in options and in ListOffsets requests."""
 
 
 class Range(NamedTuple):

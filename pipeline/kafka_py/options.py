@@ -65,7 +65,7 @@ SINK_OPTIONS = (
     "kafka.delivery.timeout.ms",
 )
 WITHOUT_EFFECT = ("groupIdPrefix", "kafka.group.id", "kafka.max.poll.records", "kafka.linger.ms", "checkpointLocation")
-"""Options that are accepted but have no effect, because kafka_py has no groups, polls or lingering. Spark itself uses the last one."""
+"""Options that are accepted and ignored, because kafka_py has no groups, polls or lingering. The last one is for Spark itself."""
 
 NEAR = 0.84
 """How similar (0 to 1) a known name must be to be suggested. Kafka's names share many words, so a lower value suggests unrelated ones."""
@@ -85,10 +85,10 @@ class ClientSettings:
 
 @dataclass(frozen=True)
 class Bound:
-    """The start or end of a read. name: the option that sets it. Exactly one of the other fields is set.
+    """The start or the end of a read. name: the option that sets it. Exactly one of the other fields is set.
 
-    everywhere: EARLIEST or LATEST for all partitions. offsets: an offset for each partition. timestamp: a time in ms since the epoch for all
-    partitions. timestamps: such a time for each partition.
+    everywhere: EARLIEST or LATEST for all partitions. offsets: maps partitions to offsets. timestamp: a time in ms since the epoch for all
+    partitions. timestamps: maps partitions to such times.
     """
 
     name: str
@@ -207,7 +207,7 @@ def sink_settings(options: Mapping[str, str]) -> SinkSettings:
 
 
 def wants_headers(options: Mapping[str, str]) -> bool:
-    """Return whether rows have headers, without validating other options."""
+    """Return whether the option for headers is set, so that rows have headers. Other options are not validated."""
     return _Reader(options, None).boolean("includeHeaders", False)
 
 
@@ -260,7 +260,7 @@ class _Reader:
 
 LOGIN_EXAMPLE = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="secret";'
 OF_LIBRDKAFKA = ("kafka.sasl.username", "kafka.sasl.password")
-"""Settings of librdkafka for user and password, which Kafka's own clients combine in one setting."""
+"""The settings of librdkafka for user and password. Kafka's own clients combine them in one setting, which kafka_py requires."""
 
 
 def _unknown(name: str, spelling: Mapping[str, str], known: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Computes offsets and ranges by asking the brokers: existing partitions, and the start and end of a read.
+"""Computes offsets and ranges from the responses of the brokers: existing partitions, and the start and end of a read.
 
 It runs on the driver, for batch and streaming. This module does not depend on records or Spark.
 """
@@ -21,7 +21,7 @@ _SYMBOLS = (EARLIEST, LATEST)
 class Beginning(NamedTuple):
     """The offsets at which a query starts.
 
-    late: the partitions that start at the latest offset. If these offsets are looked up again later, they may be larger.
+    late: the partitions that start at the latest offset. If the latest offsets are looked up again later, they may be larger.
     """
 
     offsets: Offsets
@@ -82,7 +82,7 @@ class Planner:
     # ---- where a read begins and ends ----------------------------------------------------------------------------------------
 
     def start(self) -> Beginning:
-        """Return the start of the query. Raises OptionError if offsets are missing for some partitions, or a time is after all records."""
+        """Return the offsets at which the query starts. Raises OptionError if some partitions have no offset, or a time is after all records."""
         settings, bound = self._settings, self._settings.start
         offsets = self._resolve(bound)
         unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
@@ -95,7 +95,7 @@ class Planner:
         return Beginning(offsets, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
-        """Return the end of a batch query. A time after all records stands for the end of the partition."""
+        """Return the offsets at which a batch query ends. A time after all records stands for the end of the partition."""
         offsets = self._resolve(self._settings.end)
         return offsets | self._ask({p: LATEST for p, offset in offsets.items() if offset == NO_OFFSET})
 

@@ -30,7 +30,7 @@ LARGEST_SEQUENCE = 2**31
 
 @dataclass
 class _Waiting:
-    """Records of one partition that are not sent yet. bytes: their approximate size. sequence: sequence number of the first of them."""
+    """The records of one partition that are not sent yet. bytes: their approximate size. sequence: sequence number of the first of them."""
 
     records: list[NewRecord] = field(default_factory=list)
     bytes: int = 0
@@ -84,7 +84,7 @@ class Producer:
                 self._send(partition, waiting)
 
     def _look_up(self, topic: str) -> int:
-        """Return how many partitions a topic has. Spark's sink creates missing topics if the brokers allow it, and so does this method."""
+        """Return the number of partitions of a topic. A missing topic is created if the brokers allow it, as by Spark's sink."""
         self._counts[topic] = len(self._client.partitions_of([topic], create=True))
         self._sticky[topic] = random.randrange(self._counts[topic])
         return self._counts[topic]

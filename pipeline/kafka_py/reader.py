@@ -17,7 +17,7 @@ from kafkaproto.pipeline.kafka_py.planning import Planner
 
 
 class RangePartition(InputPartition):
-    """The range that one task reads."""
+    """The range of offsets that one task reads."""
 
     def __init__(self, range_: Range) -> None:
         super().__init__(range_)
@@ -43,7 +43,7 @@ def read_range(settings: SourceSettings, partition: InputPartition | None) -> It
 
 
 class KafkaReader(DataSourceReader):
-    """A batch read. Offsets are looked up when it is planned, so that all tasks agree."""
+    """A batch read. Its offsets are looked up when Spark plans the read, so that all tasks use the same offsets."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings

@@ -1,7 +1,7 @@
 """SCRAM: a user and a broker prove to each other that they know a password, without sending it (RFC 5802, RFC 7677).
 
-Messages are passed in and out as bytes, with one `Scram` for each login. Names and passwords must be ASCII, because SASLprep (RFC 4013)
-is not implemented here and Kafka does not apply it. This module does not depend on sockets, nor on how tokens are sent.
+There is one `Scram` object for each login; it takes and returns messages as bytes. Names and passwords must be ASCII, because SASLprep (RFC 4013) is
+not implemented here and Kafka does not apply it. This module does not depend on sockets or on how tokens are sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ScramError(ValueError):
 
 
 def is_prepared(text: str) -> bool:
-    """Return whether SASLprep would leave a name or a password unchanged."""
+    """Return whether SASLprep (RFC 4013) would leave a name or a password unchanged."""
     return bool(text) and text.isascii() and text.isprintable()
 
 
@@ -78,10 +78,10 @@ class Scram:
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
 
     def check(self, server_final: bytes) -> None:
-        """Check the broker's proof that it knows the password, too. Raises ScramError."""
+        """Check the proof in the broker's last message that the broker knows the password, too. Raises ScramError."""
         attributes = _attributes(_text(server_final))
         if "e" in attributes:
-            raise ScramError(f"the broker reported {attributes['e']}")
+            raise ScramError(f"the broker rejected the login: {attributes['e']}")
         if not self._signature or not hmac.compare_digest(_base64(attributes.get("v", "")), self._signature):
             raise ScramError(
                 "the broker did not prove that it knows the password; it may not be the broker that was meant"

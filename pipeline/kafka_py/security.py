@@ -38,11 +38,11 @@ SECURITY_OPTIONS = (
     f"{KEYS}.certificate.chain",
 )
 STORE_PASSWORDS = (f"{TRUST}.password", f"{KEYS}.password")
-"""Settings that only Java key stores need."""
+"""The names of settings that only Java key stores need."""
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PLAIN = "PLAIN"
 MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(scram.HASHES, "ScramLoginModule")}
-"""Maps each supported SASL mechanism to the Java class of Kafka that login settings name."""
+"""Maps each supported SASL mechanism to the Java class of Kafka that the setting `sasl.jaas.config` names for it."""
 _JAAS = re.compile(r"\s*\S+?(\w+)\s+required\s+(.*?);?\s*", re.DOTALL)
 _JAAS_ENTRY = re.compile(r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s;]+))")
 
@@ -89,9 +89,9 @@ def _protocol(tls: bool, sasl: bool) -> str:
 
 
 def read_security(text: Text) -> Security:
-    """Return the security settings of options. Raises OptionError that names an invalid or unsupported option.
+    """Return the security settings in the options of a read or a write. Raises OptionError that names an invalid or unsupported option.
 
-    text: function that returns the value of an option, or None if the option is not given.
+    text: a function that returns the value of an option, or None if the option is not given.
     """
     _refuse_key_stores(text)
     protocol = (text(PROTOCOL) or "PLAINTEXT").strip().upper()
@@ -118,7 +118,7 @@ def read_security(text: Text) -> Security:
 
 
 def _refuse_key_stores(text: Text) -> None:
-    """Refuse every option of Java key stores, even if the chosen protocol would ignore it silently."""
+    """Raise OptionError for every option of Java key stores, even if the chosen protocol would ignore it silently."""
     for name in STORE_PASSWORDS:
         if text(name) is not None:
             raise OptionError(name, f"belongs to Java key stores, which cannot be read; {_PEM_INSTEAD}")
@@ -129,7 +129,7 @@ def _refuse_key_stores(text: Text) -> None:
 
 
 def _login(text: Text) -> tuple[str, str, str]:
-    """Return (user, password, mechanism) of SASL."""
+    """Return (user, password, mechanism) for SASL."""
     mechanism = (text(MECHANISM) or "GSSAPI").upper()
     if mechanism not in MODULES:
         raise OptionError(MECHANISM, f"{mechanism} is not supported; supported are {', '.join(MODULES)}")

@@ -28,7 +28,7 @@ try:
 except ImportError:  # before 4.2
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """An empty substitute, which Spark before 4.2 does not use."""
+        """An empty substitute for the class of this name, which versions of Spark before 4.2 lack and do not need."""
 
     ReadAllAvailable = ReadMaxRows = None
 
@@ -36,8 +36,8 @@ except ImportError:  # before 4.2
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """A streaming read. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
 
-    With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. Without
-    ``maxOffsetsPerTrigger`` that is everything; with it, each run of the query reads one batch of that size.
+    With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. Without ``maxOffsetsPerTrigger`` a run
+    of the query then reads all records; with it, one batch of that size.
     """
 
     def __init__(self, settings: SourceSettings) -> None:
@@ -120,7 +120,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         """Return the start of a batch, in which offsets above the end of the batch are lowered to that end.
 
         Some partitions start at the latest offset. If the first batch is planned again after a restart, their latest offsets may have increased.
-        Lowering such a start to the end loses nothing, because the batch had no records of these partitions.
+        Lowering such a start to the end loses no records, because the batch had none of these partitions.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

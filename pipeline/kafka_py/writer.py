@@ -55,7 +55,7 @@ def check_schema(schema: StructType, settings: SinkSettings) -> None:
 
 
 class KafkaWriter(DataSourceArrowWriter):
-    """A batch write. Tasks write at once, so there is nothing to commit, and a write cannot be undone."""
+    """A batch write. Tasks write to the brokers at once, so there is nothing to commit, and a write cannot be undone."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings

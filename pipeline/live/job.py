@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 VERSION = 1
-"""Version of the journal's records; the job ignores records of other versions."""
+"""The version of the journal's records that this job reads; it ignores records of other versions."""
 CLIENT_ID = "kafkaproto-live"
 ENTRY = """v int, kind string, client_id string, throttle_ms long, topic string, partition int, next_offset long,
     high_watermark long"""
@@ -101,7 +101,7 @@ def by_client(journal: DataFrame, windows: Windows) -> DataFrame:
 
 
 def table(spark: SparkSession, folder: Path) -> DataFrame:
-    """Return the table of a folder: the newest row of each window and client that a job has written so far, with the columns of TABLE."""
+    """Return the table in a folder: the newest row of each window and client that a job has written so far, with the columns of TABLE."""
     rows = spark.read.schema(TABLE).parquet(str(folder / "table"))
     names = [name for name in rows.columns if name not in ("window_start_ms", "client_id")]
     newest = f.max_by(f.struct(*names), "batch").alias("row")
@@ -109,7 +109,7 @@ def table(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 class Job:
-    """The live job; `start()` starts its query. on_batch: called in a thread of Spark after each micro-batch that changed the table.
+    """The live job; `start()` starts its query. on_batch: a function called in a thread of Spark after each micro-batch that changed the table.
 
     Each client causes at most one alert per window, in the micro-batch in which it reaches a limit. Spark's sink has no transactions: if the process
     ends between writing alerts and the end of their micro-batch, they are written again after a restart. Raises FolderError if the folder holds the
@@ -157,7 +157,10 @@ class Job:
         return f.coalesce(f.col("lag_max"), f.lit(0)) >= self._limits.lag
 
     def _take(self, changed: DataFrame, batch: int) -> None:
-        """Process one micro-batch. changed: the rows that it changed. batch: its number. Repeating a micro-batch leaves the same table."""
+        """Write the changed rows of one micro-batch to the table, and alerts if necessary.
+
+        changed: the rows that the micro-batch changed. batch: its number. Repeating a micro-batch leaves the table unchanged.
+        """
         names = [field.split()[0] for field in TABLE.split(",")]
         rows = changed.withColumn("batch", f.lit(batch).cast("long")).select(*names).persist()
         try:
@@ -181,7 +184,7 @@ class Job:
             rows.unpersist()
 
     def _alert(self, rows: DataFrame, alert_windows: list[int], batch: int) -> int:
-        """Write alerts for the clients at or over a limit that have none in their window yet, and return the number of alerts.
+        """Write alerts for the clients that reach a limit and have no alert in their window yet. Returns the number of alerts.
 
         rows: the rows of the micro-batch. alert_windows: starts in ms of the windows with such clients. batch: number of the micro-batch.
         """
@@ -228,7 +231,7 @@ def claim(folder: Path, journal: str, windows: Windows) -> None:
 
 
 def resume_offset(folder: Path, journal: str) -> int:
-    """Return the offset of the journal at which a job continues from a folder; 0 for a new one. Reads the format of Spark's `OffsetSeqLog`."""
+    """Return the offset of the journal at which a job continues from a folder; 0 for a new one. The folder has Spark's format `OffsetSeqLog`."""
     logs = [path for path in (folder / "state" / "offsets").glob("*") if path.name.isdigit()]
     if not logs:
         return 0

@@ -1,4 +1,4 @@
-"""A check that a broker has the journal topic of a live job, from the offset at which the job continues."""
+"""A check that a broker has the journal topic of a live job, and still has the records at which the job continues."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a run; the state in a folder depends on them.
+    """The windows of a live job; the state in a folder depends on them.
 
-    window_s: length of a window. slide_s: time between the starts of two windows. late_s: time for which a window accepts late records.
+    window_s: length of a window. slide_s: time between the starts of two windows. late_s: time for which a window accepts late records. All are in
+    seconds.
     """
 
     window_s: int = 10

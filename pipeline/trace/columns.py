@@ -1,7 +1,7 @@
 """Columns and rows of the tables in `schema` that one request and its response determine.
 
 Every function depends on one exchange only, not on earlier ones. In all of them, `keys` has the columns that identify the request of a row, and
-`where` the columns that identify the partition. This module does not know where rows are stored.
+`where` the columns that identify the partition. This module does not depend on where rows are stored.
 """
 
 from __future__ import annotations

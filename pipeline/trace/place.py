@@ -1,7 +1,7 @@
 """The position in a run up to which its tables are complete, so that the next job adds only what follows.
 
-A place is stored as JSON and every part is validated: a folder of tables may come from another machine or another version of this program.
-This module does not know Spark, nor where places are stored.
+A position (`Place`) is stored as JSON, and every part is validated: a folder of tables may come from another machine or another version of this
+program. This module does not depend on Spark or where positions are stored.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
 FORM = 3
-"""Version of `Rows.carried` and of the rows that `Rows` makes from an entry. Increase it when either changes, so that a run never mixes versions."""
+"""The version of `Rows.carried` and of the rows that `Rows` makes from an entry.
+
+It must be increased when either changes, so that a run never mixes versions.
+"""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
-"""Identifier of the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
+"""Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
 
 
 class Place(NamedTuple):
@@ -35,8 +38,8 @@ class Place(NamedTuple):
 
 
 def parse_place(text: str) -> Place:
-    """Parse the JSON of a place. Raises KeyError, TypeError or ValueError if it is not a place of this version."""
+    """Parse the JSON of a position (`Place`). Raises KeyError, TypeError or ValueError if it is not a position of this version."""
     fields = json.loads(text)
     if fields.pop("fingerprint") != FINGERPRINT:
-        raise ValueError("the saved place in the trace was written with another row format")
+        raise ValueError("the saved position in the trace was written with another row format")
     return Place(**fields)

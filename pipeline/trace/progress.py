@@ -1,4 +1,4 @@
-"""Progress messages of jobs that take long."""
+"""Progress messages of jobs that take a long time."""
 
 from __future__ import annotations
 

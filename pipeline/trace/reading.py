@@ -3,7 +3,7 @@
 One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
 at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain a part of
 the run, it starts after that part. A file that cannot be read, and an entry with values that no table can hold, yield a notice instead of an
-exception: a single flipped bit on a disk must not cost the other runs. This module does not know Spark, nor where tables are stored.
+exception: a single flipped bit on a disk must not cost the other runs. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kafkaproto.trace.reading import Trace
 ROWS_PER_BATCH = 4096
 ENTRIES_PER_NOTE = 20_000
 NOTICES = "notices"
-"""Name of the pseudo-table whose rows are the notices about files (`Notice`)."""
+"""The name of the pseudo-table whose rows are the notices about files (`Notice`)."""
 PLACE = "place"
-"""Name of the pseudo-table with one row: the position (`Place`) up to which the run was read, as JSON."""
+"""The name of the pseudo-table with one row: the position (`Place`) up to which the run was read, as JSON."""
 
 _TYPES = {
     "string": pa.string(),
@@ -48,9 +48,8 @@ class RunReader:
     """A reader of the new part of a run; `entries()` reads it once.
 
     After that, `notices` describes problems of the files. `resume_at` is (name of a file, byte position, header of the file) from which to continue
-    when the run has grown; it is None if a file could not be read to its end or the next reader must repeat a notice.
-
-    note: called from time to time with the number of bytes read.
+    when the run has grown. It is None if a file could not be read to its end, or if the next reader must report a notice again. note: a function
+    called regularly with the number of bytes read.
     """
 
     def __init__(self, run: Run, note: Callable[[int], None] = lambda _: None) -> None:
@@ -87,7 +86,7 @@ class RunReader:
 
 
 class _Rejected:
-    """The rows and entries that no table can hold: their number, and a description of the first."""
+    """The rows and entries that no table can hold: how many there are, and a description of the first."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -98,7 +97,7 @@ class _Rejected:
         self.first = self.first or f"of entry {seq}: {type(error).__name__}: {error}"
 
     def batch(self, table: str, rows: list[Row]) -> pa.RecordBatch:
-        """Return as one batch the rows that the table can hold. Count the others in `count`."""
+        """Return a batch of the rows that the table can hold. Other rows are counted in `count`."""
         try:
             return pa.RecordBatch.from_pylist(rows, SCHEMAS[table])
         except _INVALID_VALUE:
@@ -121,9 +120,9 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the new part of a run, then its notices as table `NOTICES` and its place as table `PLACE`.
+    """Yield (table name, rows) for the new part of a run, then its notices as table `NOTICES` and its position as table `PLACE`.
 
-    note: called from time to time with the number of bytes read.
+    note: a function called regularly with the number of bytes read.
     """
     wall_ms, at_ns = int(run.meta.get("wall_ms", 0)), int(run.meta.get("at_ns", 0))
     if run.place is None:

@@ -1,7 +1,7 @@
 """Rows of the tables in `schema`, made from the entries of a trace with the codec alone: no Spark, no Arrow.
 
 Every entry yields rows, whatever its frames contain: the column `trouble` says what could not be decoded. Entries must come in the order of the
-trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not know files, nor
+trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not depend on files or
 how rows are stored.
 """
 
@@ -23,10 +23,10 @@ from kafkaproto.trace.format import Entry, Event, Exchange, State
 
 MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
-"""Number of connections that may close before the state of a closed connection is dropped.
+"""The number of connections that may close before the state of a closed connection is dropped.
 
-The exchange during which a connection closed is recorded after the close event, so its state is needed a little longer. It must not be kept for
-ever: a run can have a million connections.
+The exchange during which a connection closed is recorded after the close event, so its state is needed a little longer. It must not be kept for ever:
+a run can have a million connections.
 """
 
 
@@ -64,14 +64,14 @@ class Rows:
         self._connections: dict[int, Row] = {}
         """Maps a connection to the columns that all its requests share: principal, listener and client software."""
         self._closed: deque[int] = deque()
-        """Recently closed connections, oldest first."""
+        """The ids of recently closed connections, oldest first."""
         self._throttles: dict[int, tuple[int, Row]] = {}
         """Maps a connection to (sequence number of an exchange, its throttle columns). A throttle event is recorded before its exchange."""
         self._troubles: dict[int, str] = {}
         """Maps the sequence number of an exchange to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """Return the state that later entries may need, as JSON values. A change of its form needs a new `place.FORM`."""
+        """Return the state that rows of later entries may depend on, as JSON values. A change of its form needs a new `place.FORM`."""
         return {
             "sessions": self._sessions.carried(),
             "topics": self._cluster.topics,
@@ -264,10 +264,10 @@ _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 
 
 def _only(names: frozenset[str], carried: Row) -> Row:
-    """Return a copy of carried columns. Raises ValueError for other columns: carried state must not overwrite the keys of a row."""
+    """Return a copy of restored columns. Raises ValueError for unknown columns, because restored state must not overwrite the keys of a row."""
     if not carried.keys() <= names:
         raise ValueError(
-            f"the carried state has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"
+            f"the saved state of the rows has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"
         )
     return dict(carried)
 

@@ -1,7 +1,7 @@
 """The runs of a trace: which files belong to one recording, and up to which byte the tables already contain them.
 
-A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not know the columns of rows,
-Spark, nor where tables are stored.
+A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not depend on the columns of rows,
+Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kafkaproto.trace.format import TraceError
 from kafkaproto.trace.reading import Trace, files_of
 
 TIMES = ("wall_ms", "at_ns", "clock_ms")
-"""Fields of a header that say when the recording started."""
+"""The fields of a header that say when the recording started."""
 
 
 class Notice(NamedTuple):
     """A message about a file for the user.
 
-    run: name of the run, empty if the file belongs to none. torn: True if nothing is wrong except that the end of the file is missing, as after
-    `kill -9` or while it is written.
+    run: name of the run, empty if the file belongs to none. torn: True if the only problem is that the end of the file is missing, as after `kill -9`
+    or while the file is written.
     """
 
     run: str
@@ -35,8 +35,8 @@ class Notice(NamedTuple):
 class Run(NamedTuple):
     """The files of one recording.
 
-    meta: header of the first file. sizes: bytes of each file when the run was listed. capture: the run is a packet capture.
-    place: position up to which the tables are complete; None: the tables have nothing of it.
+    meta: header of the first file. sizes: bytes of each file when the run was listed. capture: whether the run is a packet capture. place: the
+    position up to which the tables are complete; None if the tables have no part of the run.
     """
 
     name: str

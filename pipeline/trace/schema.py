@@ -1,7 +1,7 @@
 """The tables of a trace: columns, types and meanings, declared once for Spark, Arrow and people.
 
 Only a recorder inside a broker knows the columns marked `broker_only`; they are null in the trace of a proxy or a capture. This module does
-not know where rows come from.
+not depend on where rows come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """State of incremental fetch sessions (KIP-227): which partitions each fetch covers, and which partitions its response must contain.
 
 `Sessions` needs all fetches of a run in their order. After a missing fetch, only the partitions that a request names itself are known, until the
-session starts again. The state can be saved as JSON. This module knows no columns other than those of `Step`.
+session starts again. The state can be saved as JSON. This module depends only on the columns of `Step`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FINAL_EPOCH, FIRST_EPOCH = -1, 0
 LAST_EPOCH = 2**31 - 1
 
 PartitionKey = tuple[str, bytes, int]
-"""(topic name, topic id, partition index) as in the request: either the name or the id is empty."""
+"""Identifies a partition as a request does: (topic name, topic id, partition index). Either the name or the id is empty."""
 
 
 class RequestedPartition(NamedTuple):
@@ -27,10 +27,10 @@ class RequestedPartition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One fetch of a session.
+    """The state after one fetch of a session.
 
-    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are the columns of the
-    same name of the table `requests`; None if they cannot be known.
+    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are the columns of the same
+    name of the table `requests`; None if they cannot be known.
     """
 
     requested: dict[PartitionKey, RequestedPartition]
@@ -72,7 +72,7 @@ class Sessions:
         """Maps a connection to the keys of the sessions whose last fetch came over it."""
 
     def carried(self) -> list[Any]:
-        """Return the state of all sessions as JSON values."""
+        """Return the state of all sessions as JSON values, from which `from_carried` restores it."""
         return [
             [
                 broker,

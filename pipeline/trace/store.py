@@ -1,9 +1,9 @@
 """The output folder of the tables: a job's results are committed to it completely or not at all.
 
 A job writes into a staging folder; renaming that folder to `_commit` commits the job. If a job is interrupted after that, the next one moves the
-committed files. The rows of a run replace its old rows or are added to them. The place (position in the run) that the job reached is committed with
-them, and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A lock
-allows one job at a time. This module does not know traces or Spark.
+committed files. The rows of a run replace its old rows or are added to them. The position in the run that the job reached is committed with the rows,
+and is valid for exactly these rows. Files are moved by rename, so the output folder must lie on one file system, local or shared. A lock allows one
+job at a time. This module does not depend on traces or Spark.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""Name of the folder that holds a folder for each run, and of the file in each of them with the position that the run's tables reached."""
+"""The name of the folder that holds a folder for each run, and of the file in each of them with the position that the run's tables reached."""
 PLACE = "place"
-"""Key in the manifest for the SHA-256 digest of the file with a run's position (`PLACE_FILE`)."""
+"""The key in the manifest for the SHA-256 digest of the file with a run's position (`PLACE_FILE`)."""
 ADDED = "_added"
-"""Folder inside the commit folder, for the tables of runs whose new rows are added to the old rows instead of replacing them."""
+"""The folder inside the commit folder for the tables of runs whose new rows are added to the old rows instead of replacing them."""
 FORMAT = 1
 LONGEST_NAME_BYTES = 255
-"""Longest name of a folder on common file systems."""
+"""The maximum length in bytes of a folder's name on common file systems."""
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{[\]^]""")
 
 
@@ -66,7 +66,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the tables while the block runs. Raises StoreError if another job has locked them.
+        """Return a context in which the tables are locked. Raises StoreError if another job has locked them.
 
         First moves the files that an interrupted job committed, and deletes those that it did not commit.
         """

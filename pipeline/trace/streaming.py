@@ -3,7 +3,7 @@
 This is a Structured Streaming query over the folder, whose offset is the size of each file. Each micro-batch runs the job of
 `kafkaproto tables`, which commits completely or not at all, so a repeated batch finds nothing new. For a trace only the new part is read and its
 rows are added in files of their own: a longer trigger interval makes fewer and larger files. A capture that grows is read again from the start.
-This module does not know the content of files.
+This module does not depend on the content of files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 POLL_INTERVAL_S = 0.2
-"""Seconds between two checks that the query is still running. A wait inside the JVM could not be interrupted."""
+"""The time in seconds between two checks that the query is still running. A wait inside the JVM could not be interrupted."""
 
 
 class TraceFolder(DataSource):
@@ -104,7 +104,7 @@ def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until interrupted. Exit status 0; 2 if the tables cannot be written or the trace cannot be read."""
+    """Run until interrupted. Returns exit status 0, or 2 if the tables cannot be written or the trace cannot be read."""
     options = parser("stream").parse_args(arguments)
     try:
         if not options.trace.is_dir():

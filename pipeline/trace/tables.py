@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORM = "form"
-"""Key in the manifest: the row format of a run (`place.FINGERPRINT`). Runs with another one are rebuilt, so that all rows have the same format."""
+"""The key in the manifest for the row format of a run (`place.FINGERPRINT`).
+
+Runs with another format are rebuilt, so that all rows have the same format.
+"""
 ATTEMPTS = "_attempts"
 ATTEMPT_SCHEMA = pa.schema(
     [
@@ -50,7 +53,7 @@ ATTEMPT_SCHEMA = pa.schema(
 )
 ATTEMPT_DDL = "number int, folder string, files int, notices string, place string"
 READ, READ_OF_CAPTURES = "_read", "_read_of_captures"
-"""Folders inside the staging folder: a file per run with the number of bytes that its task has read."""
+"""The folders inside the staging folder that have a file for each run, with the number of bytes that its task has read."""
 PROGRESS_INTERVAL_S = 10.0
 
 Write = Callable[[list[Run], Path], WriteResult]
@@ -112,7 +115,7 @@ def _files(run: Run) -> dict[str, int]:
 
 
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
-    """Return why a run cannot be in the tables, or cannot replace the run of the same name in them; empty if it can.
+    """Return why a run cannot be added to the tables, or cannot replace the run of the same name in them; empty if it can.
 
     before: the manifest entry of the run of that name, None if there is none.
     """
@@ -143,7 +146,7 @@ def _rows(staging: Path, run: Run) -> dict[str, int]:
 
 
 def without_spark(runs: list[Run], staging: Path) -> WriteResult:
-    """Write the runs in this process, one after the other."""
+    """Write the rows of runs in this process, one run after the other."""
     result = WriteResult([], {})
     for run in runs:
         _add(result, run, *write_run(run, staging))
@@ -162,9 +165,10 @@ def _add(result: WriteResult, run: Run, notices: list[Notice], place: str | None
 def with_spark(
     spark: SparkSession, runs: list[Run], staging: Path, progress: Callable[[str], None] = lambda _: None
 ) -> WriteResult:
-    """Write the runs with Spark: one task per trace, which writes its own files; captures are divided by connection and written by Spark.
+    """Write the rows of runs with Spark.
 
-    progress: called from time to time with a line of text.
+    There is one task for each trace, which writes its own files. Captures are divided by connection, and Spark writes their files. progress: a
+    function called regularly with a line of text.
     """
 
     def save(rows: DataFrame, table: str) -> None:
@@ -190,7 +194,7 @@ def with_spark(
 
 @contextmanager
 def report_progress(runs: list[Run], notes: Path, progress: Callable[[str], None]) -> Iterator[None]:
-    """While the block runs, call `progress` every few seconds with the share of the new bytes that the tasks have read.
+    """Return a context in which `progress` is called every few seconds with the share of the new bytes that the tasks have read.
 
     notes: folder of the files that `note_read` writes.
     """

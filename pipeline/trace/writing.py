@@ -1,7 +1,7 @@
 """The Parquet files of a run: <folder>/<table>/run=<run>/hour=<hour>/part-….parquet.
 
 Small batches are combined into row groups of at least `ROWS_PER_GROUP` rows, except the last of a file. Only `OPEN_PARTS` files are open at a time,
-however many hours a run covers. This module does not know Spark, nor the content of rows.
+however many hours a run covers. This module does not depend on Spark or the content of rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WriteResult(NamedTuple):
 
 
 class _Part:
-    """An open Parquet file, and the batches that wait until they fill a row group."""
+    """An open Parquet file, and the batches that are collected until they fill a row group."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -110,7 +110,7 @@ def test_kafka_python_and_java_report_throttle_times_in_their_metrics(ours: Ours
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_apache_kafka_allows_each_client_the_same_rate_within_5_points(
+def test_apache_kafka_allows_each_client_the_same_rate_within_5_percent_points(
     ours: Ours, real: dict[Who, Run], who: Who
 ) -> None:
     assert real[who].numbers == list(range(len(real[who].numbers)))

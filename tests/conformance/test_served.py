@@ -47,7 +47,7 @@ def not_prepared(reason: str) -> Any:
         ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 12)"),  # offered, never accepted: KAFKA-18659
     ],
 )
-def test_request_in_a_version_that_a_cluster_does_not_offer_is_not_prepared(
+def test_conformance_test_that_needs_an_unoffered_version_is_not_prepared(
     release: str, request_: Any, version: int, reason: str
 ) -> None:
     with foreign(release) as subject, not_prepared(reason):
@@ -72,14 +72,14 @@ def test_every_version_is_sent_to_a_server_that_does_not_answer_api_versions() -
 
 
 @pytest.mark.parametrize("release", ["0.11", "2.0", "2.4", "3.9", "4.0", "4.2"])
-def test_setup_of_a_test_uses_versions_that_the_cluster_serves(release: str) -> None:
+def test_setup_of_a_conformance_test_uses_versions_that_the_cluster_serves(release: str) -> None:
     with foreign(release) as subject:
         topic = new_topic(subject)
         topic.fill(batch(b"stored"))
         assert bytes(read(topic, 0).records).count(b"stored") == 1
 
 
-def test_setup_of_a_test_never_uses_a_version_without_the_required_fields() -> None:
+def test_setup_of_a_conformance_test_uses_only_versions_with_required_fields() -> None:
     with foreign("2.0") as subject:
         topic = new_topic(subject)
         with not_prepared("Fetch v11 (the broker serves 0 to 8)"):
@@ -152,7 +152,7 @@ def test_topic_settings_that_a_release_lacks_are_named_with_the_release(
     assert unsupported_settings(release, {name: value}) == expected
 
 
-def test_topic_setting_that_the_release_of_the_cluster_rejects_is_not_prepared() -> None:
+def test_conformance_test_that_needs_a_rejected_topic_setting_is_not_prepared() -> None:
     reason = "segment.bytes=300 (Kafka 4.0 and later accept 1048576 or more; the cluster serves the versions of 4.2)"
     with foreign("4.2") as subject, not_prepared(reason):
         new_topic(subject, segment_bytes="300")

@@ -125,6 +125,8 @@ def _error_texts(call: ast.Call, assigned: dict[str, ast.expr]) -> Iterator[str]
         shape = [("", 0), (" at byte ", 1), (": ", 2)]
     elif name == "UnsupportedVersion" and len(arguments) == 3:
         shape = [("API key ", 0), (" has no v", 1), (", only ", 2)]
+    elif name == "unknown" and len(arguments) >= 3:  # of broker.testing.arguments
+        shape = [("", 0), (" must be ", 2), (" (got ", 1)]
     elif name in WITH_A_PLACE:
         shape = [(WITH_A_PLACE[name], 0), (": ", 1)]
     else:
@@ -133,6 +135,8 @@ def _error_texts(call: ast.Call, assigned: dict[str, ast.expr]) -> Iterator[str]
     whole: list[str | ast.expr] = []
     for before, at in shape:
         whole += [before, *(parts[at] or [arguments[at]])]
+    if name == "unknown":
+        whole.append(")")
     yield from _sentence(_joined(whole), [part for _, at in shape for part in parts[at]], fewest_words)
 
 

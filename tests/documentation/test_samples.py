@@ -66,6 +66,7 @@ def test_sampler_finds_all_docstrings_messages_and_test_names() -> None:
             'raise argparse.ArgumentTypeError(f"must be at least 1 (got {n})")',
             ["argument --OPTION: must be at least 1 (got {n})"],
         ),
+        ('raise unknown("id", given, "the id of a group", known)', ["id must be the id of a group (got {given})"]),
         ('raise _unknown(name, "topic setting")', []),
         ('raise SpecError(f"{where}: {rule}")', []),
         ('raise type(error)(f"{self.address} {error}")', []),
@@ -86,7 +87,7 @@ def test_sampler_draws_the_same_sample_for_the_same_seed(kind: str) -> None:
     assert max(Counter(text["file"] for text in sample["texts"]).values()) <= samples.MOST_PER_FILE
 
 
-def test_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path: Path) -> None:
+def test_sample_of_texts_passes_only_if_each_reader_rates_enough_as_clear(tmp_path: Path) -> None:
     kept = tmp_path / "samples.json"
     size = samples.KINDS["messages"].size
 
@@ -101,7 +102,7 @@ def test_sample_passes_only_if_each_reader_rates_enough_texts_as_clear(tmp_path:
         samples.keep(sample(), ([True], [True]), kept)
 
 
-def test_every_kept_sample_is_whole_and_was_drawn_with_a_seed_of_its_own() -> None:
+def test_every_kept_sample_of_texts_is_complete_and_has_its_own_seed() -> None:
     """A sample that failed stays in the file, too: `python -m tests.documentation.samples` prints which one of a kind is the latest."""
     kept = json.loads(samples.KEPT.read_text())
     assert len({(sample["kind"], sample["seed"]) for sample in kept}) == len(kept)

@@ -90,14 +90,14 @@ def assigned(targets: Mapping[str, Assignment]) -> list[tuple[bytes, int]]:
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_range_targets_are_equal(kafka: AssignorOracle, same: bool) -> None:
+def test_range_assignor_gives_the_same_targets_as_kafka(kafka: AssignorOracle, same: bool) -> None:
     for members, topics in cases(1, kafka, "range", same=same):
         ours = ASSIGNORS["range"](members, topics)
         theirs = kafka.assign("range", members, topics)
         assert ours == {member_id: theirs.get(member_id, {}) for member_id in ours}
 
 
-def test_uniform_targets_of_equal_subscriptions_have_equal_sizes_and_moves(kafka: AssignorOracle) -> None:
+def test_uniform_assignor_equals_kafka_in_sizes_and_moves_if_subscriptions_are_equal(kafka: AssignorOracle) -> None:
     for members, topics in cases(2, kafka, "uniform", same=True):
         assert is_homogeneous(members)
         ours, theirs = ASSIGNORS["uniform"](members, topics), kafka.assign("uniform", members, topics)
@@ -106,7 +106,7 @@ def test_uniform_targets_of_equal_subscriptions_have_equal_sizes_and_moves(kafka
         assert moves(members, ours) <= moves(members, theirs)
 
 
-def test_uniform_targets_of_different_subscriptions_are_about_as_balanced(kafka: AssignorOracle) -> None:
+def test_uniform_assignor_balances_different_subscriptions_about_as_well_as_kafka(kafka: AssignorOracle) -> None:
     """The order of members decides which partition moves first, and in rare groups one partition more or less moves (1 % of groups)."""
     equal = count = moved = moved_by_kafka = 0
     for members, topics in cases(3, kafka, "uniform", same=False):

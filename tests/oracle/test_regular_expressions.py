@@ -49,7 +49,7 @@ class Generator:
     """Makes random patterns. rare: the probability that an element is any of the syntax, also an invalid one, instead of a frequent one.
 
     A pattern has either alternatives or flags for parts of it, not both, because of the bug of RE2J that
-    `test_alternatives_of_which_one_ignores_case` shows.
+    `test_topic_pattern_with_one_alternative_ignoring_case_matches_as_in_kafka` shows.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -100,7 +100,7 @@ def ours(pattern: str, topics: list[str]) -> list[bool] | str:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_generated_patterns_are_refused_and_match_as_in_kafka(kafka: RegularExpressionOracle, seed: int) -> None:
+def test_generated_topic_patterns_match_or_are_rejected_as_in_kafka(kafka: RegularExpressionOracle, seed: int) -> None:
     rng = Random(seed)
     refused = matching = 0
     for _ in range(PATTERNS_PER_SEED):
@@ -114,7 +114,7 @@ def test_generated_patterns_are_refused_and_match_as_in_kafka(kafka: RegularExpr
 
 
 @pytest.mark.parametrize("prefix", ["", "a", "(?i)", "x|", "[a"])
-def test_each_element_of_the_syntax_is_refused_or_matches_as_in_kafka(
+def test_each_element_of_topic_pattern_syntax_matches_or_is_rejected_as_in_kafka(
     kafka: RegularExpressionOracle, prefix: str
 ) -> None:
     groups = [opening + "b)" for opening in OPENINGS.split()]
@@ -126,7 +126,7 @@ def test_each_element_of_the_syntax_is_refused_or_matches_as_in_kafka(
             ), pattern
 
 
-def test_every_class_has_the_characters_that_it_has_in_kafka(kafka: RegularExpressionOracle) -> None:
+def test_character_classes_of_topic_patterns_have_the_characters_of_kafka(kafka: RegularExpressionOracle) -> None:
     """Every category, script and POSIX class, in and outside of brackets, also negated and with case ignored."""
     named = [f"[[:{sign}{name}:]]" for name in POSIX_CLASSES for sign in ("", "^")]
     for name in UNICODE_CLASSES:
@@ -136,7 +136,7 @@ def test_every_class_has_the_characters_that_it_has_in_kafka(kafka: RegularExpre
             assert ours(pattern, [*TOPIC_CHARACTERS]) == kafka.match(pattern, [*TOPIC_CHARACTERS]), pattern
 
 
-def test_alternatives_of_which_one_ignores_case(kafka: RegularExpressionOracle) -> None:
+def test_topic_pattern_with_one_alternative_ignoring_case_matches_as_in_kafka(kafka: RegularExpressionOracle) -> None:
     """RE2J takes two alternatives for the same if they begin with the same letter, and forgets that only one of them ignores case.
 
     We do not have this bug.

@@ -1,1 +1,1 @@
-"""Answers to common questions about recorded traffic: each consists of a few small tables that Spark makes from the tables of a trace."""
+"""Answers to common questions about recorded traffic. Each answer consists of a few small tables, which Spark makes from the tables of a trace."""

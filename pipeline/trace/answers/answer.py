@@ -1,6 +1,6 @@
 """An answer: a question and its tables, each with the query that makes it. The tables are small however large the trace is.
 
-This module does not know any particular answer, nor how answers are shown.
+This module does not depend on any particular answer or how answers are shown.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from kafkaproto.pipeline.trace.audit.rule import Tables
 
 MAX_ROWS = 1000
-"""Largest number of rows of a table in an answer; `Query.source` can be run without this limit."""
+"""The maximum number of rows of a table in an answer; `Query.source` can be run without this limit."""
 
 GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
-"""SQL: true for a request that should have a response and has none.
+"""SQL: true for a request that should have had a response and has none.
 
 The connection closed first, as when a consumer closes while a fetch waits, or a capture lacks the response.
 """
 WHOLE = "answered AND trouble IS NULL"
-"""SQL: true for a request whose response was decoded completely."""
+"""SQL: true for a request that has a response, and whose response was decoded completely."""
 
 FAMILY = (
     "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}', '*'), "
@@ -47,18 +47,21 @@ class Query(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Return the text of `make`: its SQL, in which views have the names of the tables, or the source of its function."""
+        """Return the source of the table as text: the SQL, in which views have the names of the tables, or the source of the function."""
         if isinstance(self.make, str):
             return inspect.cleandoc(self.make).format(**dict(zip(NAMES, NAMES, strict=True)))
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
 
     def frame(self, tables: Tables) -> DataFrame:
-        """Return the rows as a lazy DataFrame. Raises any exception of Spark."""
+        """Return the rows of the table as a lazy DataFrame. Raises any exception of Spark."""
         return tables.sql(self.make) if isinstance(self.make, str) else self.make(tables)
 
 
 class Answer(NamedTuple):
-    """A question with its tables. name: name of its folder and of its section in the report. question: the question in the words of a user."""
+    """A question about recorded traffic, with the tables that answer it.
+
+    name: name of its folder and of its section in the report. question: the question in the words of a user.
+    """
 
     name: str
     question: str
@@ -66,7 +69,7 @@ class Answer(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The computed rows of a query: at most `MAX_ROWS`; `more` is True if there were others."""
+    """The computed rows of a query: at most `MAX_ROWS`; `more` is True if there are others."""
 
     query: Query
     columns: list[str]

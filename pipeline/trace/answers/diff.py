@@ -1,6 +1,6 @@
-"""Differences between two runs that exceed noise: versions, counts, sizes, errors and latencies.
+"""Differences between two recorded runs that exceed noise: versions, counts, sizes, errors and latencies.
 
-For comparing a client or broker before and after a change. Numbers and UUIDs in client ids are ignored.
+They show the effect of a change of a client or a broker. Numbers and UUIDs in client ids are ignored.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from kafkaproto.pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Query
 
 MIN_REQUESTS = 30
-"""Number of requests that each run needs before sizes and times are compared."""
+"""The number of requests that each run needs before sizes and times are compared."""
 COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
-"""Ratios between the two runs at which a difference is reported."""
+"""The ratios between the two runs from which on a difference is reported."""
 MIN_DIFFERENCE_MS = 1.0
-"""Smallest difference of times in ms that is reported; smaller ones are noise."""
+"""The smallest difference of times in ms that is reported; smaller ones are noise."""
 
 
 def answer(before: str, after: str) -> Answer:

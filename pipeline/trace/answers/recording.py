@@ -1,4 +1,4 @@
-"""The recording itself: recorder, duration, size, and incomplete parts."""
+"""Facts about the recording itself: recorder, duration, size, and incomplete parts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Replay of recorded requests under another byte quota; each connection is delayed by the throttle times that it would have had.
+"""Replay of recorded requests under another byte quota. Each connection is delayed by the throttle times that it would have had.
 
 After it is unmuted, a client waits as long before its next request as in the recording. With the quota of the recording, the replay therefore
-produces the recorded times and throttle times. Plain Python: this module does not know Spark, nor where requests come from.
+produces the recorded times and throttle times. This module uses plain Python: it does not depend on Spark or on where requests come from.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple
 from kafkaproto.broker.quota.windows import SampledRate
 
 LOOKAHEAD = 10_000
-"""Largest number of pending requests of a client: the replay can reorder requests that are at most this far apart."""
+"""The maximum number of pending requests of a client: the replay can reorder requests that are at most this far apart."""
 MAX_RETRIES = 1000
 
 
 class Request(NamedTuple):
     """One request of a client, in the order of the trace.
 
-    conn: its connection. at_ms: the broker's clock when its bytes were charged. value: bytes that were charged; for a fetch the size of the response
-    it would have had without a throttle. waited_ms: throttle time that the broker applied, for any quota. empty: a throttled fetch without records,
-    which the client repeated.
+    conn: its connection. at_ms: the broker's clock when its bytes were charged. value: the number of bytes that were charged; for a fetch the size of
+    the response that it would have had without a throttle. waited_ms: the throttle time that the broker applied, for any quota. empty: whether it is
+    a throttled fetch without records, which the client repeated.
     """
 
     seq: int
@@ -35,7 +35,10 @@ class Request(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A throttle decision of the replay. seq, conn: of the request. at_ms: time on the clock of the replay. throttle_ms: 0 if not throttled."""
+    """A throttle decision of the replay. seq, conn: sequence number and connection of the request. throttle_ms: 0 if it is not throttled.
+
+    at_ms: the time of the decision on the clock of the replay.
+    """
 
     seq: int
     conn: int
@@ -49,14 +52,14 @@ class _Connection:
     def __init__(self) -> None:
         self.pending: deque[Request] = deque()
         self.free_ms = 0
-        """The time in ms from which on the connection may send again, in the replay; `was_free_ms` is that time in the recording."""
+        """The time in ms, in the replay, from which on the connection may send again. `was_free_ms` is the corresponding time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the replay already served a fetch that was throttled in the recording: its repetition is then skipped."""
+        """True if the replay has already served a fetch that was throttled in the recording. The repetition of this fetch is then skipped."""
         self.closed_ms = 0
 
     def due_ms(self) -> int:
-        """Return the time in ms at which the next request is charged."""
+        """Return the time in ms at which the next request of the connection is charged."""
         at_ms = self.pending[0].at_ms
         return at_ms if self.was_free_ms is None else self.free_ms + at_ms - self.was_free_ms
 
@@ -73,10 +76,10 @@ class Replay:
         self._rate = SampledRate(samples, window_ms)
         self._fetches = fetches
         self._largest = bound * (samples - 1) * (window_ms // 1000) if fetches and samples > 1 else float("inf")
-        """The most bytes that are charged for a fetch. A larger response would be throttled forever (Q-14), so this number is charged instead."""
+        """The maximum number of bytes charged for a fetch. A larger response would be throttled forever (Q-14), so this number is charged instead."""
         self._connections: dict[int, _Connection] = {}
         self._due: list[tuple[int, int, int]] = []
-        """(time in ms, seq, connection) of the next request of each connection that has one."""
+        """The next request of each connection that has one, as (time in ms, seq, connection)."""
         self._pending_count = 0
         self._now_ms = 0
 

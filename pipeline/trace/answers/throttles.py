@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 LONG_THROTTLE_MS = 60_000
-"""Throttles of at least this time in ms are counted separately: many clients time out after it (`default.api.timeout.ms`)."""
+"""The throttle time in ms from which on throttles are counted separately: many clients time out after it (`default.api.timeout.ms`)."""
 
 CLIENTS = f"""
     WITH throttled AS (

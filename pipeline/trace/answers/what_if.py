@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MB = 1_000_000
 QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
 QUOTA_FACTORS = (0.5, 1.0, 2.0)
-"""Factors of the recorded quota with which a client is replayed, in addition to the quotas in `QUOTAS`."""
+"""The factors of the recorded quota with which a client is replayed, in addition to the quotas in `QUOTAS`."""
 
 CHARGED = f"""
     WITH kept AS (
@@ -82,7 +82,7 @@ For a capture or the trace of a proxy, times are those of the responses, and a t
 
 Windows = dict[tuple[str, int], tuple[int, int, bool]]
 DEFAULT_WINDOWS = DEFAULT_SAMPLES, DEFAULT_WINDOW_MS, False
-"""Assumed for a broker whose settings are unknown: (samples, window in ms, whether throttled responses are delayed)."""
+"""The windows assumed for a broker whose settings are unknown: (samples, window in ms, whether throttled responses are delayed)."""
 FIRST_MUTING_RELEASE = (2,)
 """The first release that sends a throttled response at once and mutes the connection (KIP-219)."""
 
@@ -109,18 +109,18 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client under one quota, with the sums for its row: requests, throttles, and throttle times."""
+    """The replay of one client under one quota, and the sums for its row: numbers of requests and throttles, and throttle times."""
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
         self.quota, self.in_force = quota, in_force
         self.replay = Replay(quota, samples, window_ms, fetches)
         self.requests = self.throttles = self.throttled_ms = self.longest_ms = self.long = self.differences = 0
         self.times: dict[int, tuple[int, int]] = {}
-        """Maps a connection to (time of its first request, time it was unmuted after its last), in ms."""
+        """Maps each connection to (time of its first request, time at which it was unmuted after its last request), in ms."""
         self._decided: dict[int, int] = {}
 
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
-        """Add requests to the replay. last: add none, but process those that are still pending.
+        """Add requests to the replay. last: whether these were the last, so that requests that are still pending are processed, too.
 
         decided: maps the seq of a request to the throttle time in ms that the broker applied for this quota.
         """

@@ -1,6 +1,6 @@
-"""Exit statuses of the commands that judge recorded traffic, also for errors.
+"""The exit statuses of the commands that judge recorded traffic, also for errors.
 
-This module does not know a rule, nor what a command does.
+This module does not depend on any rule or command.
 """
 
 from __future__ import annotations

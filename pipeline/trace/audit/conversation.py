@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 NS_PER_MS = 1_000_000
 SLACK_MS = 1000
-"""Time in ms by which a busy machine may extend the wait of a fetch."""
+"""The time in ms by which a busy machine may extend the wait of a fetch."""
 EARLY_MS = 5
-"""Time in ms by which the wait of a fetch may seem too short, because of two clocks and timers of whole milliseconds."""
+"""The time in ms by which the wait of a fetch may seem too short, because of two clocks and timers of whole milliseconds."""
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
@@ -38,7 +38,7 @@ def in_order(tables: Tables) -> DataFrame:
 def versions(tables: Tables) -> DataFrame:
     """Check that requests and responses use advertised versions.
 
-    A newer ApiVersions request is allowed: the broker answers it with UNSUPPORTED_VERSION in version 0 (KIP-511).
+    A newer ApiVersions request is allowed: the broker responds to it with UNSUPPORTED_VERSION in version 0 (KIP-511).
     """
     return tables.sql(f"""
         WITH offered AS (
@@ -88,12 +88,12 @@ def in_time(tables: Tables) -> DataFrame:
 
 
 def not_early(tables: Tables) -> DataFrame:
-    """Check that a fetch waits `max_wait_ms` before it is answered with fewer than `min_bytes`, by the broker's clock where it is known.
+    """Check that a fetch waits `max_wait_ms` before its response with fewer than `min_bytes`, by the broker's clock where it is known.
 
     A response without records is always judged. A response with some records is judged only if nothing else explains it: it contains all partitions,
     none has more records, and no consumer quota can lower the number of bytes, which is known only if the recorder reports the broker's settings. A
-    fetch beyond the readable end is answered at once: its response shows where that end is. For a session any response of the connection may show
-    it, because incremental responses omit partitions without change.
+    fetch beyond the readable end gets its response at once: the response shows where that end is. For a session any response of the connection may
+    show it, because incremental responses omit partitions without change.
     """
     rows = tables.sql(f"""
         WITH asked AS (

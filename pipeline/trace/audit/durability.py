@@ -36,8 +36,8 @@ def same_bytes(tables: Tables) -> DataFrame:
 def not_skipped(tables: Tables) -> DataFrame:
     """Check that a fetch which moves from before an acknowledged batch to after it contains the batch.
 
-    Only topics whose policy is known to be "delete" are checked. Rows are the acknowledged batches of such topics; a batch that a response
-    contains is found by its base offset.
+    Only topics whose policy is known to be "delete" are checked. Rows are the acknowledged batches of such topics; a batch counts as contained in a
+    response if the response has a batch with its base offset.
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -141,7 +141,7 @@ def committed(tables: Tables) -> DataFrame:
 
 
 def covered(tables: Tables) -> DataFrame:
-    """Check that the leader's recorded high watermark had reached a batch when its produce with acks=-1 was answered.
+    """Check that the leader's recorded high watermark had reached a batch when the response to its produce with acks=-1 was ready.
 
     Only runs that record moves of high watermarks are checked, against the highest value since the log began.
     """

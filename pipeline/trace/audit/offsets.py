@@ -108,7 +108,7 @@ def watermarks(tables: Tables) -> DataFrame:
 
 
 def moves(tables: Tables) -> DataFrame:
-    """Check that the offsets that a broker recorded of a log never fall, except where the log began again or was truncated."""
+    """Check that the offsets that a broker recorded for a log never fall, except where the log began again or was truncated."""
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
     falls = ", ".join(f"before_{name} - {name}" for name in names)

@@ -1,6 +1,6 @@
 """A rule, its outcome, and the tables that it queries. A rule that checked nothing is "not exercised", never "holds".
 
-This module does not know any particular rule.
+This module does not depend on any particular rule.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tables:
         events: DataFrame | None = None,
         state: DataFrame | None = None,
     ) -> None:
-        """Use the given tables. Raises ValueError if there is none."""
+        """Use the given tables; missing ones are empty. Raises ValueError if no table is given."""
         frames = (requests, partitions, batches, events, state)
         spark = next((frame.sparkSession for frame in frames if frame is not None), None)
         if spark is None:
@@ -74,7 +74,7 @@ class Tables:
         return cls(*(read(spark, out, table) for table in NAMES))
 
     def sql(self, query: str, **more: DataFrame) -> DataFrame:
-        """Run a query that names tables in braces: `SELECT run FROM {requests}`. Other braces in it are doubled, as for `str.format`.
+        """Run a query that contains names of tables in braces: `SELECT run FROM {requests}`. Other braces in it are doubled, as for `str.format`.
 
         more: DataFrames for further names. Raises KeyError for a name that is neither a table nor in `more`, and any exception of Spark.
         """
@@ -95,7 +95,7 @@ class Tables:
 
     @property
     def is_complete(self) -> bool:
-        """Return True if no run lacks an entry."""
+        """Return True if no entry is missing in any run."""
         with self._deriving:
             if self._complete is None:
                 self._complete = self.table("gaps").isEmpty()
@@ -263,10 +263,10 @@ A recorder that observes topics, brokers and quotas numbers each change when it 
 `LONGEST_EXCHANGE_NS`. The entries of a capture are numbered differently: there only the reported holes count, and the packet after a hole reveals it.
 """
 ALL = -1
-"""`acks` of a Produce that is answered when all in-sync replicas have the records."""
+"""The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""
 INT32_MAX = 2**31 - 1
 READ_COMMITTED = 1
-"""`isolation` of a Fetch or ListOffsets that reads committed records only."""
+"""The value of the column `isolation` for a Fetch or ListOffsets that reads committed records only."""
 NAMED = "coalesce(topic, topic_id) AS where_"
 """SQL: the name of a partition's topic, or its id if no response mapped the id to a name."""
 

@@ -26,7 +26,7 @@ RULES: tuple[Rule, ...] = tuple(
 
 
 def evaluate(rule: Rule, tables: Tables, note: Callable[[str], None]) -> Outcome:
-    """Evaluate one rule over all runs. note: called with a progress line before the evaluation."""
+    """Evaluate one rule over all runs, and return its outcome. note: a function called with a progress line before the evaluation."""
     note(_progress_line(rule))
     return outcome(rule, tables)
 
@@ -36,7 +36,7 @@ def _progress_line(rule: Rule) -> str:
 
 
 def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
-    """Evaluate the rules one after the other."""
+    """Evaluate the rules one after the other, and return their outcomes."""
     return [outcome(rule, tables) for rule in rules]
 
 

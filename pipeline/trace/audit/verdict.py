@@ -1,4 +1,4 @@
-"""The result of an audit as exit status, text for CI logs, and JSON."""
+"""The result of an audit as exit status, as text for CI logs, and as JSON."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def as_json(outcomes: Sequence[Outcome], remarks: Sequence[str] = ()) -> dict[st
 
 
 def left_out(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a line for each rule with rows that look broken but are undecided because entries are missing."""
+    """Return a line for each rule that has rows which look broken but are undecided, because entries are missing."""
     return [
         f"rule {outcome.rule.number}: {outcome.left_out:,} rows are left out because missing entries may explain them"
         for outcome in outcomes

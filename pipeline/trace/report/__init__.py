@@ -1,1 +1,1 @@
-"""The report: one page with the verdict of the audit, the answers as tables and figures, and the queries behind them."""
+"""The report: one page with the result of the audit, the answers as tables and figures, and the queries behind them."""

@@ -17,7 +17,7 @@ from kafkaproto.pipeline.trace.store import MANIFEST
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Returns an exit status of `kafkaproto.pipeline.trace.audit.command.STATUSES`."""
+    """Run the command. Returns one of the exit statuses in `kafkaproto.pipeline.trace.audit.command.STATUSES`."""
     options = parser("report").parse_args(arguments)
     return run_with_status("kafkaproto report", lambda: run(_report_options(options), options.json))
 

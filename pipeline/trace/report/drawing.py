@@ -1,6 +1,6 @@
 """The style of the report's figures, and their SVG with colours that are CSS variables of the page.
 
-A figure therefore follows the light or dark mode of the page. This module does not know what a figure shows.
+A figure therefore follows the light or dark mode of the page. This module does not depend on what a figure shows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figures of the report as SVG, drawn by matplotlib from the rows of answers.
 
-Each function returns None if there is nothing to draw. This module does not know Spark, traces or the page.
+Each function returns None if there is nothing to draw. This module does not depend on Spark, traces or the page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 Rows = Sequence[Row]
 
 MIN_RATE = 1000
-"""Bytes per second below which a client counts as idle; the scale is linear below it."""
+"""The rate in bytes per second below which a client counts as idle. The figure's scale is linear below it."""
 
 
 def swim_lanes(rows: Rows) -> str | None:
@@ -55,7 +55,7 @@ def swim_lanes(rows: Rows) -> str | None:
 
 
 def _waiting(row: Row) -> tuple[float, float]:
-    """Return (start, duration) of a request's wait in ms; if it was not recorded, the time from handler start to response."""
+    """Return (times, rows), with zero rows added for empty intervals, so that no line of the figure connects their neighbours."""
     waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
     return row["ready_ms"] - waited_ms, waited_ms
 

@@ -1,6 +1,6 @@
 """The decoded frames of a broken rule's row with the largest excess, field by field with offsets, so that a reader finds them in the bytes.
 
-This module does not know Spark, nor the page.
+This module does not depend on Spark or the page.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ ANSWERS: tuple[Answer, ...] = tuple(
 )
 PAGE = "report.html"
 SMALL_RUN_REQUESTS = 200_000
-"""Number of requests up to which planning and compiling a query takes longer than running it."""
+"""The maximum number of requests of a small run, for which planning and compiling a query takes longer than running it."""
 FAST_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -91,7 +91,7 @@ class Report(NamedTuple):
 
     @property
     def status(self) -> int:
-        """Return the exit status for all evaluated runs together."""
+        """Return the exit status of the command, for all evaluated runs together."""
         return status([*self.outcomes, *chain.from_iterable(self.others.values())])
 
     def as_json(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def fast_tables(spark: SparkSession, frames: Sequence[DataFrame], requests: int)
 
 
 def _run(store: Store, name: str | None, candidates: Sequence[str] = ()) -> str:
-    """Return `name` or, if it is None, the latest of `candidates`. Raises StoreError if the tables lack the named run."""
+    """Return `name` or, if it is None, the latest run of `candidates`. Raises StoreError if the tables lack the named run."""
     runs = store.manifest()
     if name is None:
         return max(candidates, key=lambda run: (json.loads(runs[run]["meta"])[2] or 0, run))

@@ -1,6 +1,6 @@
 """The page: fills the template with the results of the audit and the answers.
 
-The module takes plain data and returns one self-contained HTML text. It does not know Spark, nor where rows come from.
+The module takes plain data and returns one self-contained HTML text. It does not depend on Spark or where rows come from.
 """
 
 from __future__ import annotations
@@ -231,7 +231,10 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
 
 
 def rejected_by(release: str) -> Any:
-    """Return a function of API name and version: True if a broker of `release` rejects them. Raises ValueError for an unknown release."""
+    """Return a function that takes an API name and a version and returns True if a broker of `release` rejects them.
+
+    Raises ValueError for an unknown release.
+    """
     ranges = releases.accepted(release)
     keys = {info.name: key for key, info in APIS.items()}
 

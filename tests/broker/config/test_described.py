@@ -314,7 +314,7 @@ def test_one_change_at_most_doubles_or_halves_the_number_of_threads(
         assert described(cluster, BROKER, "0")[key].config_source == DEFAULT
 
 
-def test_threads_are_compared_with_their_current_number_not_the_number_at_start() -> None:
+def test_thread_count_change_is_limited_by_the_current_count_not_the_first_one() -> None:
     cluster = made(log_cleaner_threads="4")
     for value, error in (("8", 0), ("16", 0), ("7", 42), ("8", 0)):
         assert alter(cluster, BROKER, "0", "log.cleaner.threads", SET, value) == error

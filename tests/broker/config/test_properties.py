@@ -37,9 +37,7 @@ OLDER = definitions_of("3.9")
         ("", []),
     ],
 )
-def test_properties_files_are_parsed_as_java_util_properties_does(
-    text: str, entries: list[tuple[str, str, int]]
-) -> None:
+def test_properties_files_are_parsed_as_by_java_util_properties(text: str, entries: list[tuple[str, str, int]]) -> None:
     assert [tuple(entry) for entry in properties(text)] == entries
 
 

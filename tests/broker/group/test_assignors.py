@@ -41,18 +41,18 @@ def shown(targets: Mapping[str, Assignment]) -> dict[str, dict[str, list[int]]]:
         (["a", "b"], {T: 1, U: 1}, {"a": {"T": [0], "U": [0]}, "b": {}}),
     ],
 )
-def test_range_gives_consecutive_partitions_to_members_in_order(
+def test_range_assignor_gives_consecutive_partitions_to_members_in_order(
     members: list[str], counts: dict[bytes, int], targets: dict[str, dict[str, list[int]]]
 ) -> None:
     assert shown(assign_range([member(name, *counts) for name in reversed(members)], counts)) == targets
 
 
-def test_range_sorts_static_members_first_by_instance_id() -> None:
+def test_range_assignor_sorts_static_members_first_by_instance_id() -> None:
     members = [member("a"), member("z", instance="2"), member("y", instance="3")]
     assert shown(assign_range(members, {T: 3})) == {"a": {"T": [2]}, "y": {"T": [1]}, "z": {"T": [0]}}
 
 
-def test_uniform_moves_only_what_a_new_member_needs() -> None:
+def test_uniform_assignor_moves_only_the_partitions_that_a_new_member_needs() -> None:
     first = assign_uniform([member("A")], {T: 6})
     assert shown(first) == {"A": {"T": [0, 1, 2, 3, 4, 5]}}
     second = assign_uniform([member("A", T=tuple(range(6))), member("B")], {T: 6})
@@ -61,12 +61,12 @@ def test_uniform_moves_only_what_a_new_member_needs() -> None:
     assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
 
 
-def test_uniform_leaves_the_extra_partition_where_it_is() -> None:
+def test_uniform_assignor_does_not_move_the_extra_partition_of_a_member() -> None:
     targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
 
-def test_uniform_gives_a_topic_to_its_only_subscriber_and_balances_the_rest() -> None:
+def test_uniform_assignor_gives_a_topic_to_its_only_subscriber_and_balances_others() -> None:
     targets = assign_uniform([member("A", T, T=(0, 1, 2)), member("B", T, U, T=(3, 4, 5))], {T: 6, U: 6})
     assert shown(targets) == {"A": {"T": [0, 1, 2, 3, 4, 5]}, "B": {"U": [0, 1, 2, 3, 4, 5]}}
 
@@ -110,7 +110,7 @@ def assert_complete(
 
 @pytest.mark.parametrize("assignor", [assign_range, assign_uniform])
 @given(group=groups(homogeneous=False))
-def test_every_partition_has_one_subscriber_as_owner(
+def test_assignors_give_every_partition_to_exactly_one_subscriber(
     assignor: Assignor, group: tuple[list[MemberSubscription], dict[bytes, int]]
 ) -> None:
     members, counts = group
@@ -120,7 +120,7 @@ def test_every_partition_has_one_subscriber_as_owner(
 
 
 @given(group=groups(homogeneous=True))
-def test_uniform_is_balanced_and_moves_no_partition_without_need(
+def test_uniform_assignor_is_balanced_and_moves_no_partition_unnecessarily(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group
@@ -139,7 +139,7 @@ def test_uniform_is_balanced_and_moves_no_partition_without_need(
 
 
 @given(group=groups(homogeneous=False))
-def test_uniform_with_different_subscriptions_settles(
+def test_uniform_assignor_with_different_subscriptions_reaches_a_stable_result(
     group: tuple[list[MemberSubscription], dict[bytes, int]],
 ) -> None:
     members, counts = group

@@ -37,7 +37,7 @@ def group(request: pytest.FixtureRequest) -> Group:
     return Group(request.param)
 
 
-def test_new_protocol_is_off_in_3_9_unless_the_setting_names_it() -> None:
+def test_new_group_protocol_is_disabled_in_3_9_unless_a_setting_enables_it() -> None:
     cluster = VirtualCluster()
     request = ConsumerGroupHeartbeatRequest(
         "g", "A", 0, rebalance_timeout_ms=1, subscribed_topic_names=["T"], topic_partitions=[]
@@ -47,7 +47,7 @@ def test_new_protocol_is_off_in_3_9_unless_the_setting_names_it() -> None:
     assert described.error_code == UNSUPPORTED_VERSION
 
 
-def test_classic_leave_removes_members_in_one_epoch_from_4_0_on(group: Group) -> None:
+def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(group: Group) -> None:
     group.join("A", instance_id="i1")
     for member_id in "BC":
         group.join(member_id)
@@ -62,7 +62,7 @@ def test_classic_leave_removes_members_in_one_epoch_from_4_0_on(group: Group) ->
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_unsubscribed_topic_is_revoked_while_others_are_pending_from_4_2_on(group: Group) -> None:
+def test_unsubscribed_topic_is_revoked_during_another_revocation_from_4_2_on(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)
@@ -79,7 +79,7 @@ def test_unsubscribed_topic_is_revoked_while_others_are_pending_from_4_2_on(grou
         assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
 
 
-def test_own_revoked_partitions_are_free_at_once_from_4_2_on(group: Group) -> None:
+def test_member_gets_back_its_own_revoked_partitions_at_once_from_4_2_on(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -89,7 +89,7 @@ def test_own_revoked_partitions_are_free_at_once_from_4_2_on(group: Group) -> No
     assert group.seen(group.beat("A", 3, [0, 1, 2])) == (3, set(ALL) if later else None)
 
 
-def test_fetch_of_stable_offsets_waits_for_a_commit_that_is_written_from_4_0_on() -> None:
+def test_fetch_of_stable_offsets_waits_for_commits_in_progress_from_4_0_on() -> None:
     cluster = VirtualCluster(3, release_name="4.2")
     cluster.topic("T", 1, 3)
     leader = cluster.state.coordinator_of("g")
@@ -116,7 +116,7 @@ def test_fetch_of_stable_offsets_waits_for_a_commit_that_is_written_from_4_0_on(
         assert (group.error_code, offsets) == ((0, [7]) if outcome == "replicated" else (NOT_COORDINATOR, []))
 
 
-def test_fetch_of_stable_offsets_of_no_group_is_answered_at_once() -> None:
+def test_fetch_of_stable_offsets_of_an_unknown_group_is_answered_at_once() -> None:
     client = VirtualCluster(release_name="4.2").connect()
     assert client.ask(OffsetFetchRequest(groups=[], require_stable=True), 8).groups == []
 
@@ -139,7 +139,7 @@ def test_fetch_of_stable_offsets_of_no_group_is_answered_at_once() -> None:
     ],
 )
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
-def test_timeouts_outside_their_own_bounds_are_refused_at_start(
+def test_group_timeouts_outside_their_configured_bounds_are_rejected_at_start(
     release_name: str, name: str, value: str, message: str
 ) -> None:
     pattern = re.escape(message).replace(r"\.\*", ".*")
@@ -148,14 +148,14 @@ def test_timeouts_outside_their_own_bounds_are_refused_at_start(
 
 
 @pytest.mark.rule("GN-67")
-def test_heartbeat_interval_must_be_below_the_session_timeout() -> None:
+def test_group_heartbeat_interval_must_be_below_the_session_timeout() -> None:
     settings = {"min.session.timeout.ms": "5000", "session.timeout.ms": "5000"}
     message = "group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms (5000) (got 5000)"
     with pytest.raises(ConfigError, match=re.escape(message)):
         VirtualCluster(1, {f"group.consumer.{name}": value for name, value in settings.items()}, release_name="4.2")
 
 
-def test_setting_accepts_the_names_of_all_assignors() -> None:
+def test_assignor_setting_accepts_the_names_of_all_assignors() -> None:
     assert tuple(ASSIGNORS) == ASSIGNOR_NAMES
 
 

@@ -46,7 +46,7 @@ def group(request: pytest.FixtureRequest) -> Group:
     return Group(request.param)
 
 
-def test_SN28_heartbeats_with_invalid_fields_are_refused(group: Group) -> None:
+def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group) -> None:  # scenario SN-28
     assert group.join("A").error_code == 0
     for answer, error, text in (
         (group.join("B", timeout_ms=-1), INVALID, "RebalanceTimeoutMs must be provided in first request."),
@@ -78,7 +78,7 @@ def test_member_id_is_created_by_the_coordinator_in_version_0_only() -> None:
     assert Group("4.2").join("").error_code == INVALID
 
 
-def test_SN29_one_member_gets_all_partitions(group: Group) -> None:
+def test_only_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:  # scenario SN-29
     answer = group.join("A")
     assert group.seen(answer) == (1, ALL) and (answer.member_id, answer.heartbeat_interval_ms) == ("A", 5000)
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
@@ -91,7 +91,7 @@ def test_SN29_one_member_gets_all_partitions(group: Group) -> None:
     assert [(t.topic_name, t.partitions) for t in member.assignment.topic_partitions] == [("T", sorted(ALL))]
 
 
-def test_SN30_partitions_are_revoked_before_they_are_assigned(group: Group) -> None:
+def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Group) -> None:  # scenario SN-30
     assert group.seen(group.join("A")) == (1, ALL)
     assert group.seen(group.join("B")) == (2, set())
     assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.epochs == ("Reconciling", 2, 2)
@@ -109,7 +109,7 @@ def test_SN30_partitions_are_revoked_before_they_are_assigned(group: Group) -> N
     assert group.epochs == ("Stable", 3, 3)
 
 
-def test_SN31_full_heartbeat_always_gets_the_assignment(group: Group) -> None:
+def test_heartbeat_with_all_fields_always_gets_the_assignment(group: Group) -> None:  # scenario SN-31
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -119,7 +119,7 @@ def test_SN31_full_heartbeat_always_gets_the_assignment(group: Group) -> None:
     assert group.seen(group.beat("B", 2)) == (2, None)
 
 
-def test_SN32_member_may_join_again_after_its_second_epoch_only_from_4_2_on(group: Group) -> None:
+def test_member_may_join_again_after_its_second_epoch_only_from_4_2_on(group: Group) -> None:  # scenario SN-32
     group.join("A")
     assert group.seen(group.join("A")) == (1, ALL)
     group.join("B")
@@ -131,7 +131,7 @@ def test_SN32_member_may_join_again_after_its_second_epoch_only_from_4_2_on(grou
         assert group.join("A").error_code == FENCED_EPOCH
 
 
-def test_SN33_changed_subscription_starts_an_epoch(group: Group) -> None:
+def test_changed_subscription_starts_a_new_group_epoch(group: Group) -> None:  # scenario SN-33
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -142,7 +142,7 @@ def test_SN33_changed_subscription_starts_an_epoch(group: Group) -> None:
     assert group.targets() == {"A": sorted(ALL), "B": []} and group.targets("t1")["B"] == sorted(ALL)
 
 
-def test_SN34_leaving_members_free_their_partitions(group: Group) -> None:
+def test_partitions_of_leaving_members_can_be_assigned_to_other_members(group: Group) -> None:  # scenario SN-34
     for member_id in "ABC":
         group.join(member_id)
     answer = group.beat("C", -1)
@@ -156,7 +156,7 @@ def test_SN34_leaving_members_free_their_partitions(group: Group) -> None:
     assert result.error_code == 0 and group.described().error_code == NOT_FOUND
 
 
-def test_SN35_static_member_keeps_its_partitions_while_it_is_away(group: Group) -> None:
+def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: Group) -> None:  # scenario SN-35
     assert group.seen(group.join("A", instance_id="i1")) == (1, ALL)
     assert group.join("B", instance_id="i1").error_code == UNRELEASED
     assert group.join("A", instance_id="i1").error_code == UNRELEASED
@@ -172,7 +172,7 @@ def test_SN35_static_member_keeps_its_partitions_while_it_is_away(group: Group) 
     assert group.beat("A", 1, instance_id="i2").error_code == UNKNOWN_MEMBER
 
 
-def test_static_member_that_stays_away_is_removed_when_its_session_ends(group: Group) -> None:
+def test_static_member_that_stays_away_is_removed_when_its_session_expires(group: Group) -> None:
     group.join("A", instance_id="i1")
     group.beat("A", -2, instance_id="i1")
     group.cluster.advance(SESSION_MS - 1)
@@ -187,7 +187,7 @@ def commit(group: Group, version: int, epoch: int, member_id: str) -> int:
     return int(group.client.ask(request, version).topics[0].partitions[0].error_code)
 
 
-def test_SN36_commits_and_fetches_need_the_member_epoch(group: Group) -> None:
+def test_offset_commits_and_fetches_of_a_member_need_its_member_epoch(group: Group) -> None:  # scenario SN-36
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -203,7 +203,7 @@ def test_SN36_commits_and_fetches_need_the_member_epoch(group: Group) -> None:
         assert (answer.error_code, len(answer.topics)) == (error, int(error == 0))
 
 
-def test_SN37_classic_requests_do_not_reach_a_consumer_group(group: Group) -> None:
+def test_requests_of_the_classic_protocol_do_not_find_a_consumer_group(group: Group) -> None:  # scenario SN-37
     group.join("C")
     [described] = group.client.ask(DescribeGroupsRequest(["g"]), 5).groups
     assert (described.error_code, described.group_state) == (0, "Dead")
@@ -220,14 +220,14 @@ def test_SN37_classic_requests_do_not_reach_a_consumer_group(group: Group) -> No
     assert result.error_code == 68
 
 
-def test_SN39_range_assigns_consecutive_partitions_of_each_topic(group: Group) -> None:
+def test_range_assignor_of_a_group_assigns_consecutive_partitions_of_each_topic(group: Group) -> None:  # scenario SN-39
     group.join("A", server_assignor="range")
     group.join("B", "T", "t1", server_assignor="range")
     assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.targets("t1") == {"A": [], "B": sorted(ALL)}
     assert group.described().assignor_name == "range"
 
 
-def test_SN40_member_that_does_not_revoke_in_time_is_fenced(group: Group) -> None:
+def test_member_that_does_not_revoke_partitions_in_time_is_fenced(group: Group) -> None:  # scenario SN-40
     group.join("A", timeout_ms=10_000)
     group.join("B")
     group.beat("A", 1)
@@ -239,14 +239,14 @@ def test_SN40_member_that_does_not_revoke_in_time_is_fenced(group: Group) -> Non
     assert group.seen(group.beat("B", 2, [])) == (3, ALL)
 
 
-def test_SN41_added_partitions_are_assigned_with_the_next_heartbeat(group: Group) -> None:
+def test_partitions_added_to_a_topic_are_assigned_with_the_next_heartbeat(group: Group) -> None:  # scenario SN-41
     group.join("A")
     answer = group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 1000), 1)
     assert answer.results[0].error_code == 0
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (2, set(range(8)))
 
 
-def test_silent_member_is_removed_after_its_session_timeout(group: Group) -> None:
+def test_member_without_heartbeats_is_removed_after_its_session_timeout(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.cluster.advance(SESSION_MS - 1)
@@ -256,7 +256,7 @@ def test_silent_member_is_removed_after_its_session_timeout(group: Group) -> Non
     assert group.seen(group.beat("B", 2, [])) == (3, ALL)
 
 
-def test_group_is_limited_to_its_maximum_size() -> None:
+def test_consumer_group_rejects_members_beyond_its_maximum_size() -> None:
     group = Group(group_consumer_max_size="1")
     group.join("A")
     assert group.join("B").error_code == FULL
@@ -264,7 +264,7 @@ def test_group_is_limited_to_its_maximum_size() -> None:
     assert group.epochs == ("Stable", 1, 1)
 
 
-def test_missing_topic_is_assigned_when_it_is_created(group: Group) -> None:
+def test_missing_topic_of_a_subscription_is_assigned_when_it_is_created(group: Group) -> None:
     assert group.seen(group.join("A", "later")) == (1, set())
     group.cluster.topic("later", 2)
     answer = group.beat("A", 1, [])
@@ -316,7 +316,7 @@ def test_heartbeat_waits_until_a_change_that_the_coordinator_loaded_is_replicate
 
 
 @pytest.mark.parametrize("outcome", ["replicated", "moved"])
-def test_repeated_heartbeat_waits_until_the_change_that_it_shows_is_replicated(outcome: str) -> None:
+def test_response_to_a_repeated_heartbeat_waits_until_its_changes_are_replicated(outcome: str) -> None:
     """The response to the first heartbeat is lost; the broker may lose the change, too, so a second heartbeat must not show it yet."""
     group = Group("4.2", brokers=3)
     group.join("A")
@@ -338,7 +338,7 @@ def test_repeated_heartbeat_waits_until_the_change_that_it_shows_is_replicated(o
         assert [first.latest.member_epoch, second.latest.member_epoch] == [2, 2]
 
 
-def test_member_that_revokes_slowly_is_fenced_also_after_a_move() -> None:
+def test_member_that_revokes_slowly_is_fenced_even_after_a_coordinator_move() -> None:
     group = Group(brokers=3)
     group.join("A", timeout_ms=10_000)
     group.join("B")
@@ -353,7 +353,7 @@ def test_member_that_revokes_slowly_is_fenced_also_after_a_move() -> None:
     assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
 
 
-def test_empty_groups_change_their_protocol_and_keep_their_offsets(group: Group) -> None:
+def test_empty_groups_can_change_their_protocol_and_keep_their_offsets(group: Group) -> None:
     assert commit(group, 8, -1, "") == 0
     assert group.seen(group.join("A")) == (1, ALL)
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None, -1, None)])

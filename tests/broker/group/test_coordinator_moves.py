@@ -91,7 +91,7 @@ def state(client: MemoryClient) -> str:
 
 
 @pytest.mark.rule("GO-5", "GO-6")
-def test_commit_is_one_batch_in_the_partition_of_its_group(three: VirtualCluster) -> None:
+def test_offset_commit_is_one_batch_in_the_offsets_partition_of_its_group(three: VirtualCluster) -> None:
     index, _ = place(three)
     assert commit(three, "g", "t", 7) == NONE and commit(three, "g", "t", 8, 2) == NONE
     records = stored(three.state, OFFSETS, index)
@@ -118,7 +118,9 @@ def test_offsets_topic_has_the_settings_of_kafka() -> None:
 
 
 @pytest.mark.rule("GO-11", "GO-12")
-def test_SN20_group_and_offsets_move_with_the_leader_of_their_partition(three: VirtualCluster) -> None:
+def test_group_and_its_offsets_move_with_the_leader_of_their_offsets_partition(
+    three: VirtualCluster,
+) -> None:  # scenario SN-20
     index, before = place(three)
     old = three.connect(before)
     member_id = member(old)
@@ -138,7 +140,7 @@ def test_SN20_group_and_offsets_move_with_the_leader_of_their_partition(three: V
     assert heartbeat(new, member_id) == UNKNOWN_MEMBER
 
 
-def test_SN20_parked_join_and_sync_are_refused_when_the_coordinator_moves(three: VirtualCluster) -> None:
+def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: VirtualCluster) -> None:  # scenario SN-20
     index, before = place(three)
     clients = [three.connect(before) for _ in range(2)]
     member_id = member(clients[0])
@@ -154,7 +156,7 @@ def test_SN20_parked_join_and_sync_are_refused_when_the_coordinator_moves(three:
 
 
 @pytest.mark.rule("GC-9")
-def test_SN20_loading_coordinator_answers_as_kafka_does() -> None:
+def test_coordinator_that_is_loading_responds_as_in_kafka() -> None:  # scenario SN-20
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"})
     cluster.topic("t")
     client = cluster.connect()
@@ -197,7 +199,7 @@ def test_stopped_coordinator_forgets_its_groups_and_loads_them_again() -> None:
     assert heartbeat(client, member_id) == NONE and committed(cluster, "g", "t") == 3
 
 
-def test_member_that_was_not_stored_is_gone_after_a_move(three: VirtualCluster) -> None:
+def test_member_that_was_not_stored_is_unknown_after_a_coordinator_move(three: VirtualCluster) -> None:
     """The generation is stored when the leader has assigned (GC-38): before, a new coordinator knows nothing of it."""
     index, before = place(three)
     joined = join(three.connect(before))
@@ -206,7 +208,7 @@ def test_member_that_was_not_stored_is_gone_after_a_move(three: VirtualCluster) 
     assert heartbeat(three.connect(after), joined.member_id) == UNKNOWN_MEMBER
 
 
-def test_commit_is_answered_when_it_is_replicated(three: VirtualCluster) -> None:
+def test_offset_commit_is_answered_when_it_is_replicated(three: VirtualCluster) -> None:
     index, broker_id = place(three)
     followers = [n for n in range(3) if n != broker_id]
     hold(three, *followers, topic=OFFSETS, index=index)
@@ -225,7 +227,7 @@ def test_commit_is_answered_when_it_is_replicated(three: VirtualCluster) -> None
 
 
 @pytest.mark.rule("GO-23")
-def test_commit_that_is_not_replicated_fails_and_is_not_visible(three: VirtualCluster) -> None:
+def test_offset_commit_that_is_not_replicated_fails_and_cannot_be_fetched(three: VirtualCluster) -> None:
     index, broker_id = place(three)
     followers = [n for n in range(3) if n != broker_id]
     hold(three, *followers, topic=OFFSETS, index=index)
@@ -293,7 +295,7 @@ def test_new_id_of_a_static_member_is_stored_before_it_is_returned(three: Virtua
     assert (described.group_state, [m.member_id for m in described.members]) == ("Stable", [second])
 
 
-def test_empty_group_is_stored_and_keeps_its_generation_after_a_move(three: VirtualCluster) -> None:
+def test_empty_group_keeps_its_generation_after_a_coordinator_move(three: VirtualCluster) -> None:
     index, before = place(three)
     client = three.connect(before)
     member_id = member(client)
@@ -352,7 +354,9 @@ def _commit(group: str, offset: int, member_id: str = "", generation: int = -1) 
 
 @pytest.mark.rule("GC-59", "GO-9")
 @pytest.mark.parametrize("version", range(3))
-def test_SN17_delete_groups_writes_tombstones(three: VirtualCluster, version: int) -> None:
+def test_delete_groups_writes_tombstones_to_the_offsets_topic(
+    three: VirtualCluster, version: int
+) -> None:  # scenario SN-17
     _, broker_id = place(three)
     client = three.connect(broker_id)
     member_id = member(client)
@@ -372,7 +376,7 @@ def test_SN17_delete_groups_writes_tombstones(three: VirtualCluster, version: in
 
 
 @pytest.mark.rule("GC-60", "GC-61", "GC-64")
-def test_SN18_offset_delete_refuses_subscribed_topics() -> None:
+def test_offset_delete_rejects_topics_that_members_subscribe_to() -> None:  # scenario SN-18
     cluster = VirtualCluster()
     for name in ("t", "u"):
         cluster.topic(name)
@@ -399,7 +403,7 @@ def test_SN18_offset_delete_refuses_subscribed_topics() -> None:
     assert delete("t") == (NOT_FOUND, [])  # the last offset took the empty group with it
 
 
-def test_offset_delete_of_a_group_of_another_protocol_is_refused() -> None:
+def test_offset_delete_of_a_group_of_another_protocol_type_is_rejected() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()
@@ -410,7 +414,7 @@ def test_offset_delete_of_a_group_of_another_protocol_is_refused() -> None:
 
 
 @pytest.mark.rule("GO-25")
-def test_deleted_topic_takes_its_offsets_out_of_the_log(three: VirtualCluster) -> None:
+def test_deleting_a_topic_writes_tombstones_for_its_committed_offsets(three: VirtualCluster) -> None:
     assert commit(three, "g", "t", 7) == NONE
     three.state.controller.delete_topic("t")
     three.run()
@@ -418,7 +422,7 @@ def test_deleted_topic_takes_its_offsets_out_of_the_log(three: VirtualCluster) -
 
 
 @pytest.mark.rule("GO-24")
-def test_SN26_expired_offsets_and_their_group_get_tombstones() -> None:
+def test_expired_offsets_and_their_group_get_tombstones() -> None:  # scenario SN-26
     cluster = VirtualCluster(config={"offsets.retention.minutes": "60"})
     cluster.topic("t")
     assert commit(cluster, "g", "t", 7) == NONE
@@ -432,7 +436,7 @@ def test_SN26_expired_offsets_and_their_group_get_tombstones() -> None:
 # ---- the next process --------------------------------------------------------------------------------------------------------
 
 
-def test_SN27_members_and_offsets_survive_kill_and_restart(tmp_path: Path) -> None:
+def test_group_members_and_offsets_survive_a_kill_and_restart(tmp_path: Path) -> None:  # scenario SN-27
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     client = processes.cluster.connect()

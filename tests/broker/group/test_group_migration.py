@@ -75,7 +75,9 @@ def with_policy(release_name: str, policy: str | None, **config: str) -> Group:
 @pytest.mark.rule("GN-54", "GN-55")
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
 @pytest.mark.parametrize("policy", [None, "disabled", "Upgrade", "downgrade", "BIDIRECTIONAL"])
-def test_policy_says_whether_groups_with_members_change_their_protocol(release_name: str, policy: str | None) -> None:
+def test_migration_policy_decides_whether_groups_with_members_are_converted(
+    release_name: str, policy: str | None
+) -> None:
     meant = (policy or ("disabled" if release_name == "3.9" else "bidirectional")).lower()
     group = with_policy(release_name, policy)
     member_id = classic_member(group)
@@ -96,7 +98,7 @@ def test_policy_says_whether_groups_with_members_change_their_protocol(release_n
 
 
 @pytest.mark.rule("GN-55", "GN-61")
-def test_group_that_is_too_large_keeps_its_protocol() -> None:
+def test_group_too_large_for_the_other_protocol_is_not_converted() -> None:
     group = with_policy("4.2", None, group_consumer_max_size="1", group_max_size="1")
     classic_member(group)
     refused = group.join("A")
@@ -129,7 +131,7 @@ def test_moved_coordinator_knows_the_members_of_both_protocols() -> None:
 
 
 @pytest.mark.rule("GN-55", "GO-11")
-def test_downgraded_group_is_the_same_after_a_move() -> None:
+def test_downgraded_group_is_unchanged_after_a_coordinator_move() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     member_id = classic_member(group)
     group.join("A")
@@ -168,7 +170,7 @@ def test_commit_that_is_written_while_the_group_is_upgraded_is_kept() -> None:
     assert (kind(group)[0], committed(group)) == ("consumer", 7)
 
 
-def test_history_names_the_change_of_the_protocol_as_a_cause() -> None:
+def test_rebalance_history_names_the_change_of_the_protocol_as_a_cause() -> None:
     group = with_policy("4.2", None)
     member_id = classic_member(group)
     group.join("A")

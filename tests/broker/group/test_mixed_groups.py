@@ -96,7 +96,7 @@ def test_offsets_of_a_topic_that_only_a_regular_expression_matches_do_not_expire
 
 
 @pytest.mark.rule("GN-14", "GN-49")
-def test_refused_regular_expression_changes_nothing_for_other_members(group: Group) -> None:
+def test_rejected_regular_expression_changes_nothing_for_other_members(group: Group) -> None:
     group.join("silent")
     for _ in range(5):
         group.cluster.advance(10_000)
@@ -149,7 +149,7 @@ def test_classic_member_that_changes_to_the_new_protocol_need_not_join_again(gro
 
 
 @pytest.mark.rule("GN-29")
-def test_member_that_changes_to_the_classic_protocol_has_no_time_to_revoke(group: Group) -> None:
+def test_member_that_changes_to_the_classic_protocol_has_no_rebalance_timeout(group: Group) -> None:
     group.join("A", timeout_ms=10_000)
     group.join("B")
     group.beat("A", 1, sorted(ALL))
@@ -164,7 +164,7 @@ def test_member_that_changes_to_the_classic_protocol_has_no_time_to_revoke(group
 
 
 @pytest.mark.rule("GN-62")
-def test_leave_group_that_cannot_be_written_is_an_error_and_removes_nobody(
+def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_member(
     group: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group.join("A")
@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_written_is_an_error_and_removes_nobody(
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_request_in_line_behind_a_parked_one_is_handled_after_the_upgrade(is_heartbeat: bool) -> None:
+def test_request_pipelined_behind_a_parked_one_is_handled_after_the_upgrade(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -254,7 +254,7 @@ def test_group_is_downgraded_although_a_second_protocol_has_damaged_metadata(gro
 
 
 @pytest.mark.rule("GN-55")
-def test_upgrade_gives_each_partition_to_one_member() -> None:
+def test_upgrade_of_a_classic_group_gives_each_partition_to_one_member() -> None:
     """A leader may assign partitions that do not exist, and the same one to two members."""
     group = Group("4.2", group_initial_rebalance_delay_ms="1000")
     clients = [group.cluster.connect(0) for _ in range(2)]
@@ -270,7 +270,7 @@ def test_upgrade_gives_each_partition_to_one_member() -> None:
 
 
 @pytest.mark.rule("GN-63")
-def test_refused_join_does_not_convert_an_empty_consumer_group(group: Group) -> None:
+def test_rejected_join_does_not_convert_an_empty_consumer_group(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     no_protocols = JoinGroupRequest("g", 10_000, 20_000, "", None, "consumer", [])
@@ -279,7 +279,7 @@ def test_refused_join_does_not_convert_an_empty_consumer_group(group: Group) -> 
     assert kind(group) == ("consumer", "Empty")
 
 
-def test_loaded_classic_member_without_protocols_is_served() -> None:
+def test_classic_member_loaded_without_protocols_gets_responses() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

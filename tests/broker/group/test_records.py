@@ -56,14 +56,16 @@ groups = st.builds(
     ],
     ids=["3.9", "4.1"],
 )
-def test_SN25_committed_offset_has_the_bytes_of_each_release(versions: RecordVersions, value: str) -> None:
+def test_stored_offset_has_the_bytes_that_each_kafka_release_writes(
+    versions: RecordVersions, value: str
+) -> None:  # scenario SN-25
     committed = CommittedOffset(5, -1, "m", TIME_MS)
     assert offset_entry("g", ("t", 0), committed, versions) == (KEY, bytes.fromhex(value))
     assert offset_entry("g", ("t", 0), None, versions) == (KEY, None)
     assert parse(KEY, None) == OffsetRecord("g", ("t", 0), None)
 
 
-def test_offset_with_its_own_expiry_time_is_stored_in_version_1() -> None:
+def test_committed_offset_with_its_own_expiry_time_is_stored_in_version_1() -> None:
     committed = CommittedOffset(5, 7, "m", TIME_MS, TIME_MS + 1)
     key, value = offset_entry("g", ("t", 0), committed, KAFKA_3_9)
     assert value is not None
@@ -72,7 +74,7 @@ def test_offset_with_its_own_expiry_time_is_stored_in_version_1() -> None:
 
 
 @given(names, names, st.integers(0, 2**31 - 1), offsets, st.sampled_from([KAFKA_3_9, KAFKA_4_1]))
-def test_committed_offset_reads_back_as_written(
+def test_stored_committed_offset_is_decoded_unchanged(
     group: str, topic: str, index: int, committed: CommittedOffset, versions: RecordVersions
 ) -> None:
     entry = offset_entry(group, (topic, index), committed, versions)
@@ -80,20 +82,20 @@ def test_committed_offset_reads_back_as_written(
 
 
 @given(names, groups, st.sampled_from([3, 4]))
-def test_group_reads_back_as_written(group_id: str, group: StoredGroup, version: int) -> None:
+def test_stored_classic_group_is_decoded_unchanged(group_id: str, group: StoredGroup, version: int) -> None:
     entry = group_entry(group_id, group, RecordVersions(3, version))
     assert parse(*entry) == GroupRecord(group_id, group)
 
 
 @pytest.mark.rule("GO-7")
-def test_empty_group_is_stored_with_null_protocol_and_leader() -> None:
+def test_empty_classic_group_is_stored_with_null_protocol_and_leader() -> None:
     key, value = group_entry("g", StoredGroup("consumer", 2, None, None, TIME_MS), KAFKA_3_9)
     assert key == bytes.fromhex("0002 0001 67")
     assert value is not None
     assert value.hex() == "00030008" + b"consumer".hex() + "00000002ffffffff010203040506070800000000"
 
 
-def test_member_without_rebalance_timeout_has_its_session_timeout() -> None:
+def test_stored_member_without_rebalance_timeout_gets_its_session_timeout() -> None:
     member = StoredMember("m", None, "c", "/h", -1, 9000, b"s", b"a")
     group = StoredGroup("consumer", 1, "range", "m", -1, (member,))
     _, value = group_entry("g", group, RecordVersions(3, 0))
@@ -106,7 +108,7 @@ def write_key_of(group_id: str) -> bytes:
     return group_entry(group_id, None, KAFKA_3_9)[0]
 
 
-def test_records_of_other_types_and_newer_versions_are_skipped() -> None:
+def test_group_records_of_unknown_types_and_newer_versions_are_skipped() -> None:
     key = write_key(ShareGroupMetadataKey("g"), 11)
     assert parse(key, write_value(ShareGroupMetadataValue(epoch=1), 0)) is None
     assert parse(b"\x7f\xff", b"\x00\x00") is None
@@ -114,6 +116,6 @@ def test_records_of_other_types_and_newer_versions_are_skipped() -> None:
 
 
 @pytest.mark.parametrize("key", [b"", b"\x00", KEY[:-1], KEY[:5]])
-def test_damaged_record_is_an_error(key: bytes) -> None:
+def test_damaged_group_record_raises_a_decode_error(key: bytes) -> None:
     with pytest.raises(DecodeError):
         parse(key, None)

@@ -58,7 +58,7 @@ def matched(pattern: str, *names: str) -> list[str]:
     ],
 )
 @pytest.mark.rule("GN-50")
-def test_refused_pattern_has_error_128_and_the_message_of_kafka(pattern: str, description: str) -> None:
+def test_invalid_topic_pattern_gets_error_128_and_the_message_of_kafka(pattern: str, description: str) -> None:
     with pytest.raises(KafkaError) as refused:
         compile_topic_pattern(pattern)
     assert refused.value.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION == 128
@@ -95,11 +95,11 @@ def test_refused_pattern_has_error_128_and_the_message_of_kafka(pattern: str, de
     ],
 )
 @pytest.mark.rule("GN-50")
-def test_pattern_matches_whole_names(pattern: str, matching: str, others: str) -> None:
+def test_topic_pattern_matches_only_whole_topic_names(pattern: str, matching: str, others: str) -> None:
     assert matched(pattern, *matching.split(), *others.split()) == matching.split()
 
 
-def test_names_with_characters_that_topics_cannot_have_do_not_match() -> None:
+def test_topic_pattern_matches_no_name_with_characters_that_topics_cannot_have() -> None:
     assert matched(".*", "a", "a b", "ä", "a\n") == ["a"]
 
 
@@ -120,27 +120,29 @@ common_patterns = st.recursive(
 
 
 @given(pattern=common_patterns, names=st.lists(st.text("abA0_-.", max_size=6), min_size=1, max_size=20))
-def test_patterns_that_python_shares_match_the_same_names(pattern: str, names: list[str]) -> None:
+def test_topic_pattern_in_the_syntax_of_python_too_matches_the_same_names(pattern: str, names: list[str]) -> None:
     theirs = re.compile(pattern, re.ASCII)
     assert matched(pattern, *names) == [name for name in names if theirs.fullmatch(name)]
 
 
 @given(name=topic_names, pattern=st.text(string.printable, max_size=12))
-def test_quoted_text_matches_only_itself(name: str, pattern: str) -> None:
+def test_quoted_text_in_a_topic_pattern_matches_only_that_text(name: str, pattern: str) -> None:
     assert matched(f"\\Q{name}\\E", name, name + "a", "-" + name) == [name]
     if "\\E" not in pattern and not pattern.endswith("\\"):
         assert matched(f"\\Q{pattern}\\E", name) == ([name] if pattern == name else [])
 
 
 @given(st.text(max_size=30) | st.text("ab(?:<n>i)[]^-\\pdQE{},1*+|", max_size=15))
-def test_any_text_is_compiled_or_refused(pattern: str) -> None:
+def test_any_text_is_compiled_or_rejected_as_a_topic_pattern(pattern: str) -> None:
     with suppress(KafkaError):
         compile_topic_pattern(pattern).matches("a")
 
 
 @settings(max_examples=25)
 @given(count=st.integers(0, 1000), extra=st.integers(0, 1000), length=st.integers(0, LONGEST_TOPIC_NAME))
-def test_repetition_counts_are_exact_up_to_the_longest_name(count: int, extra: int, length: int) -> None:
+def test_repetition_counts_in_topic_patterns_are_exact_up_to_the_longest_name(
+    count: int, extra: int, length: int
+) -> None:
     assert compile_topic_pattern(f"a{{{count}}}").matches("a" * length) == (length == count)
     assert compile_topic_pattern(f"(?:a|){{{count}}}").matches("a" * length) == (length <= count)
     assert compile_topic_pattern(f"a{{{count},}}").matches("a" * length) == (length >= count)
@@ -148,7 +150,7 @@ def test_repetition_counts_are_exact_up_to_the_longest_name(count: int, extra: i
     assert compile_topic_pattern(f"a{{{count},{most}}}").matches("a" * length) == (count <= length <= most)
 
 
-def test_patterns_that_take_exponential_time_with_backtracking_do_not_here() -> None:
+def test_topic_patterns_that_are_exponential_with_backtracking_match_quickly() -> None:
     """Python's `re` needs some 2**249 steps for the first pattern."""
     start = time.perf_counter()
     for pattern in ("(a*)*b", "(a|a)*b", "(a?){249}a{249}b", "(.*)(.*)(.*)(.*)[^a]"):
@@ -156,21 +158,21 @@ def test_patterns_that_take_exponential_time_with_backtracking_do_not_here() -> 
     assert time.perf_counter() - start < 5
 
 
-def test_pattern_of_many_topics_is_accepted() -> None:
+def test_topic_pattern_with_2000_alternatives_is_accepted() -> None:
     names = [f"topic-{index:06}" for index in range(2000)]
     assert matched("|".join(names), *names, "topic-002000") == names
 
 
-def test_too_large_a_pattern_is_refused_before_it_takes_memory() -> None:
+def test_topic_pattern_that_is_too_large_is_rejected_before_it_takes_memory() -> None:
     with pytest.raises(KafkaError, match=rf"expression too large \(more than {MOST_INSTRUCTIONS} instructions\)"):
         compile_topic_pattern("(((a{200}){200}){200}){200}")
 
 
-def test_deeply_nested_groups_are_accepted() -> None:
+def test_topic_pattern_with_deeply_nested_groups_is_accepted() -> None:
     assert matched("(" * 10_000 + "ab" + ")?" * 10_000, "", "ab", "a") == ["", "ab"]
 
 
-def test_a_full_cache_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_cache_of_a_topic_pattern_does_not_change_its_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{letter}{index}" for letter in "ab" for index in range(200)]
     expected = matched("a1.*|b.*7", *names)
     monkeypatch.setattr(regular_expressions, "MOST_CACHED_POSITIONS", 20)

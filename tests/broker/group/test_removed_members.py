@@ -23,7 +23,7 @@ def test_expired_member_whose_join_is_parked_gets_unknown_member_id() -> None:
     assert bench.coordinator.describe("g").state == "Empty"
 
 
-def test_expired_member_that_others_wait_for_ends_the_join_phase() -> None:
+def test_expiry_of_a_member_that_others_wait_for_ends_the_join_phase() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     first = bench.join().answer.member_id
     bench.sync(first, 1, {first: b"all"})
@@ -55,7 +55,7 @@ def test_unknown_groups_and_members_raise_key_error_and_change_nothing() -> None
     assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
 
 
-def test_full_group_refuses_the_second_process_that_would_fence_a_member() -> None:
+def test_full_group_rejects_the_second_process_that_would_fence_a_member() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0, group_max_size=1)
     member_id = bench.join(instance="one").answer.member_id
     with pytest.raises(KafkaError, match="Group g refuses a second process with instance id one") as raised:

@@ -254,7 +254,7 @@ def test_epochs_of_a_consumer_group_are_rebalances_with_causes_and_durations(gro
     assert str(seen) == "+1.000 s broker 0 group g: epoch 1 to 2, Stable after 750 ms with A, B: member B joined"
 
 
-def test_departures_from_a_consumer_group_have_their_reasons(group: Group) -> None:
+def test_members_that_leave_a_consumer_group_are_reported_with_the_reason(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     group.join("B", timeout_ms=SESSION_MS - 5000)
@@ -291,7 +291,7 @@ def test_subscribed_topic_that_is_created_later_is_the_cause_of_a_new_epoch(grou
     assert history(group.cluster)[1][4] == ["the subscribed topics changed: later"]
 
 
-def test_static_member_that_leaves_for_a_while_and_returns_is_shown(group: Group) -> None:
+def test_static_member_that_leaves_temporarily_and_returns_is_reported(group: Group) -> None:
     group.join("A", instance_id="one")
     group.beat("A", -2, instance_id="one")
     group.join("A2", instance_id="one")
@@ -303,7 +303,7 @@ def test_static_member_that_leaves_for_a_while_and_returns_is_shown(group: Group
     assert len(history(group.cluster)) == 1
 
 
-def test_refused_heartbeats_of_a_consumer_group_are_no_events(group: Group) -> None:
+def test_rejected_heartbeats_of_a_consumer_group_cause_no_event(group: Group) -> None:
     group.join("A")
     before = changes(group.cluster)
     assert group.beat("A", 7).error_code == 110
@@ -313,7 +313,7 @@ def test_refused_heartbeats_of_a_consumer_group_are_no_events(group: Group) -> N
     assert changes(group.cluster) == before
 
 
-def test_consumer_group_whose_first_heartbeat_is_refused_is_no_event() -> None:
+def test_consumer_group_whose_first_heartbeat_is_rejected_causes_no_event() -> None:
     group = Group(group_consumer_max_size="1")
     assert group.join("A").error_code == 0
     before = len(changes(group.cluster))
@@ -321,7 +321,7 @@ def test_consumer_group_whose_first_heartbeat_is_refused_is_no_event() -> None:
     assert len(changes(group.cluster)) == before
 
 
-def test_change_that_cannot_be_stored_is_reported_with_its_undoing() -> None:
+def test_group_change_that_cannot_be_stored_is_reported_and_reported_as_undone() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -383,7 +383,7 @@ def test_restart_of_a_static_member_that_cannot_be_stored_is_reported_as_undone(
     ]
 
 
-def test_members_of_a_consumer_group_that_was_loaded_did_not_join_again(group: Group) -> None:
+def test_loading_a_consumer_group_does_not_report_its_members_as_joined(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -503,14 +503,14 @@ def bump(group_id: str, epoch: int, state: str = "Stable") -> GroupChange:
     return GroupChange(group_id, "consumer", "Stable", state, epoch - 1, epoch, epoch, ("m",), causes)
 
 
-def test_history_keeps_the_last_rebalances_of_a_group_only() -> None:
+def test_rebalance_history_keeps_only_the_last_rebalances_of_a_group() -> None:
     kept = RebalanceHistory(0)
     for epoch in range(1, MOST_OF_GROUP + 11):
         kept.group_changed(0, bump("g", epoch), epoch)
     assert [seen.to_epoch for seen in kept.of_group("g")] == list(range(11, MOST_OF_GROUP + 11))
 
 
-def test_history_drops_the_group_whose_last_rebalance_is_the_oldest() -> None:
+def test_rebalance_history_drops_the_group_whose_last_rebalance_is_the_oldest() -> None:
     kept = RebalanceHistory(0)
     for number in range(MOST_GROUPS):
         kept.group_changed(0, bump(f"g{number}", 1, "Reconciling"), number)
@@ -520,7 +520,7 @@ def test_history_drops_the_group_whose_last_rebalance_is_the_oldest() -> None:
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_history_is_empty_after_a_reset_and_counts_time_from_there() -> None:
+def test_rebalance_history_is_empty_after_a_reset_and_counts_time_from_then() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)
@@ -529,7 +529,7 @@ def test_history_is_empty_after_a_reset_and_counts_time_from_there() -> None:
     assert [(seen.at_ms, seen.elapsed_ms) for seen in kept.of_group("g")] == [(130, 30)]
 
 
-def test_entries_of_the_history_are_copies_that_do_not_change_later() -> None:
+def test_rebalance_history_returns_copies_that_do_not_change_later() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1, "Reconciling"), 0)
     [before] = kept.of_group("g")

@@ -290,7 +290,7 @@ def test_full_disk_at_start_is_reported_in_one_line(tmp_path: Path, monkeypatch:
     def replace(self: object, facts: object) -> None:
         from kafkaproto.broker.log.errors import StorageError
 
-        raise StorageError("cannot rewrite the file facts: No space left on device")
+        raise StorageError("cannot rewrite the file 'facts': No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr("kafkaproto.broker.persistence.wal.WriteAheadLog.replace", replace)

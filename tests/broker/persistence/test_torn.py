@@ -26,7 +26,7 @@ def cuts(processes: Processes) -> list[str]:
     return [event.facts["cut"] for event in processes.cluster.state.journal.events("recovery")]
 
 
-def test_batch_torn_at_any_byte_is_truncated_at_restart(tmp_path: Path) -> None:
+def test_batch_cut_off_at_any_byte_is_removed_at_restart(tmp_path: Path) -> None:
     first = Processes(tmp_path / "original")
     first.cluster.topic("t")
     write(first.cluster, "t", b"a")
@@ -83,7 +83,7 @@ def test_checksums_are_not_verified_after_a_clean_stop(tmp_path: Path) -> None:
     assert replica(processes.crash_and_restart(), 0).log.log_end_offset == 0
 
 
-def test_metadata_entry_torn_at_any_byte_is_ignored(tmp_path: Path) -> None:
+def test_metadata_entry_cut_off_at_any_byte_is_ignored_at_restart(tmp_path: Path) -> None:
     path = tmp_path / "facts"
     facts = WriteAheadLog(path)
     facts.append({"kind": "a"})
@@ -114,7 +114,7 @@ def test_metadata_log_damaged_before_valid_entries_stops_the_start_unchanged(tmp
         data = bytearray(whole)
         data[at] ^= 1
         path.write_bytes(data)
-        with pytest.raises(ConfigError, match="its file facts cannot be read: a record is damaged at byte"):
+        with pytest.raises(ConfigError, match="its file 'facts' cannot be read: a record is damaged at byte"):
             processes.restart()
         assert path.read_bytes() == data
     path.write_bytes(whole)

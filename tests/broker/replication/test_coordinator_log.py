@@ -32,7 +32,7 @@ class Writer:
         self.cluster.run()
 
 
-def test_written_records_are_read_in_order_with_tombstones() -> None:
+def test_coordinator_reads_its_records_and_tombstones_in_order() -> None:
     writer = Writer()
     writer.write((b"a", b"1"), (b"b", b"2"))
     writer.write((b"a", None))
@@ -45,7 +45,7 @@ def test_written_records_are_read_in_order_with_tombstones() -> None:
     assert list(writer.log.read(1)) == []
 
 
-def test_write_counts_when_all_in_sync_replicas_have_it() -> None:
+def test_coordinator_write_completes_when_all_in_sync_replicas_have_it() -> None:
     writer = Writer(3, 3)
     hold(writer.cluster, *writer.followers, topic="c")
     writer.write((b"a", b"1"))
@@ -56,7 +56,7 @@ def test_write_counts_when_all_in_sync_replicas_have_it() -> None:
     assert [error for error, _ in writer.errors] == [NONE]
 
 
-def test_write_without_replicas_times_out() -> None:
+def test_coordinator_write_that_is_not_replicated_times_out() -> None:
     writer = Writer(3, 3)
     hold(writer.cluster, *writer.followers, topic="c")
     begun_ms = writer.cluster.now_ms
@@ -67,7 +67,7 @@ def test_write_without_replicas_times_out() -> None:
     assert writer.errors == [(TIMED_OUT, begun_ms + TIMEOUT_MS)]
 
 
-def test_write_ends_when_the_partition_moves_or_is_deleted() -> None:
+def test_coordinator_write_fails_when_its_partition_moves_or_is_deleted() -> None:
     for end, error in (("stop", NOT_LEADER), ("delete", UNKNOWN_TOPIC)):
         writer = Writer(3, 3)
         hold(writer.cluster, *writer.followers, topic="c")
@@ -81,7 +81,7 @@ def test_write_ends_when_the_partition_moves_or_is_deleted() -> None:
         assert [code for code, _ in writer.errors] == [error], end
 
 
-def test_rejected_writes_report_why_and_leave_nothing() -> None:
+def test_rejected_coordinator_writes_return_an_error_and_append_nothing() -> None:
     writer = Writer(3, 3, min_insync_replicas="2", max_message_bytes="200")
     writer.write((b"a", b"x" * 300))
     other = (writer.leader + 1) % 3
@@ -97,6 +97,6 @@ def test_rejected_writes_report_why_and_leave_nothing() -> None:
 
 
 @pytest.mark.parametrize("index", [0, 7])
-def test_append_only_returns_the_error_at_once(index: int) -> None:
+def test_coordinator_write_without_waiting_returns_its_error_at_once(index: int) -> None:
     writer = Writer()
     assert writer.log.append_only(index, [(b"a", None)], 0) == (NONE if index == 0 else NOT_LEADER)

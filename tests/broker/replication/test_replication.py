@@ -158,7 +158,7 @@ def test_append_that_does_not_move_the_high_watermark_completes_no_consumer_fetc
 
 
 @pytest.mark.rule("F-18")
-def test_follower_fetch_response_has_the_high_watermark_before_its_own_update() -> None:
+def test_response_to_a_follower_has_the_high_watermark_before_that_fetch_updates_it() -> None:
     cluster = VirtualCluster(2, semantics="kafka")
     cluster.topic("t", 1, 2)
     hold(cluster, 1)

@@ -148,7 +148,7 @@ async def rest_of(cluster: AsyncTestCluster, payload: bytes) -> bytes:
         return await client.rest()
 
 
-def test_cases_cover_all_versions_that_the_broker_offers() -> None:
+def test_hostile_group_requests_cover_all_versions_that_the_broker_offers() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.OFFSET_DELETE} <= keys
     for release, apis in RANGES.items():
@@ -176,7 +176,7 @@ async def test_group_request_cut_at_any_byte_closes_the_connection_and_changes_n
 @pytest.mark.slow
 @pytest.mark.rule("W-5", "W-8")
 @pytest.mark.parametrize("name", CASES)
-async def test_group_request_that_announces_too_much_uses_no_memory(name: str) -> None:
+async def test_group_request_that_announces_an_impossible_length_uses_no_memory(name: str) -> None:
     """At every byte of the body, bytes are replaced that may be a length there: the client gets a response or is disconnected."""
     case = CASES[name]
     async with cluster_with_a_group(release_with(case)) as (cluster, healthy):
@@ -191,7 +191,7 @@ async def test_group_request_that_announces_too_much_uses_no_memory(name: str) -
 
 @pytest.mark.rule("W-5", "W-8")
 @pytest.mark.parametrize("name", CASES)
-async def test_random_bodies_of_group_requests_leave_nothing_in_memory(name: str) -> None:
+async def test_group_requests_with_random_bodies_leave_nothing_in_memory(name: str) -> None:
     case, rng = CASES[name], random.Random(name)
     async with cluster_with_a_group(release_with(case)) as (cluster, healthy):
 
@@ -268,7 +268,7 @@ async def test_group_request_with_very_many_items_gets_its_error_and_leaves_no_m
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("version", [8, 9])
-async def test_text_longer_than_kafka_allows_closes_the_connection(version: int) -> None:
+async def test_group_request_with_too_long_a_text_closes_the_connection(version: int) -> None:
     """A compact string may announce more than 32767 bytes, which Kafka refuses to read."""
     case = CASES[f"OffsetCommit {version}"]
     text = b"x" * 32_768

@@ -170,7 +170,7 @@ def test_rebalances_of_a_group_without_members_are_empty() -> None:
 # ---- expire and fence --------------------------------------------------------------------------------------------------------
 
 
-def test_expired_member_of_the_new_protocol_is_removed_and_its_heartbeat_refused() -> None:
+def test_expired_member_of_the_new_protocol_is_removed_and_must_join_again() -> None:
     with cluster(**NEW) as c:
         beat(c, "A", 0, [])
         c.expire_member("readers", "A")
@@ -179,7 +179,7 @@ def test_expired_member_of_the_new_protocol_is_removed_and_its_heartbeat_refused
         assert c.rebalances("readers")[-1].causes == (Cause(CauseKind.SESSION_TIMED_OUT, "A"),)
 
 
-def test_expired_member_of_a_classic_group_is_removed_and_its_heartbeat_refused() -> None:
+def test_expired_member_of_a_classic_group_is_removed_and_must_join_again() -> None:
     with cluster(topics={"orders": 4}) as c:
         member_id = join_classic(c)
         c.expire_member("readers", member_id)
@@ -241,7 +241,7 @@ def test_dynamic_member_of_a_classic_group_cannot_be_fenced() -> None:
 
 
 @pytest.mark.parametrize("load_ms", [0, 50])
-def test_moved_coordinator_has_the_group_and_the_other_broker_refuses(load_ms: int) -> None:
+def test_new_coordinator_has_the_group_and_the_old_one_rejects_requests(load_ms: int) -> None:
     with cluster(brokers=2, config={"kafkaproto.group.load.ms": load_ms}, **NEW) as c:
         while beat(c, "A", 0, []).error_code:  # the first coordinator is loading, too
             pass
@@ -404,7 +404,7 @@ def readers() -> Any:
 
 
 @pytest.mark.parametrize(("method", "arguments", "error", "text"), WRONG, ids=[f"{w[0]}{w[1]}" for w in WRONG])
-def test_wrong_group_member_or_broker_is_named_with_the_fix(
+def test_error_for_a_wrong_group_member_or_broker_names_it_and_the_fix(
     readers: TestCluster, method: str, arguments: tuple[Any, ...], error: type[Exception], text: str
 ) -> None:
     before = readers.group("readers")

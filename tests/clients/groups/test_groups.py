@@ -197,7 +197,9 @@ def run(kafka: TestCluster, clients: list[Client]) -> None:
         ("java confluent-kafka franz-go", "consumer", "uniform"),
     ],
 )
-def test_clients_in_one_group(kafka: TestCluster, libraries: str, protocol: str, assignor: str) -> None:
+def test_different_client_libraries_share_a_group_without_losing_records(
+    kafka: TestCluster, libraries: str, protocol: str, assignor: str
+) -> None:
     run(kafka, [Client(library, protocol, assignor) for library in libraries.split()])
 
 
@@ -219,5 +221,7 @@ def test_clients_in_one_group(kafka: TestCluster, libraries: str, protocol: str,
         ("kafkajs", "classic", "RoundRobinAssigner"),
     ],
 )
-def test_three_members_of_one_client(kafka: TestCluster, library: str, protocol: str, assignor: str) -> None:
+def test_three_members_with_the_same_client_library_share_a_group(
+    kafka: TestCluster, library: str, protocol: str, assignor: str
+) -> None:
     run(kafka, [Client(library, protocol, assignor)] * 3)

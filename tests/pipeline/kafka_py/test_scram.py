@@ -60,7 +60,7 @@ def test_scram_rejects_a_server_signature_before_a_challenge() -> None:
 def test_scram_error_of_the_server_is_reported() -> None:
     login = rfc_login()
     login.final(CHALLENGE)
-    with pytest.raises(ScramError, match="the broker reported other-error"):
+    with pytest.raises(ScramError, match="the broker rejected the login: other-error"):
         login.check(b"e=other-error")
 
 

@@ -49,7 +49,9 @@ def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:
     return traces
 
 
-def test_audit_rules_10_and_20_hold_for_simulated_broker_failures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_rules_on_high_watermarks_hold_for_simulated_broker_failures(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows: dict[str, list[Row]] = {table: [] for table in TABLES}
     for seed in SEEDS:
         for number, entries in enumerate(recorded(seed, monkeypatch)):

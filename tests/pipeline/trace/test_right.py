@@ -648,7 +648,7 @@ def audited(spark: Any) -> Iterator[Found]:
 
 
 @pytest.mark.parametrize("scene", RIGHT, ids=lambda scene: scene.__name__)
-def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_one(audited: Found, scene: Scene) -> None:
+def test_audit_reports_no_fault_for_correct_behaviour_that_resembles_a_fault(audited: Found, scene: Scene) -> None:
     assert audited[scene.__name__] == {}
 
 
