@@ -290,8 +290,7 @@ class Cluster:
     def coordinator_of(self, group_id: str) -> int:
         """Return the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
 
-        Creates the internal topic on first use. Raises KafkaError 15 (COORDINATOR_NOT_AVAILABLE) if that fails, or while the partition has no
-        leader.
+        Creates the topic on first use. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
         """
         return coordinator_of(group_id, OFFSETS_TOPIC, self.controller)
 
@@ -306,8 +305,7 @@ class Cluster:
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        mutations: the controller mutation quota of the client, to which the new topic is charged; None to charge nothing. Raises KafkaError
-        INVALID_TOPIC_EXCEPTION (17), INVALID_REPLICATION_FACTOR (38), THROTTLING_QUOTA_EXCEEDED (89) and others.
+        mutations: the client's quota, to which the new topic is charged; None to charge nothing. Raises KafkaError 17, 38, 89 and others.
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
@@ -358,8 +356,8 @@ class Cluster:
     def reset(self) -> None:
         """Bring the cluster back to its initial state.
 
-        Topics, groups, quotas, changed settings and the journal are deleted, stopped brokers are started, and connections are closed. Ports and
-        attached observers stay. The data directory stays in use, without its topics.
+        Deletes topics, groups, quotas, changed settings and the journal, starts stopped brokers and closes connections. Ports and observers stay.
+        The data directory stays in use, without its topics.
         """
         _reset(self)
 
