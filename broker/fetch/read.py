@@ -261,7 +261,7 @@ class Reader:
         if self._strict_kip and not partition.is_leader:
             high_watermark = partition.log.high_watermark
         return PartitionRead(
-            0, high_watermark, min(high_watermark, self.last_stable_offset(partition)), partition.log.log_start_offset
+            0, high_watermark, min(high_watermark, partition.log.last_stable_offset), partition.log.log_start_offset
         )
 
     @staticmethod

@@ -189,7 +189,9 @@ class ReplicaLog:
     def commit(self, offset: int) -> None:
         """Set the high watermark to `offset`."""
         self.high_watermark = offset
-        self.producers.transactions.replicated(offset)
+        transactions = self.producers.transactions
+        if transactions.first_unstable_offset < offset:
+            transactions.replicated(offset)
         if self._events.offsets_moved is not None:
             broker_id, topic, index, turn = self._origin
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
@@ -211,7 +213,7 @@ class ReplicaLog:
         It is the high watermark if no such transaction begins below it.
         """
         unstable = self.producers.transactions.first_unstable_offset
-        if unstable is None or unstable >= self.high_watermark:
+        if unstable >= self.high_watermark:
             return self.high_watermark
         return max(unstable, self.log_start_offset)
 

@@ -11,6 +11,9 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
+NEVER = (1 << 63) - 1
+"""An offset that no log reaches."""
+
 
 class AbortedTransaction(NamedTuple):
     """An aborted transaction: the offset of its first record, and of the marker that ended it."""
@@ -23,7 +26,7 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex:
     """The transactions of a log. Markers are added in the order of offsets."""
 
-    __slots__ = ("_aborted", "_open", "_unreplicated")
+    __slots__ = ("_aborted", "_open", "_unreplicated", "first_unstable_offset")
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}
@@ -31,27 +34,24 @@ class TransactionIndex:
         self._unreplicated: dict[int, int] = {}
         """Maps the first offsets of ended transactions whose marker is at or above the high watermark to the marker's offset."""
         self._aborted: list[AbortedTransaction] = []
+        self.first_unstable_offset = NEVER
+        """The first offset of the oldest transaction that is open, or whose marker is not replicated; `NEVER` if there is none."""
 
     @property
     def aborted(self) -> tuple[AbortedTransaction, ...]:
         """Return the aborted transactions, in the order of their markers."""
         return tuple(self._aborted)
 
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """Return the first offset of the oldest transaction that is open, or whose marker is not replicated; None if there is none."""
-        if not self._open and not self._unreplicated:
-            return None
-        return min(next(iter(self._open), _NEVER), min(self._unreplicated, default=_NEVER))
-
     def begin(self, producer_id: int, first_offset: int) -> None:
         """Add an open transaction, which starts after all others."""
         self._open[first_offset] = producer_id
+        self._find_unstable()
 
     def end(self, producer_id: int, first_offset: int, marker_offset: int, *, aborted: bool) -> None:
         """End the transaction that starts at `first_offset` with the marker at `marker_offset`."""
         self._open.pop(first_offset, None)
         self._unreplicated[first_offset] = marker_offset
+        self._find_unstable()
         if aborted:
             entry = AbortedTransaction(producer_id, first_offset, marker_offset)
             at = bisect_left(self._aborted, marker_offset, key=attrgetter("last_offset"))
@@ -63,6 +63,7 @@ class TransactionIndex:
         if self._unreplicated:
             kept = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
             self._unreplicated = kept
+            self._find_unstable()
 
     def aborted_between(self, fetch_offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that end at `fetch_offset` or later and start below `upper_bound` (F-20)."""
@@ -73,6 +74,7 @@ class TransactionIndex:
         """Remove what the records from `offset` on said, and the open transactions of `producer_ids`, which the log is read again for."""
         self._open = {first: i for first, i in self._open.items() if i not in producer_ids}
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker < offset}
+        self._find_unstable()
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
 
     def drop_before(self, log_start_offset: int) -> None:
@@ -83,6 +85,7 @@ class TransactionIndex:
     def restore_open(self, transactions: Iterable[tuple[int, int]]) -> None:
         """Replace the open transactions by these: (producer id, first offset)."""
         self._open = dict(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
+        self._find_unstable()
 
     def restore_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
         """Replace the aborted transactions by these, in the order of their markers."""
@@ -92,6 +95,7 @@ class TransactionIndex:
         self._open.clear()
         self._unreplicated.clear()
         self._aborted.clear()
+        self._find_unstable()
 
-
-_NEVER = (1 << 63) - 1
+    def _find_unstable(self) -> None:
+        self.first_unstable_offset = min(next(iter(self._open), NEVER), min(self._unreplicated, default=NEVER))
