@@ -25,7 +25,7 @@ GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
 
 The connection closed first, as when a consumer closes while a fetch waits, or a capture lacks the response.
 """
-WHOLE = "answered AND trouble IS NULL"
+WHOLE = "answered AND problem IS NULL"
 """SQL: true for a request whose response was decoded completely."""
 
 FAMILY = (

@@ -63,7 +63,9 @@ def tables(spark: Any, folder: Path) -> Tables:
 
 def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Tables, folder: Path) -> None:
     [client_row] = answer_rows(throttles.ANSWER, "clients", tables)
-    waits = [r["decided_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"]
+    waits = [
+        r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
+    ]
     assert (client_row["client_id"], client_row["api"], client_row["quota"]) == (
         "p",
         "Produce",
@@ -82,7 +84,9 @@ def test_quota_plan_equals_broker_throttles_and_predicts_less_waiting_at_more_qu
     tables: Tables, folder: Path
 ) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
-    waits = [r["decided_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"]
+    waits = [
+        r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
+    ]
     [real] = [r for r in plan if r["in_force"]]
     assert (real["quota"], real["differs_from_the_broker"]) == (QUOTA, 0)
     assert (real["throttled_ms"], real["longest_ms"], real["requests"]) == (sum(waits), max(waits), 8)
@@ -136,8 +140,8 @@ def test_record_ledger_reports_a_batch_skipped_by_every_reader_as_lost(spark: An
 
     def jumped(rows: list[Row]) -> list[Row]:
         """Return a fetch that requested the lost batch and got the next one."""
-        fetch_row = next(r for r in rows if r["api"] == "Fetch" and r["asked_offset"] == 40)
-        return [*rows, fetch_row | {"seq": 9_999, "asked_offset": 20, "base_offset": 30}]
+        fetch_row = next(r for r in rows if r["api"] == "Fetch" and r["requested_offset"] == 40)
+        return [*rows, fetch_row | {"seq": 9_999, "requested_offset": 20, "base_offset": 30}]
 
     tables = changed(spark, folder, batches=without_the_third, partitions=jumped)
     every, *rows = answer_rows(ledger.ANSWER, "partitions", tables)
@@ -282,7 +286,7 @@ def test_spark_analysis_reports_the_cost_of_a_query_and_advises_settings(tables:
 def test_latency_analysis_parts_add_up_to_the_request_times(tables: Tables, folder: Path) -> None:
     parts = {(r["api"], r["part"]): r for r in answer_rows(latency.ANSWER, "parts", tables)}
     requests = [r for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Produce"]
-    assert parts["Produce", "throttled"]["max_ms"] == max(r["decided_ms"] for r in requests)
+    assert parts["Produce", "throttled"]["max_ms"] == max(r["applied_throttle_ms"] for r in requests)
     assert parts["Produce", "total"]["requests"] == len(requests)
     assert ("Produce", "handled or waiting") not in parts  # this broker distinguishes the two
     waited = [r["wait_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Fetch"]

@@ -286,7 +286,7 @@ def test_audit_computes_throttle_times_exactly_like_the_broker(spark: Any) -> No
             if 0 < wait < 2**31:
                 at += 1
                 columns = dict.fromkeys(c.name for c in TABLES["requests"]) | {"run": "r", "seq": at, "held": False}
-                columns |= {"decided_ms": wait, "throttle_ms": wait, "throttle_quota": quota}
+                columns |= {"applied_throttle_ms": wait, "throttle_ms": wait, "throttle_quota": quota}
                 columns |= {"quota_rate": rate, "quota_bound": bound, "quota_window_ms": window}
                 requests.append(tuple(columns.values()))
     empty = {table: spark.createDataFrame([], ddl(table)) for table in TABLES}

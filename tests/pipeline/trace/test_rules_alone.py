@@ -78,7 +78,7 @@ CASES = [
         "partitions",
         [
             OF_FETCH
-            | {"seq": seq, "place": 0, "batches": 1, "limit_bytes": 100, "bytes": size, "first_batch_bytes": 60}
+            | {"seq": seq, "position": 0, "batches": 1, "limit_bytes": 100, "bytes": size, "first_batch_bytes": 60}
             for seq, size in ((1, 100), (2, 101), (3, 60))
         ],
         3,
@@ -88,7 +88,7 @@ CASES = [
         "5",
         "requests",
         [
-            FETCH | {"seq": seq, "decided_ms": ms, "records_bytes": 9 * (seq % 2)}
+            FETCH | {"seq": seq, "applied_throttle_ms": ms, "records_bytes": 9 * (seq % 2)}
             for seq, ms in ((1, 0), (2, 5), (3, 5))
         ],
         2,
@@ -108,8 +108,8 @@ CASES = [
         "8",
         "batches",
         [
-            OF_FETCH | {"seq": seq, "place": place, "base_offset": base, "last_offset": last}
-            for seq, place, base, last in ((1, 0, 0, 4), (1, 1, 5, 9), (2, 0, 0, 4), (2, 1, 4, 9))
+            OF_FETCH | {"seq": seq, "position": position, "base_offset": base, "last_offset": last}
+            for seq, position, base, last in ((1, 0, 0, 4), (1, 1, 5, 9), (2, 0, 0, 4), (2, 1, 4, 9))
         ],
         2,
         [2],
@@ -227,5 +227,5 @@ def test_queries_leave_no_temporary_view_and_cache_data_frames(spark: Any, capsy
 def test_query_on_an_unknown_table_is_rejected(spark: Any) -> None:
     with pytest.raises(KeyError, match="request"):
         Tables(requests=frame(spark, "requests", [])).sql("SELECT 1 FROM {request}")
-    with pytest.raises(ValueError, match="requests, partitions, batches, events, state"):
+    with pytest.raises(ValueError, match="requests, partitions, batches, events, state, groups, group_offsets"):
         Tables()
