@@ -66,6 +66,16 @@ PRODUCED: Row = {
     "base_sequence": 0,
 }
 
+JOINED: Row = {
+    "run": "r",
+    "api": "JoinGroup",
+    "broker": 0,
+    "group_id": "g",
+    "member_id": "m",
+    "leader": "m",
+    "error": 0,
+}
+
 
 def named(seq: int, topic: str, topic_id: str) -> Row:
     facts = {"topic": topic, "topic_id": topic_id, "begun_ns": seq}
@@ -135,6 +145,16 @@ CASES = [
         [3],
     ),
     Case("19", "events", [named(1, "t", "a"), named(2, "u", "b"), named(3, "v", "b")], 3, [3]),
+    Case(
+        "21",
+        "groups",
+        [
+            JOINED | {"seq": seq, "returned_epoch": epoch, "begun_ns": 10 * seq, "ready_ns": 10 * seq + 1}
+            for seq, epoch in ((1, 4), (2, 5), (3, 4))
+        ],
+        2,
+        [3],
+    ),
     Case(
         "17",
         "requests",
