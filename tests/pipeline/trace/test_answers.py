@@ -22,7 +22,7 @@ from kafkaproto.pipeline.trace.answers import (
     what_if,
 )
 from kafkaproto.pipeline.trace.answers.answer import MAX_ROWS, Query, evaluate_query
-from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.audit.rule import NAMES, Tables
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from tests.support.pipeline.played import QUOTA, RACKS, SPARK, Row, answer_rows, play, windows
 from tests.support.pipeline.recorded import write
@@ -53,12 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tables(spark: Any, folder: Path) -> Tables:
     """Return the tables of the first run."""
     every = Tables.of(spark, folder)
-    return Tables(
-        *(
-            frame.where("run = 'before'").cache()
-            for frame in (every.requests, every.partitions, every.batches, every.events, every.state)
-        )
-    )
+    return Tables(*(every.table(name).where("run = 'before'").cache() for name in NAMES))
 
 
 def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Tables, folder: Path) -> None:

@@ -110,10 +110,10 @@ def _group(c: TestCluster) -> None:
             for member in members:
                 member.poll(0.1)
     for member in (members[1], members[0]):
-        message = None
+        message: Any = None
         while message is None:
             message = member.poll(0.1)
-        member.commit(message, asynchronous=False)
+        member.commit(message=message, asynchronous=False)
         member.close()
 
 
