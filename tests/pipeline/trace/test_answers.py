@@ -191,7 +191,7 @@ def test_record_ledger_reports_repeated_produce_and_fetch_requests(spark: Any, f
     assert (sent["client"], sent["topic"], sent["sent_again"], sent["stored_twice"]) == ("p", "t", 1, 0)
     [fetch_row] = answer_rows(repeats.ANSWER, "fetched", tables)
     answers = [r["bytes"] for r in stored(folder, "partitions") if r["run"] == "before" and r["records"] == 80]
-    assert (fetch_row["client_id"], fetch_row["asked_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
+    assert (fetch_row["client_id"], fetch_row["fetched_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
 
 
 def test_record_ledger_reports_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
