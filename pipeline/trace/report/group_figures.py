@@ -37,31 +37,32 @@ def lag(rows: Rows) -> str | None:
 
 
 def owners(rows: Rows) -> str | None:
-    """Draw a lane for each partition of a group: its owners in their colours, and red where it had none between two owners."""
+    """Draw a lane for each partition of a group: its owners in their colours, and red where it had none between two owners.
+
+    A colour stands for the first, second, … member of its group that owned a partition of the figure; above `len(SERIES)` members colours repeat.
+    """
     if not rows:
         return None
     lanes = [(key, list(of)) for key, of in groupby(rows, key=lambda r: (r["group_id"], r["topic"], r["partition"]))]
-    members = list(dict.fromkeys(r["member_id"] for r in rows))
-    clients = {r["member_id"]: r["client_id"] for r in rows}
-    colours = {member: SERIES[number % len(SERIES)] for number, member in enumerate(members)}
+    numbers: dict[tuple[str, str], int] = {}
+    for row in sorted(rows, key=lambda r: r["from_s"]):
+        in_group = sum(group == row["group_id"] for group, _ in numbers)
+        numbers.setdefault((row["group_id"], row["member_id"]), in_group)
     with Drawing("owners", 0.3 * len(lanes) + 1.3) as (axes, render):
         for at, (_, bars) in enumerate(reversed(lanes)):
             free_s = bars[0]["from_s"]
             for bar in bars:
                 if bar["from_s"] > free_s:
                     axes.broken_barh([(free_s, bar["from_s"] - free_s)], (at - 0.15, 0.3), facecolor=BAD)
-                axes.broken_barh(
-                    [(bar["from_s"], bar["until_s"] - bar["from_s"])],
-                    (at - 0.3, 0.6),
-                    facecolor=colours[bar["member_id"]],
-                )
+                colour = SERIES[numbers[bar["group_id"], bar["member_id"]] % len(SERIES)]
+                axes.broken_barh([(bar["from_s"], bar["until_s"] - bar["from_s"])], (at - 0.3, 0.6), facecolor=colour)
                 free_s = max(free_s, bar["until_s"])
         labels = [short_label(f"{group} · {topic} · {partition}") for (group, topic, partition), _ in reversed(lanes)]
         axes.set_yticks(range(len(lanes)), labels, fontsize=7.5)
         axes.set_xlabel("seconds of the trace")
         axes.grid(axis="y", visible=False)
-        shown = members[: len(SERIES)]
-        handles = [Rectangle((0, 0), 1, 1, facecolor=colours[member]) for member in shown]
-        names = [short_label(f"{clients[member]} ({member[-6:]})", 30) for member in shown]
+        shown = range(min(max(numbers.values()) + 1, len(SERIES)))
+        handles = [Rectangle((0, 0), 1, 1, facecolor=SERIES[number]) for number in shown]
+        names = [f"owner {number + 1} of its group" for number in shown]
         legend(axes, [*handles, Rectangle((0, 0), 1, 1, facecolor=BAD)], [*names, "no owner"])
         return render()
