@@ -133,7 +133,7 @@ class Recorder(Observer):
     def request_refused(self, broker_id: int, peer: Peer, frame: memoryview, why: str, now_ms: int) -> None:
         seq, now_ns = next(self._seq), monotonic_ns()
         kept, records = cut_unhandled(frame)
-        self._trouble(now_ms, broker_id, peer, seq, why)
+        _note_problem(self, now_ms, broker_id, peer, seq, why)
         self._entries.keep_packed(
             encoded(
                 Recorded(
@@ -175,7 +175,7 @@ class Recorder(Observer):
             self.request_unanswered(exchange, 0, False, False)
             exchange.now_ms = now_ms
             if not traced.is_silent:
-                self._trouble(now_ms, exchange.node.broker_id, exchange.peer, traced.seq, UNANSWERED)
+                _note_problem(self, now_ms, exchange.node.broker_id, exchange.peer, traced.seq, UNANSWERED)
         self._done(traced, 0)
 
     def _done(self, traced: Traced, sent_ns: int) -> None:
@@ -187,13 +187,6 @@ class Recorder(Observer):
             self._entries.keep_packed(packed_with_records(traced))
         else:
             self._entries.keep(traced, len(traced.kept[0]) + len(traced.out))
-
-    def _trouble(self, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
-        """Record an event of kind "trouble", which says what is wrong with a recorded exchange, before the entry of this exchange.
-
-        seq: the sequence number of the exchange. why: the text of the event.
-        """
-        self.noted(at_ms, broker_id, "trouble", {"connection": peer.connection_id, "of": seq, "why": why})
 
     def begin(self, replicas: Iterable[Sequence[Partition]], now_ms: int) -> None:
         """Record the current offsets of each broker's non-empty replicas, because a trace may start in the middle of their history."""
@@ -277,6 +270,11 @@ class Recorder(Observer):
         facts["throttle_ms"] = throttle_ms
         facts["entity"] = str(getattr(reason, "entity", ""))
         self.noted(exchange.now_ms, exchange.node.broker_id, "throttle", facts)
+
+
+def _note_problem(recorder: Recorder, at_ms: int, broker_id: int, peer: Peer, seq: int, why: str) -> None:
+    """Record a "problem" event before the entry of the exchange that it describes. seq: the sequence number of that exchange."""
+    recorder.noted(at_ms, broker_id, "problem", {"connection": peer.connection_id, "of": seq, "why": why})
 
 
 def _positions(partition: Partition) -> Positions:

@@ -105,7 +105,7 @@ class ProxyConnection:
             pending = self._pending.popleft()
             if pending is not None:
                 at = {"seq": self._next_seq(), "clock_ms": 0, "at_ns": now_ns, "broker": self._broker()}
-                self._tell(Event("trouble", {**at, "connection": self._number, "of": pending.seq, "why": UNANSWERED}))
+                self._tell(Event("problem", {**at, "connection": self._number, "of": pending.seq, "why": UNANSWERED}))
                 self._exchange(pending, None, pending.received_ns)
 
     @property

@@ -21,7 +21,7 @@ _CORRELATION_ID = Struct(">i")
 class Decoded:
     """A recorded request and response with the decoded `header`, `request` and `response`. Each is None if it is missing or cannot be decoded.
 
-    trouble: the text of the first decoding error, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
+    problem: the first error of decoding, or empty. request_at, response_at: byte positions in the frames at which the bodies begin.
     response_version: the version in which the response is encoded.
     """
 
@@ -30,16 +30,16 @@ class Decoded:
         self.header: RequestHeader | None = None
         self.request: Any = None
         self.response: Any = None
-        self.trouble = ""
+        self.problem = ""
         self.request_at = self.response_at = self.response_version = 0
         self._try(self._decode)
 
     def _try(self, decode: Callable[[], None]) -> None:
-        """Run `decode`, and store the error that it raises in `trouble`. Only the first error is stored, because it may cause later ones."""
+        """Run `decode` and store its error in `problem`. The first error is kept, because it may cause the later ones."""
         try:
             decode()
         except (ProtocolError, ValueError) as error:
-            self.trouble = self.trouble or str(error)
+            self.problem = self.problem or str(error)
 
     def _decode(self) -> None:
         view = memoryview(self.entry.request)
@@ -58,7 +58,7 @@ class Decoded:
             len(view) >= _CORRELATION_ID.size
             and (correlation_id := _CORRELATION_ID.unpack_from(view)[0]) != header.correlation_id
         ):
-            self.trouble = f"the answer's correlation id is {correlation_id}"
+            self.problem = f"the correlation id of the response is {correlation_id}"
         self.response_version = response_version(header.api_key, header.api_version, view)
         _, at = decode_response_header(header.api_key, header.api_version, view, 0, len(view))
         self.response_at = at

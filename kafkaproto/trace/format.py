@@ -5,8 +5,8 @@
 There are two encoders of entries, which produce equal bytes. `encoded` in this module takes an `Entry`. The recorder's encoder in the broker
 (`kafkaproto.broker.observe.packing`) takes the fields of a request: creating an object for each of thousands of requests per second is too slow.
 
-An entry is an exchange (a request and its response), a state (high watermarks that moved) or an event (for example a connection was opened, a broker
-stopped, a client was throttled, entries were dropped). Exchanges and states are binary because there are many; events are JSON. A file may end
+An entry is an exchange (a request and its response), a state (high watermarks that moved) or an event (for example a connection was opened, a group
+rebalanced, a client was throttled, entries were dropped). Exchanges and states are binary because there are many; events are JSON. A file may end
 anywhere: readers read the whole entries. This module does not depend on the source of entries.
 """
 
@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 Buffer = bytes | bytearray | memoryview
 
 MAGIC = b"kptrace\n"
-VERSION = 3
+VERSION = 4
+"""Version 4 adds the former state and epoch to events about groups, and renames the event "trouble". `reading` also decodes versions 2 and 3."""
 SUFFIX = ".kptrace"
 EXCHANGE, EVENT, STATE = 1, 2, 3
 VERSION_AND_LENGTH = Struct(">HI")
@@ -42,8 +43,8 @@ In order: length of the topic's name in bytes, partition, flags, high watermark,
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1
 UNKNOWN_WAIT_NS = -1
-UNANSWERED = "its connection ended before its answer was there"
-"""The text of a "trouble" event for a request that required a response and got none before its connection ended."""
+UNANSWERED = "the connection closed before the response was sent"
+"""The text of a "problem" event for a request that required a response and got none."""
 
 
 class TraceError(ValueError):

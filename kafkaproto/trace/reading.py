@@ -1,4 +1,4 @@
-"""Decoder of trace files, of the current and the previous version. A file may end anywhere: its whole entries are read.
+"""Decoder of trace files, of the current and of earlier versions. A file may end anywhere: its whole entries are read.
 
 This module does not depend on the source or the use of entries.
 """
@@ -45,7 +45,7 @@ _EXCHANGE_2 = Struct(">QiQqqqqqiBIIIIHHq")
 
 
 class Trace:
-    """A trace file: its header `meta`, and `entries()`, which can be iterated once.
+    """A trace file: its format's `version`, its header `meta`, and `entries()`, which can be iterated once.
 
     After the iteration, `torn` describes an incomplete entry at the end of the file; it is empty if there is none. Raises TraceError for a file that
     is not a trace or has an unsupported version.
@@ -54,6 +54,7 @@ class Trace:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn = ""
+        self.version = 0
         self._at = 0
         self._read: dict[int, Callable[[bytes], Entry]] = {}
         with path.open("rb") as file:
@@ -109,9 +110,9 @@ class Trace:
             raise TraceError(f"{self.path} is not a trace: it does not begin with {MAGIC!r}")
         version, length = VERSION_AND_LENGTH.unpack_from(start, len(MAGIC))
         if version not in READERS:
-            readable = " and ".join(map(str, READERS))
+            readable = ", ".join(map(str, READERS))
             raise TraceError(f"{self.path} is a trace of version {version}, and this program reads versions {readable}")
-        self._read = READERS[version]
+        self.version, self._read = version, READERS[version]
         text = file.read(length)
         try:
             if len(text) < length:
@@ -203,8 +204,18 @@ def _event(body: bytes) -> Event:
     return Event(facts.pop("kind"), facts)
 
 
+def _earlier_event(body: bytes) -> Event:
+    """Decode an event of version 2 or 3, in which events of kind "problem" have the kind "trouble"."""
+    event = _event(body)
+    return event._replace(kind="problem") if event.kind == "trouble" else event
+
+
 READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
-    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, defaults=(UNKNOWN_WAIT_NS,)), EVENT: _event},
+    2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, defaults=(UNKNOWN_WAIT_NS,)), EVENT: _earlier_event},
+    3: {EXCHANGE: _exchange, EVENT: _earlier_event, STATE: _state},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }
-"""The decoder of each kind of entry, by version of the format. Version 2 has no states and no time in purgatory."""
+"""The decoder of each kind of entry, by supported version.
+
+Version 2 has no states and no time in purgatory. Version 3 has other names and facts in events.
+"""

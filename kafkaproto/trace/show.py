@@ -68,8 +68,8 @@ class Seen(Decoded):
             parts.append("closes")
         errors = sorted(set(self.errors()))
         parts += [ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code) for code in errors]
-        if self.trouble:
-            parts.append(f"cannot be read: {self.trouble}")
+        if self.problem:
+            parts.append(f"cannot be read: {self.problem}")
         return f"{_at(entry.received_ns, began_ns)} broker {entry.broker} connection {entry.connection} {self.client}: {', '.join(parts)}"
 
     def as_json(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Seen(Decoded):
                 ("request", "response"), (self.request, self.response), versions, strict=True
             ):
                 fields[name] = None if message is None else message.to_json(version)
-        return fields | ({"trouble": self.trouble} if self.trouble else {})
+        return fields | ({"problem": self.problem} if self.problem else {})
 
 
 def _at(at_ns: int, began_ns: int) -> str:

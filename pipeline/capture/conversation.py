@@ -123,7 +123,7 @@ class Conversation:
                 self._pending.append(PendingRequest(0, None, Cut(b"", (), None), frame, self._stretch))
             else:
                 self.missed(of_requests=True)
-                yield self.event("unreadable", frame.last, why=frame.trouble or str(error), bytes=frame.length)
+                yield self.event("unreadable", frame.last, why=frame.problem or str(error), bytes=frame.length)
             return
         self._tokens = False
         self._last_id, self._client_id = header.correlation_id, header.client_id
@@ -199,20 +199,20 @@ class Conversation:
     def _paired(self, request: PendingRequest, frame: Frame) -> Iterator[Entry]:
         header = request.header
         assert header is not None
-        data = frame.data[: _CORRELATION_ID.size] if frame.trouble else frame.data
+        data = frame.data[: _CORRELATION_ID.size] if frame.problem else frame.data
         cut = cut_response(header.api_key, header.api_version, data)
-        trouble = request.frame.trouble or frame.trouble
-        yield from self._exchange(request, trouble, frame.last, frame, cut)
+        problem = request.frame.problem or frame.problem
+        yield from self._exchange(request, problem, frame.last, frame, cut)
 
-    def _unanswered(self, request: PendingRequest, trouble: str, stamp: Stamp) -> Iterator[Entry]:
+    def _unanswered(self, request: PendingRequest, problem: str, stamp: Stamp) -> Iterator[Entry]:
         if request.header is not None:
-            yield from self._exchange(request, request.frame.trouble or trouble, stamp, None, Cut(b"", (), None))
+            yield from self._exchange(request, request.frame.problem or problem, stamp, None, Cut(b"", (), None))
 
     def _exchange(
-        self, request: PendingRequest, trouble: str, stamp: Stamp, response: Frame | None, cut: Cut
+        self, request: PendingRequest, problem: str, stamp: Stamp, response: Frame | None, cut: Cut
     ) -> Iterator[Entry]:
-        if trouble:
-            yield self.event("trouble", stamp, of=request.seq, why=trouble)
+        if problem:
+            yield self.event("problem", stamp, of=request.seq, why=problem)
         received_ns = request.frame.last.ts_ns
         yield Exchange(
             seq=request.seq,
@@ -245,7 +245,7 @@ def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
 
     A damaged frame is reduced to its header. If the client id is damaged too, the returned header has none.
     """
-    if not frame.trouble:
+    if not frame.problem:
         return cut_request(frame.data)
     try:
         header, _ = cut_request(frame.data)

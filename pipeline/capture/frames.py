@@ -34,15 +34,15 @@ _LOOKS_LIKE_A_REQUEST = re.compile(rb"(?s)(?=[\x00-\x06]...\x00[\x00-\x7f]\x00[\
 class Frame(NamedTuple):
     """A captured frame, possibly incomplete.
 
-    data: the bytes without the length prefix. If `trouble` is set, only the part before missing bytes. length: the value of the length prefix.
-    first_ns: time of its first byte. last: number and time of the packet with its last byte. trouble: why the frame is incomplete, or empty.
+    data: without the length prefix; only the part before a hole (missing bytes) if `problem` is set. length: the value of the length prefix.
+    first_ns: time of its first byte. last: number and time of the packet with its last byte. problem: why the frame is incomplete, or empty.
     """
 
     data: bytes
     length: int
     first_ns: int
     last: Stamp
-    trouble: str
+    problem: str
 
 
 class Lost(NamedTuple):

@@ -149,13 +149,13 @@ def _filled(
     from pyspark.sql import functions as F
 
     rows = all_rows.where(f"table = '{table}'").select("server", f"{table}.*")
-    ids = spark.createDataFrame(brokers, "run string, server string, told_broker int")
+    ids = spark.createDataFrame(brokers, "run string, server string, discovered_broker int")
     rows = rows.join(F.broadcast(ids), ["run", "server"], "left")
-    rows = rows.withColumn("broker", F.coalesce("told_broker", F.lit(UNKNOWN_BROKER)))
+    rows = rows.withColumn("broker", F.coalesce("discovered_broker", F.lit(UNKNOWN_BROKER)))
     if any(column.name == "topic_id" for column in TABLES[table]):
-        names = spark.createDataFrame(topics, "run string, topic_id string, told_topic string")
+        names = spark.createDataFrame(topics, "run string, topic_id string, discovered_topic string")
         rows = rows.join(F.broadcast(names), ["run", "topic_id"], "left")
-        rows = rows.withColumn("topic", F.coalesce("topic", "told_topic"))
+        rows = rows.withColumn("topic", F.coalesce("topic", "discovered_topic"))
     return rows.select([column.name for column in TABLES[table]])
 
 

@@ -46,7 +46,7 @@ def recording_columns(exchange: Exchange) -> Row:
         "bytes_out": exchange.response_bytes,
         "answered": exchange.answered,
         "held": exchange.held,
-        "decided_ms": exchange.throttle_ms,
+        "applied_throttle_ms": exchange.throttle_ms,
         "records_bytes": sum(exchange.request_records) + sum(exchange.response_records),
     }
     if exchange.throttle_ms > 0 and exchange.clock_ms and not exchange.held:
@@ -95,7 +95,7 @@ def _fetch_columns(request: Any, response: Any) -> Row:
         "isolation": request.isolation_level,
         "session_id": request.session_id,
         "session_epoch": request.session_epoch,
-        "answered_session_id": None if response is None else response.session_id,
+        "returned_session_id": None if response is None else response.session_id,
         "replica_id": replica if replica != -1 else request.replica_id,
         "rack": request.rack_id,
         **_fetch_response_columns(request, response),
@@ -156,14 +156,14 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
 
     base_offset: the offset that the broker assigned to the first batch; None: take the base offset from each header.
     """
-    for place, head in enumerate(heads):
+    for position, head in enumerate(heads):
         base = head.base_offset if base_offset is None else base_offset
         yield (
             "batches",
             {
                 **_batch_keys(keys),
                 **where,
-                "place": place,
+                "position": position,
                 "base_offset": base if base >= 0 else None,
                 "last_offset": base + head.last_offset_delta if base >= 0 else None,
                 "count": head.record_count,
@@ -190,7 +190,7 @@ def _message_rows(
     offset after the message before it or, for the first one, `fetch_offset`.
     """
     next_offset = fetch_offset
-    for place, head in enumerate(messages):
+    for position, head in enumerate(messages):
         base = head.offset if next_offset is None or not head.compression else min(next_offset, head.offset)
         next_offset = head.next_offset
         yield (
@@ -198,7 +198,7 @@ def _message_rows(
             {
                 **_batch_keys(keys),
                 **where,
-                "place": place,
+                "position": position,
                 "base_offset": base,
                 "last_offset": head.last_offset,
                 "count": head.next_offset - base,
@@ -223,7 +223,7 @@ def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> 
         for topic in (() if response is None else response.responses)
         for answer in topic.partition_responses
     }
-    place = 0
+    position = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
             length = 0 if data.records is None else next(lengths, 0)
@@ -231,7 +231,7 @@ def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> 
             answer = answers.get((topic.name, topic.topic_id, data.index))
             base = -1 if answer is None else answer.base_offset
             where = {**topic_columns(topic.name, topic.topic_id), "partition": data.index}
-            row = {**empty_row("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
+            row = {**empty_row("partitions"), **keys, **where, "position": position, **_records_columns(heads, length)}
             if answer is not None:
                 row |= {"error": answer.error_code, "log_start": answer.log_start_offset}
                 if base >= 0:
@@ -241,20 +241,20 @@ def produce_rows(keys: Row, exchange: Exchange, request: Any, response: Any) -> 
                     }
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, base)
-            place += 1
+            position += 1
 
 
 def fetch_rows(
     keys: Row, exchange: Exchange, response: Any, requested: dict[PartitionKey, RequestedPartition]
 ) -> Iterator[tuple[str, Row]]:
     lengths = iter(exchange.response_records)
-    place = 0
+    position = 0
     for topic in () if response is None else response.responses:
         for data in topic.partitions:
             length = 0 if data.records is None else next(lengths, 0)
             heads, messages = _record_headers(data.records)
             where = {**topic_columns(topic.topic, topic.topic_id), "partition": data.partition_index}
-            row = {**empty_row("partitions"), **keys, **where, "place": place, **_records_columns(heads, length)}
+            row = {**empty_row("partitions"), **keys, **where, "position": position, **_records_columns(heads, length)}
             row |= {
                 "error": data.error_code,
                 "base_offset": heads[0].base_offset if heads else None,
@@ -268,11 +268,11 @@ def fetch_rows(
             requested_partition = requested.get((topic.topic, topic.topic_id, data.partition_index))
             if requested_partition is not None:
                 row |= {
-                    "asked_offset": requested_partition.offset,
+                    "requested_offset": requested_partition.offset,
                     "limit_bytes": requested_partition.limit_bytes,
-                    "asked_epoch": requested_partition.epoch,
+                    "requested_epoch": requested_partition.epoch,
                 }
-            message_rows = list(_message_rows(keys, where, messages, row["asked_offset"]))
+            message_rows = list(_message_rows(keys, where, messages, row["requested_offset"]))
             if message_rows:
                 row |= {
                     "base_offset": message_rows[0][1]["base_offset"],
@@ -281,7 +281,7 @@ def fetch_rows(
             yield "partitions", row
             yield from _batch_rows(keys, where, heads, None)
             yield from message_rows
-            place += 1
+            position += 1
 
 
 def _aborted(transactions: Any) -> str | None:
@@ -298,7 +298,7 @@ def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[
         for topic in (() if response is None else response.topics)
         for p in topic.partitions
     }
-    place = 0
+    position = 0
     for topic in request.topics:
         for partition_request in topic.partitions:
             row = {
@@ -308,20 +308,20 @@ def list_offsets_rows(keys: Row, request: Any, response: Any) -> Iterator[tuple[
                 "partition": partition_request.partition_index,
             }
             row |= {
-                "place": place,
-                "asked_timestamp": partition_request.timestamp,
-                "asked_epoch": partition_request.current_leader_epoch,
+                "position": position,
+                "requested_timestamp": partition_request.timestamp,
+                "requested_epoch": partition_request.current_leader_epoch,
             }
             answer = answers.get((topic.name, partition_request.partition_index))
             if answer is not None:
                 row |= {
                     "error": answer.error_code,
                     "base_offset": answer.offset,
-                    "answered_epoch": answer.leader_epoch,
-                    "answered_timestamp": answer.timestamp,
+                    "returned_epoch": answer.leader_epoch,
+                    "returned_timestamp": answer.timestamp,
                 }
             yield "partitions", row
-            place += 1
+            position += 1
 
 
 REQUEST_COLUMNS: dict[int, Callable[[Any, Any], Row]] = {

@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
-FORM = 3
-"""The version of `Rows.carried` and of the rows that `Rows` makes from an entry.
-
-It must be increased when either changes, so that a run never mixes versions.
-"""
+FORM = 4
+"""Version of `Rows.carried` and of the rows that `Rows` makes from an entry. Increase it when either changes, so that a run never mixes versions."""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
 

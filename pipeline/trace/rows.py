@@ -1,7 +1,7 @@
 """Rows of the tables in `schema`, made from the entries of a trace with the codec alone: no Spark, no Arrow.
 
-Every entry yields rows, whatever its frames contain: the column `trouble` says what could not be decoded. Entries must come in the order of the
-trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not depend on files or
+Every entry yields rows, whatever its frames contain: the column `problem` says what could not be decoded. Entries must come in the order of the
+trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not know files, nor
 how rows are stored.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 from kafkaproto.api import ApiKey
 from kafkaproto.pipeline.trace import columns
 from kafkaproto.pipeline.trace.columns import NS_PER_MS, Row
+from kafkaproto.pipeline.trace.group_columns import GROUP_ROWS
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.sessions import Sessions
 from kafkaproto.trace.decoded import Decoded
@@ -67,7 +68,7 @@ class Rows:
         """The ids of recently closed connections, oldest first."""
         self._throttles: dict[int, tuple[int, Row]] = {}
         """Maps a connection to (sequence number of an exchange, its throttle columns). A throttle event is recorded before its exchange."""
-        self._troubles: dict[int, str] = {}
+        self._problems: dict[int, str] = {}
         """Maps the sequence number of an exchange to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
@@ -75,11 +76,11 @@ class Rows:
         return {
             "sessions": self._sessions.carried(),
             "topics": self._cluster.topics,
-            "told": [[*about, value] for about, value in self._reported.items()],
+            "reported": [[*about, value] for about, value in self._reported.items()],
             "connections": [[number, shared_columns] for number, shared_columns in self._connections.items()],
             "closed": list(self._closed),
             "throttles": [[number, *why] for number, why in self._throttles.items()],
-            "troubles": [[seq, why] for seq, why in self._troubles.items()],
+            "problems": [[seq, why] for seq, why in self._problems.items()],
         }
 
     @classmethod
@@ -91,7 +92,7 @@ class Rows:
         rows = cls(run, wall_ms, at_ns)
         rows._cluster.topics = {str(topic_id): str(name) for topic_id, name in carried["topics"].items()}
         rows._sessions = Sessions.from_carried(carried["sessions"])
-        rows._reported = {tuple(about): value for *about, value in carried["told"]}
+        rows._reported = {tuple(about): value for *about, value in carried["reported"]}
         rows._connections = {
             int(number): _only(_CONNECTION_COLUMNS, shared_columns) for number, shared_columns in carried["connections"]
         }
@@ -99,7 +100,7 @@ class Rows:
         rows._throttles = {
             int(number): (int(seq), _only(_THROTTLE_COLUMNS, why)) for number, seq, why in carried["throttles"]
         }
-        rows._troubles = {int(seq): str(why) for seq, why in carried["troubles"]}
+        rows._problems = {int(seq): str(why) for seq, why in carried["problems"]}
         return rows
 
     def of(self, entry: Entry) -> Iterator[tuple[str, Row]]:
@@ -108,8 +109,8 @@ class Rows:
             if entry.kind == "throttle" and entry.facts.get("of") is not None:
                 number = int(entry.facts.get("connection", 0))
                 self._throttles[number] = entry.facts["of"], columns.throttle(entry.facts)
-            elif entry.kind == "trouble":
-                self._troubles[entry.facts["of"]] = entry.facts["why"]
+            elif entry.kind == "problem":
+                self._problems[entry.facts["of"]] = entry.facts["why"]
             self._note_connection(entry)
             yield "events", self._event(entry)
             return
@@ -173,8 +174,8 @@ class Rows:
             row |= _NO_BROKER_COLUMNS
         decoded = Decoded(exchange)
         header, request, response = decoded.header, decoded.request, decoded.response
-        problem = self._troubles.pop(exchange.seq, "")
-        row |= {"trouble": problem or decoded.trouble or None, "partial": bool(problem)}
+        problem = self._problems.pop(exchange.seq, "")
+        row |= {"problem": problem or decoded.problem or None, "partial": bool(problem)}
         if header is not None:
             row |= {
                 "api_key": header.api_key,
@@ -210,6 +211,8 @@ class Rows:
         elif header.api_key == ApiKey.LIST_OFFSETS:
             keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
             yield from columns.list_offsets_rows(keys, request, response)
+        elif header.api_key in GROUP_ROWS:
+            yield from GROUP_ROWS[header.api_key](keys, request, response)
 
     def _throttle(self, exchange: Exchange) -> Row:
         seq, throttle = self._throttles.get(exchange.connection, (0, {}))

@@ -54,7 +54,7 @@ REQUESTS = (
     Column("api_key", "int", "API key"),
     Column("api", "string", "name of the API"),
     Column("api_version", "int", "version of request and response"),
-    Column("correlation_id", "int", "correlation id of the request; `trouble` reports a response with another one"),
+    Column("correlation_id", "int", "correlation id of the request; `problem` reports a response with another one"),
     Column("client_id", "string", "client id"),
     Column("principal", "string", "user that the connection is authenticated as", True),
     Column("listener", "string", "listener of the broker that accepted the connection", True),
@@ -68,7 +68,7 @@ REQUESTS = (
     Column("held", "boolean", "whether the response was delayed by its throttle time (releases before 2.0)", True),
     Column("error", "int", "error code of the response, or else the first error code in it; 0 for none"),
     Column("throttle_ms", "int", "throttle time in the response; null in versions without that field"),
-    Column("decided_ms", "int", "throttle time that the broker applied", True),
+    Column("applied_throttle_ms", "int", "throttle time that the broker applied", True),
     Column(
         "throttle_quota",
         "string",
@@ -89,7 +89,7 @@ REQUESTS = (
     Column("isolation", "int", "isolation level of a Fetch or ListOffsets; 1: read_committed"),
     Column("session_id", "int", "fetch session id of the request"),
     Column("session_epoch", "int", "fetch session epoch of the request"),
-    Column("answered_session_id", "int", "fetch session id of the response"),
+    Column("returned_session_id", "int", "fetch session id of the response"),
     Column(
         "session_expected",
         "int",
@@ -98,7 +98,7 @@ REQUESTS = (
     Column("session_missing", "int", "number of partitions that the response had to contain and does not"),
     Column("session_strays", "int", "number of partitions in the response that the session does not contain"),
     Column(
-        "asked_partitions",
+        "requested_partitions",
         "int",
         "number of partitions that a Fetch covers, including those of its session; null if unknown",
     ),
@@ -108,11 +108,11 @@ REQUESTS = (
     Column("replica_id", "int", "broker id of the follower that sends a Fetch or ListOffsets; below 0 for a consumer"),
     Column("rack", "string", "rack of the client"),
     Column("records_bytes", "bigint", "size of all records in the request or response"),
-    Column("trouble", "string", "why the exchange could not be decoded completely, or was rejected; null otherwise"),
+    Column("problem", "string", "why the exchange could not be decoded completely, or was rejected; null otherwise"),
     Column(
         "partial",
         "boolean",
-        "whether the recording lacks a part (lost packets, a connection that closed early) or the request was rejected; `trouble` says which",
+        "whether the recording lacks a part (lost packets, a connection that closed early) or the request was rejected; `problem` says which",
     ),
 )
 
@@ -123,14 +123,16 @@ PARTITIONS = (
     Column("isolation", "int", "isolation level of a Fetch or ListOffsets; 1: read_committed"),
     Column("replica_id", "int", "broker id of the follower that sends a Fetch or ListOffsets; below 0 for a consumer"),
     Column("acks", "int", "`acks` of a Produce"),
-    Column("place", "int", "position of the partition in the response, from 0; without a response, in the request"),
+    Column("position", "int", "position of the partition in the response, from 0; without a response, in the request"),
     Column("topic", "string", "topic name; null if only the id is known"),
     Column("topic_id", "string", "topic id in hex; null if the request has only a name"),
     Column("partition", "int", "partition index"),
-    Column("asked_offset", "bigint", "offset that the Fetch requests, in this or an earlier request of its session"),
-    Column("asked_timestamp", "bigint", "timestamp that the ListOffsets requests"),
+    Column(
+        "requested_offset", "bigint", "offset that the Fetch requests, in this or an earlier request of its session"
+    ),
+    Column("requested_timestamp", "bigint", "timestamp that the ListOffsets requests"),
     Column("limit_bytes", "int", "`partition_max_bytes` of a Fetch"),
-    Column("asked_epoch", "int", "leader epoch that the client sends; -1: none"),
+    Column("requested_epoch", "int", "leader epoch that the client sends; -1: none"),
     Column("error", "int", "error code of the partition; 0 for none, null without a response"),
     Column(
         "base_offset",
@@ -145,8 +147,8 @@ PARTITIONS = (
     Column("high_watermark", "bigint", "high watermark in a Fetch response"),
     Column("last_stable_offset", "bigint", "last stable offset in a Fetch response"),
     Column("log_start", "bigint", "log start offset"),
-    Column("answered_epoch", "int", "leader epoch in the response"),
-    Column("answered_timestamp", "bigint", "timestamp in a ListOffsets response; -1: none"),
+    Column("returned_epoch", "int", "leader epoch in the response"),
+    Column("returned_timestamp", "bigint", "timestamp in a ListOffsets response; -1: none"),
     Column("preferred_replica", "int", "preferred read replica in a Fetch response; -1: none"),
     Column(
         "aborted",
@@ -163,7 +165,7 @@ BATCHES = (
     Column("topic", "string", "topic name; null if only the id is known"),
     Column("topic_id", "string", "topic id in hex; null if the request has only a name"),
     Column("partition", "int", "partition index"),
-    Column("place", "int", "position of the batch in the records of its partition, from 0"),
+    Column("position", "int", "position of the batch in the records of its partition, from 0"),
     Column(
         "base_offset",
         "bigint",
@@ -189,6 +191,76 @@ BATCHES = (
     ),
 )
 
+GROUPS = (
+    *KEYS,
+    *REQUEST_KEYS,
+    Column("api", "string", "JoinGroup, SyncGroup, Heartbeat, LeaveGroup, ConsumerGroupHeartbeat or DeleteGroups"),
+    Column("position", "int", "position of the member or group in the request, from 0"),
+    Column("group_id", "string", "group id"),
+    Column(
+        "member_id",
+        "string",
+        "member id of the response, or else of the request; null: none yet, or the request names an instance only",
+    ),
+    Column("instance_id", "string", "group instance id of a static member (KIP-345)"),
+    Column("protocol_type", "string", "protocol type, such as consumer; null if the request has none"),
+    Column("assignors", "string", "assignors that the JoinGroup offers, as a JSON list"),
+    Column(
+        "assignor", "string", "assignor (protocol name) of the group, or that the member asks the coordinator to use"
+    ),
+    Column(
+        "requested_epoch",
+        "int",
+        "generation or member epoch in the request; ConsumerGroupHeartbeat: 0 joins, -1 leaves, -2 leaves for a while; null if there is none",
+    ),
+    Column(
+        "returned_epoch",
+        "int",
+        "generation or member epoch that the member has after a response without an error; null for Heartbeat and LeaveGroup",
+    ),
+    Column("error", "int", "error code for the member; 0 for none, null without a response"),
+    Column("leader", "string", "member id of the leader, in a JoinGroup response"),
+    Column("members", "int", "number of members in a JoinGroup response; only the leader gets them"),
+    Column("session_timeout_ms", "int", "session timeout that a JoinGroup requests"),
+    Column("rebalance_timeout_ms", "int", "rebalance timeout in the request; null if unchanged"),
+    Column(
+        "subscribed", "string", "topics to which the member subscribes, as a JSON list; null if unchanged or unknown"
+    ),
+    Column(
+        "subscribed_pattern", "string", "regular expression to which the member subscribes; null if unchanged or none"
+    ),
+    Column(
+        "owned",
+        "string",
+        "partitions that the member reports to own, as JSON: {topic name or id in hex: [partition, ...]}; null if it reports nothing",
+    ),
+    Column("assigned", "string", "partitions that the response assigns, like `owned`; null if it assigns nothing new"),
+    Column("reason", "string", "why the member joins again or leaves, as it says (KIP-800)"),
+)
+"""A row for each member in a request for membership of a group."""
+
+GROUP_OFFSETS = (
+    *KEYS,
+    *REQUEST_KEYS,
+    Column("api", "string", "OffsetCommit, TxnOffsetCommit, OffsetFetch or OffsetDelete"),
+    Column(
+        "position", "int", "position of the partition in the request of a commit, or in the response of a fetch, from 0"
+    ),
+    Column("group_id", "string", "group id"),
+    Column("member_id", "string", "member id; null: none"),
+    Column("instance_id", "string", "group instance id of a static member (KIP-345)"),
+    Column("requested_epoch", "int", "generation or member epoch in the request; -1: none"),
+    Column("topic", "string", "topic name; null if only the id is known"),
+    Column("topic_id", "string", "topic id in hex; null if the request has only a name"),
+    Column("partition", "int", "partition index"),
+    Column(
+        "offset", "bigint", "offset that is committed, or the committed offset in the response; null if there is none"
+    ),
+    Column("leader_epoch", "int", "leader epoch of the committed offset; -1: none"),
+    Column("error", "int", "error code of the partition, or else of the group; 0 for none, null without a response"),
+)
+"""A row for each partition in a request for committed offsets of a group."""
+
 EVENTS = (
     *KEYS,
     Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
@@ -198,9 +270,9 @@ EVENTS = (
     Column(
         "kind",
         "string",
-        "meta (header of the trace), opened, closed, trouble (problem of an exchange), throttle, topic, quota, leader, isr, log (records were "
-        "deleted), broker, parked, recovery, dropped, …; captures: lost, unreadable, left_out; first report or change in a response: named (id "
-        "of a topic), rack (of a broker)",
+        "meta (header of the trace), opened, closed, problem (problem of an exchange), throttle, topic, group (change of a group), quota, "
+        "leader, isr, log (records were deleted), broker, parked, recovery, dropped, …; captures: lost, unreadable, left_out; first report or "
+        "change in a response: named (id of a topic), rack (of a broker)",
     ),
     Column("facts", "string", "details of the event, as JSON"),
 )
@@ -227,7 +299,29 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "batches": BATCHES,
     "events": EVENTS,
     "state": STATE,
+    "groups": GROUPS,
+    "group_offsets": GROUP_OFFSETS,
 }
+
+
+EARLIER_NAMES: dict[str, dict[str, str]] = {
+    "requests": {
+        "problem": "trouble",
+        "applied_throttle_ms": "decided_ms",
+        "returned_session_id": "answered_session_id",
+        "requested_partitions": "asked_partitions",
+    },
+    "partitions": {
+        "position": "place",
+        "requested_offset": "asked_offset",
+        "requested_timestamp": "asked_timestamp",
+        "requested_epoch": "asked_epoch",
+        "returned_epoch": "answered_epoch",
+        "returned_timestamp": "answered_timestamp",
+    },
+    "batches": {"position": "place"},
+}
+"""Maps columns to the names that they have in tables of the format before, by table."""
 
 
 def ddl(table: str) -> str:

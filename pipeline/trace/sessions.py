@@ -37,7 +37,7 @@ class Step(NamedTuple):
     session_expected: int | None = None
     session_missing: int | None = None
     session_strays: int | None = None
-    asked_partitions: int | None = None
+    requested_partitions: int | None = None
     more: bool | None = None
 
     def columns(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Sessions:
         answered = _answered_partitions(response)
         key = exchange.broker, request.session_id
         step = (self._full if _is_full(request) else self._incremental)(exchange, key, request, response, named)
-        if response.error_code == 0 and step.asked_partitions is not None and not throttle_ms:
+        if response.error_code == 0 and step.requested_partitions is not None and not throttle_ms:
             missing = self._missing(exchange, key, request, step.requested, answered)
             strays = len(answered.keys() - step.requested.keys())
             step = step._replace(
@@ -147,7 +147,7 @@ class Sessions:
         self._close(key)
         if request.session_epoch == FIRST_EPOCH and response.session_id and not response.error_code:
             self._open_session((exchange.broker, response.session_id), _Session(exchange.connection, named))
-        return Step(named, asked_partitions=len(named))
+        return Step(named, requested_partitions=len(named))
 
     def _incremental(
         self,
@@ -174,7 +174,7 @@ class Sessions:
         self._by_connection[session.connection].discard(key)
         session.connection = exchange.connection
         self._by_connection.setdefault(exchange.connection, set()).add(key)
-        return Step(session.requested, expected, asked_partitions=len(session.requested))
+        return Step(session.requested, expected, requested_partitions=len(session.requested))
 
     def _missing(
         self,

@@ -28,7 +28,7 @@ from kafkaproto.pipeline.session import local_session
 from kafkaproto.pipeline.sources import runs_of
 from kafkaproto.pipeline.trace.place import FINGERPRINT
 from kafkaproto.pipeline.trace.runs import Notice, Run, meta_text, resumable_place
-from kafkaproto.pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.schema import EARLIER_NAMES, TABLES, ddl
 from kafkaproto.pipeline.trace.store import Store, StoreError, folder_of, is_valid_folder_name
 from kafkaproto.pipeline.trace.writing import COMPRESSION, PARTITIONED_BY, WriteResult, write_run
 from kafkaproto.trace.format import TraceError
@@ -102,7 +102,7 @@ def build(
                     "rows": {
                         table: n + added.get(run.name, {}).get(table, 0) for table, n in new_rows[run.name].items()
                     },
-                    "told": [notice.text for notice in new_notices if notice.run == run.name],
+                    "notices": [notice.text for notice in new_notices if notice.run == run.name],
                 }
                 for run in due
             }
@@ -271,11 +271,22 @@ def note_read(folder: Path, number: int, done_bytes: int) -> None:
 
 
 def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
-    """Return a table with the columns of `schema`, even if it has no rows."""
+    """Return a table with the columns of `schema`, even if it has no rows. Columns of runs of the format before get their new names."""
     columns = [column.name for column in TABLES[table]]
     if not any((out / table).glob("run=*")):
         return spark.createDataFrame([], ddl(table)).select(columns)
-    return spark.read.schema(ddl(table)).parquet(str(out / table)).select(columns)
+    earlier_names = EARLIER_NAMES.get(table, {}) if earlier_runs(Store(out)) else {}
+    types = {column.name: column.type for column in TABLES[table]}
+    earlier_columns = [f"`{earlier}` {types[name]}" for name, earlier in earlier_names.items()]
+    frame = spark.read.schema(", ".join([ddl(table), *earlier_columns])).parquet(str(out / table))
+    return frame.selectExpr(
+        *(f"coalesce({name}, {earlier_names[name]}) AS {name}" if name in earlier_names else name for name in columns)
+    )
+
+
+def earlier_runs(store: Store) -> list[str]:
+    """Return the names of the runs whose tables an earlier version made. They lack the tables `groups` and `group_offsets`."""
+    return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 
 
 # ---- the command -------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
     python -m tests.artifacts.make data       the data directories, cleanly stopped and killed
     python -m tests.artifacts.make trace      a trace and its tables
+    python -m tests.artifacts.make groups     a trace of consumer groups and its tables
     python -m tests.artifacts.make streams    a data directory with the checkpoints of two streaming queries (needs Spark)
 
-They were made with commit 7c3b0af and stay as they are: their use is to be old. When a format changes with intent, add artifacts
-of the new commit beside them.
+They were made with commit 7c3b0af, the groups with commit 7dc9971, and stay as they are: their use is to be old. When a format
+changes with intent, add artifacts of the new commit beside them.
 """
 
 from __future__ import annotations
@@ -184,6 +185,47 @@ def make_trace() -> None:
         pack("trace", folder)
 
 
+def make_groups() -> None:
+    """Record a trace with consumer groups of both protocols that continues beyond the end of its tables."""
+    from confluent_kafka import Consumer
+    from kafka import KafkaProducer
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with cluster(1, {"t": 2}, release="4.2", port=TRACE_PORT, trace=folder / "trace") as made:
+            producer = KafkaProducer(bootstrap_servers=made.bootstrap, client_id="writer", acks="all")
+            for number in range(100):
+                producer.send("t", b"x" * 100, partition=number % 2)
+            producer.flush(30)
+            producer.close(5)
+            for protocol in ("classic", "consumer"):
+                members: list[Any] = []
+                for name in ("first", "second"):
+                    options = {"bootstrap.servers": made.bootstrap, "group.id": protocol, "client.id": name}
+                    options |= {"group.protocol": protocol, "auto.offset.reset": "earliest"}
+                    members.append(Consumer({**options, "enable.auto.commit": False}))
+                    members[-1].subscribe(["t"])
+                    owned = 2 // len(members)
+                    while any(len(member.assignment()) != owned for member in members):
+                        for member in members:
+                            member.poll(0.1)
+                for member in members:
+                    message = None
+                    while message is None:
+                        message = member.poll(0.1)
+                    member.commit(message, asynchronous=False)
+                members[1].close()
+                while len(members[0].assignment()) != 2:
+                    members[0].poll(0.1)
+                members[0].close()
+        [path] = (folder / "trace").iterdir()
+        whole = path.read_bytes()
+        path.write_bytes(whole[: _end_of_an_entry(path, len(whole) * 2 // 3)])
+        tables.build(folder / "trace", folder / "tables", tables.without_spark)
+        path.write_bytes(whole)
+        pack("groups", folder)
+
+
 def _end_of_an_entry(path: Path, at_least: int) -> int:
     from kafkaproto.trace.reading import Trace
 
@@ -227,7 +269,12 @@ def _stream_facts(made: TestCluster, spark: Any, folder: Path, rows: list[tuple[
     }
 
 
-COMMANDS: dict[str, Callable[[], None]] = {"data": make_data, "trace": make_trace, "streams": make_streams}
+COMMANDS: dict[str, Callable[[], None]] = {
+    "data": make_data,
+    "trace": make_trace,
+    "groups": make_groups,
+    "streams": make_streams,
+}
 
 if __name__ == "__main__":
     if sys.argv[1] == "fill":

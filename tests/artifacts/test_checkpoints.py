@@ -72,4 +72,4 @@ def test_live_job_continues_from_an_old_checkpoint(spark: Any, kafka: TestCluste
 def test_spark_reads_tables_written_by_an_old_commit(spark: Any, tmp_path: Path) -> None:
     out = unpack("trace", tmp_path) / "tables"
     [run] = json.loads((out / "_manifest.json").read_text())["runs"].values()
-    assert {table: tables.read(spark, out, table).count() for table in TABLES} == run["rows"]
+    assert {table: tables.read(spark, out, table).count() for table in TABLES} == dict.fromkeys(TABLES, 0) | run["rows"]

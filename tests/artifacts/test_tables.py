@@ -1,4 +1,4 @@
-"""A trace and its tables that commit 7c3b0af wrote: the tables can be read, and a grown trace adds only new rows."""
+"""Traces and their tables that the commits 7c3b0af and 7dc9971 wrote: the tables can be read, and are made again from the trace."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkaproto.pipeline.trace import tables
-from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.audit.verdict import remarks
+from kafkaproto.pipeline.trace.schema import EARLIER_NAMES, TABLES
+from kafkaproto.pipeline.trace.store import Store
 from tests.artifacts.holding import unpack
+from tests.support.pipeline.recorded import traffic, write
 
 MANIFEST = "_manifest.json"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(params=["trace", "groups"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Return a folder with `trace`, which ends where the tables end, and `whole`, the complete trace."""
-    unpack("trace", tmp_path)
-    (tmp_path / "trace").rename(tmp_path / "whole")
-    (tmp_path / "trace").mkdir()
-    for name, size in manifest(tmp_path / "tables")["files"].items():
-        (tmp_path / "trace" / name).write_bytes((tmp_path / "whole" / name).read_bytes()[:size])
-    return tmp_path
+    folder = tmp_path / str(request.param)
+    unpack(request.param, folder)
+    (folder / "trace").rename(folder / "whole")
+    (folder / "trace").mkdir()
+    for name, size in manifest(folder / "tables")["files"].items():
+        (folder / "trace" / name).write_bytes((folder / "whole" / name).read_bytes()[:size])
+    return folder
 
 
 def manifest(out: Path) -> dict[str, Any]:
@@ -40,41 +45,69 @@ def rows(out: Path, table: str) -> list[dict[str, Any]]:
     column_rows = [
         row for path in sorted((out / table).rglob("*.parquet")) for row in pq.ParquetFile(path).read().to_pylist()
     ]
-    return sorted(column_rows, key=lambda row: (row["seq"], row.get("place") or 0))
+    return sorted(column_rows, key=lambda row: (row["seq"], row.get("position", row.get("place")) or 0))
 
 
 def build(trace: Path, out: Path) -> Any:
     return tables.build(trace, out, tables.without_spark)
 
 
-def test_tables_built_by_an_old_commit_equal_tables_built_now(folder: Path) -> None:
+def under_new_names(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    new_names = {earlier: name for name, earlier in EARLIER_NAMES.get(table, {}).items()}
+    return {new_names.get(name, name): value for name, value in row.items()}
+
+
+def test_tables_of_an_old_commit_have_the_rows_of_tables_built_now(folder: Path) -> None:
     build(folder / "trace", folder / "fresh")
     counted = manifest(folder / "tables")["rows"]
-    assert {table: len(rows(folder / "tables", table)) for table in TABLES} == counted
+    assert {table: len(rows(folder / "tables", table)) for table in counted} == counted
     assert counted["requests"] > 20 and counted["partitions"] > 10
+    for table in counted:
+        old_rows = [under_new_names(table, row) for row in rows(folder / "tables", table)]
+        if table == "events":
+            old_rows = [row | {"kind": row["kind"].replace("trouble", "problem")} for row in old_rows]
+        assert old_rows == rows(folder / "fresh", table), table
+
+
+def test_tables_of_an_old_commit_are_made_again_with_groups(folder: Path) -> None:
+    counts, notices = build(folder / "trace", folder / "tables")
+    build(folder / "trace", folder / "fresh")
+    assert notices == [] and [*counts.values()] == [manifest(folder / "tables")["rows"]]
     for table in TABLES:
         assert rows(folder / "tables", table) == rows(folder / "fresh", table), table
-
-
-def test_complete_old_tables_are_not_rebuilt(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = parquet(folder / "tables")
-
-    def must_not_read(*_: Any) -> Any:
-        raise AssertionError("the trace is read from the beginning")
-
-    monkeypatch.setattr(tables, "without_spark", must_not_read)
-    assert build(folder / "trace", folder / "tables") == ({}, [])
-    assert parquet(folder / "tables") == before
+    assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_old_tables_of_a_grown_trace_get_only_the_new_rows(folder: Path) -> None:
-    before, counted = parquet(folder / "tables"), manifest(folder / "tables")["rows"]
+def test_tables_of_an_old_commit_and_a_grown_trace_have_all_rows(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
-    [added] = counts.values()
-    assert notices == [] and added["requests"] > 0
-    after = parquet(folder / "tables")
-    assert {name: after.get(name) for name in before} == before
     build(folder / "whole", folder / "fresh")
+    assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]
     for table in TABLES:
         assert rows(folder / "tables", table) == rows(folder / "fresh", table), table
-        assert len(rows(folder / "tables", table)) == counted[table] + added[table], table
+    if folder.name == "groups":
+        assert len(rows(folder / "tables", "groups")) > 20 and len(rows(folder / "tables", "group_offsets")) > 10
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_tables_of_an_old_commit_are_read_with_the_new_names(spark: Any, folder: Path) -> None:
+    """No trace is left to make them again. The other run of the folder has the new format."""
+    old = {table: rows(folder / "tables", table) for table in TABLES}
+    [old_run] = json.loads((folder / "tables" / MANIFEST).read_text())["runs"]
+    write(folder / "other", traffic(), "other")
+    build(folder / "other", folder / "tables")
+    store = Store(folder / "tables")
+    assert tables.earlier_runs(store) == [old_run]
+    for table, earlier_names in EARLIER_NAMES.items():
+        frame = tables.read(spark, folder / "tables", table)
+        assert frame.columns == [column.name for column in TABLES[table]]
+        for name, earlier in earlier_names.items():
+            found = sorted(str(row[name]) for row in frame.where(frame.run == old_run).select(name).collect())
+            assert found == sorted(str(row[earlier]) for row in old[table])
+    assert tables.read(spark, folder / "tables", "groups").where(f"run = '{old_run}'").count() == 0
+    positions = tables.read(spark, folder / "tables", "partitions").where("run = 'other'").select("position")
+    assert {row.position for row in positions.collect()} == {0}
+    [note] = [line for line in remarks(store, Tables.of(spark, folder / "tables")) if "earlier version" in line]
+    assert note.startswith(f"run {old_run}: ") and f"kafkaproto tables TRACE {folder / 'tables'}" in note

@@ -25,8 +25,8 @@ GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
 
 The connection closed first, as when a consumer closes while a fetch waits, or a capture lacks the response.
 """
-WHOLE = "answered AND trouble IS NULL"
-"""SQL: true for a request that has a response, and whose response was decoded completely."""
+WHOLE = "answered AND problem IS NULL"
+"""SQL: true for a request whose response was decoded completely."""
 
 FAMILY = (
     "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}', '*'), "

@@ -11,7 +11,7 @@ CLIENTS = f"""
         SELECT r.run, r.seq, {FAMILY} AS client, r.max_bytes, r.records_bytes, coalesce(p.records, 0) AS records, p.first_batch_bytes,
                coalesce(p.over, 0) AS over
         FROM {{requests}} r LEFT JOIN (
-            SELECT run, seq, sum(records) AS records, min_by(first_batch_bytes, place) FILTER (WHERE bytes > 0) AS first_batch_bytes,
+            SELECT run, seq, sum(records) AS records, min_by(first_batch_bytes, position) FILTER (WHERE bytes > 0) AS first_batch_bytes,
                    count_if(bytes > limit_bytes) AS over
             FROM {{partitions}} WHERE api = 'Fetch' GROUP BY run, seq) p ON p.run = r.run AND p.seq = r.seq
         WHERE {CONSUMING}

@@ -7,8 +7,8 @@ from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 PARTS = """
     WITH parts AS (
         SELECT api, (handled_ns - received_ns) / 1e6 AS queued, wait_ms AS waited,
-               greatest((ready_ns - coalesce(handled_ns, received_ns)) / 1e6 - IF(held, decided_ms, 0) - coalesce(wait_ms, 0), 0) AS rest,
-               CAST(coalesce(decided_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
+               greatest((ready_ns - coalesce(handled_ns, received_ns)) / 1e6 - IF(held, applied_throttle_ms, 0) - coalesce(wait_ms, 0), 0) AS rest,
+               CAST(coalesce(applied_throttle_ms, throttle_ms, 0) AS double) AS throttled, (sent_ns - ready_ns) / 1e6 AS sent,
                (coalesce(sent_ns, ready_ns) - received_ns) / 1e6 AS total
         FROM {requests} WHERE api IS NOT NULL AND answered
     ), long AS (
@@ -38,9 +38,9 @@ LANES = """
         SELECT min(received_ns) AS begins, max(ready_ns) AS ends FROM {requests}
     ), busiest AS (
         SELECT CAST((received_ns - begins) / 5e9 AS bigint) AS window_ FROM {requests} CROSS JOIN span
-        GROUP BY 1 ORDER BY sum(CASE WHEN coalesce(decided_ms, 0) > 0 THEN 1 ELSE 0 END) DESC, count(1) DESC, 1 LIMIT 1
+        GROUP BY 1 ORDER BY sum(CASE WHEN coalesce(applied_throttle_ms, 0) > 0 THEN 1 ELSE 0 END) DESC, count(1) DESC, 1 LIMIT 1
     ), inside AS (
-        SELECT r.*, begins + window_ * 5e9 AS from_ns, IF(held, 0, coalesce(decided_ms, 0)) AS muted_ms
+        SELECT r.*, begins + window_ * 5e9 AS from_ns, IF(held, 0, coalesce(applied_throttle_ms, 0)) AS muted_ms
         FROM {requests} r CROSS JOIN span CROSS JOIN busiest
         WHERE received_ns BETWEEN begins + window_ * 5e9 AND begins + (window_ + 1) * 5e9
     ), shown AS (

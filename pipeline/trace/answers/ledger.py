@@ -33,9 +33,9 @@ PARTITIONS = f"""
         SELECT {KEY}, producer_id, producer_epoch, base_sequence, max(count) * (count(DISTINCT base_offset) - 1) AS records
         FROM acked WHERE producer_id >= 0 GROUP BY ALL HAVING count(DISTINCT base_offset) > 1
     ), passed AS (
-        SELECT run, {TOPIC} AS topic_, {LIFE}, partition, asked_offset, base_offset, ready_ns
+        SELECT run, {TOPIC} AS topic_, {LIFE}, partition, requested_offset, base_offset, ready_ns
         FROM {{partitions}} LEFT JOIN lives USING (run, topic)
-        WHERE api = 'Fetch' AND base_offset > asked_offset AND coalesce(replica_id, -1) < 0
+        WHERE api = 'Fetch' AND base_offset > requested_offset AND coalesce(replica_id, -1) < 0
     ), defaults AS (
         SELECT run, max(facts RLIKE '"log.cleanup.policy":"[a-z,]*compact') AS compacts FROM {{events}} WHERE kind = 'meta' GROUP BY run
     ), compacted AS (
@@ -44,7 +44,7 @@ PARTITIONS = f"""
     ), lost AS (
         SELECT a.run, a.topic_, a.life, a.partition, a.base_offset, max(a.count) AS records FROM acked a
         JOIN passed p ON p.run = a.run AND p.topic_ = a.topic_ AND p.life = a.life AND p.partition = a.partition AND p.ready_ns > a.acked_ns
-                     AND a.base_offset >= p.asked_offset AND a.last_offset < p.base_offset
+                     AND a.base_offset >= p.requested_offset AND a.last_offset < p.base_offset
         LEFT ANTI JOIN fetched f USING ({KEY}, base_offset)
         LEFT ANTI JOIN compacted c USING (run, topic_)
         GROUP BY a.run, a.topic_, a.life, a.partition, a.base_offset
@@ -100,8 +100,8 @@ OFFSETS = f"""
         UNION ALL SELECT topic_, partition, ready_ns, 'high watermark', high_watermark FROM seen WHERE api = 'Fetch' AND high_watermark >= 0
         UNION ALL SELECT topic_, partition, ready_ns, 'last stable offset', last_stable_offset FROM seen
                   WHERE api = 'Fetch' AND last_stable_offset >= 0 AND last_stable_offset < high_watermark
-        UNION ALL SELECT topic_, partition, ready_ns, concat('read by ', {FAMILY}), coalesce(next_offset, asked_offset)
-                  FROM seen WHERE api = 'Fetch' AND coalesce(replica_id, -1) < 0 AND asked_offset IS NOT NULL
+        UNION ALL SELECT topic_, partition, ready_ns, concat('read by ', {FAMILY}), coalesce(next_offset, requested_offset)
+                  FROM seen WHERE api = 'Fetch' AND coalesce(replica_id, -1) < 0 AND requested_offset IS NOT NULL
     )
     SELECT topic_ AS topic, partition, line, round(CAST((ready_ns - begins) / width AS bigint) * width / 1e9, 3) AS at_s, max(at) AS offset
     FROM lines JOIN spans USING (topic_, partition)

@@ -21,15 +21,15 @@ PRODUCED = f"""
 
 FETCHED = f"""
     WITH {NAMES}, asked AS (
-        SELECT /*+ BROADCAST(names) */ run, client_id, coalesce(topic, topic_id) AS topic, partition, asked_offset, count(1) AS times,
+        SELECT /*+ BROADCAST(names) */ run, client_id, coalesce(topic, topic_id) AS topic, partition, requested_offset, count(1) AS times,
                sum(bytes) AS bytes, max(bytes) AS once_bytes
         FROM {{partitions}} JOIN names USING (run, conn)
-        WHERE api = 'Fetch' AND asked_offset IS NOT NULL AND records > 0 AND coalesce(replica_id, -1) < 0
-        GROUP BY run, client_id, coalesce(topic, topic_id), partition, asked_offset HAVING count(1) > 1
+        WHERE api = 'Fetch' AND requested_offset IS NOT NULL AND records > 0 AND coalesce(replica_id, -1) < 0
+        GROUP BY run, client_id, coalesce(topic, topic_id), partition, requested_offset HAVING count(1) > 1
     )
-    SELECT client_id, topic, partition, count(1) AS offsets, sum(times - 1) AS asked_again, max(times) AS most_times,
+    SELECT client_id, topic, partition, count(1) AS offsets, sum(times - 1) AS fetched_again, max(times) AS most_times,
            sum(bytes - once_bytes) AS bytes_again
-    FROM asked GROUP BY client_id, topic, partition ORDER BY asked_again DESC, client_id, topic, partition
+    FROM asked GROUP BY client_id, topic, partition ORDER BY fetched_again DESC, client_id, topic, partition
 """
 
 ANSWER = Answer(

@@ -27,12 +27,12 @@ QUERIES = f"""
                count_if(api = 'Fetch' AND answered) AS fetches, count_if(api = 'ListOffsets') AS list_offsets,
                count_if(api = 'Fetch' AND records_bytes = 0 AND session_epoch >= 0 AND {WHOLE}) AS empty_fetches,
                max(max_bytes) AS fetch_max_bytes, max(CASE WHEN api = 'Fetch' THEN records_bytes END) AS largest_fetch_bytes,
-               sum(coalesce(decided_ms, throttle_ms, 0)) AS throttled_ms,
+               sum(coalesce(applied_throttle_ms, throttle_ms, 0)) AS throttled_ms,
                max(CASE WHEN rack LIKE '${{{{env:%' THEN rack END) AS literal_rack
         FROM mine GROUP BY query
     ), opened AS (
         SELECT query, sum(ms) AS open_ms FROM (
-            SELECT query, run, conn, greatest((max(ready_ns) - min(received_ns)) / 1e6, sum(coalesce(decided_ms, throttle_ms, 0))) AS ms
+            SELECT query, run, conn, greatest((max(ready_ns) - min(received_ns)) / 1e6, sum(coalesce(applied_throttle_ms, throttle_ms, 0))) AS ms
             FROM mine GROUP BY query, run, conn) GROUP BY query
     )
     SELECT a.query, consumers, connections, fetches, list_offsets, requests, coalesce(c.records, 0) AS records,

@@ -9,7 +9,7 @@ LONG_THROTTLE_MS = 60_000
 
 CLIENTS = f"""
     WITH throttled AS (
-        SELECT *, coalesce(decided_ms, throttle_ms, 0) AS ms FROM {{requests}}
+        SELECT *, coalesce(applied_throttle_ms, throttle_ms, 0) AS ms FROM {{requests}}
     ), connections AS (
         SELECT run, conn, greatest((max(ready_ns) - min(received_ns)) / 1000000.0 + max_by(IF(held, 0, ms), seq), sum(ms)) AS open_ms
         FROM throttled GROUP BY run, conn
@@ -30,7 +30,7 @@ RATES = """
     WITH spent AS (
         SELECT min(received_ns) AS begins, greatest(ceil((max(ready_ns) - min(received_ns)) / 1e9 / 240), 1) AS width_s FROM {requests}
     ), limited AS (
-        SELECT client_id, max(quota_bound) AS bound, sum(decided_ms) AS throttled_ms FROM {requests}
+        SELECT client_id, max(quota_bound) AS bound, sum(applied_throttle_ms) AS throttled_ms FROM {requests}
         WHERE throttle_quota IN ('Produce', 'Fetch') GROUP BY client_id
     ), busiest AS (
         SELECT client_id FROM {requests} GROUP BY client_id ORDER BY sum(bytes_in + bytes_out) DESC LIMIT 6
@@ -40,7 +40,7 @@ RATES = """
     )
     SELECT r.client_id, CAST((ready_ns - begins) / 1e9 / width_s AS bigint) * width_s AS at_s, max(width_s) AS width_s,
            sum(CASE WHEN api = 'Produce' THEN bytes_in WHEN api = 'Fetch' THEN bytes_out ELSE 0 END) / max(width_s) AS bytes_a_second,
-           max(bound) AS bound, max(coalesce(decided_ms, throttle_ms, 0)) AS throttle_ms
+           max(bound) AS bound, max(coalesce(applied_throttle_ms, throttle_ms, 0)) AS throttle_ms
     FROM {requests} r CROSS JOIN spent JOIN shown s ON s.client_id IS NOT DISTINCT FROM r.client_id
     LEFT JOIN limited l ON l.client_id = r.client_id
     GROUP BY r.client_id, CAST((ready_ns - begins) / 1e9 / width_s AS bigint) * width_s

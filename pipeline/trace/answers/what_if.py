@@ -31,13 +31,14 @@ CHARGED = f"""
         SELECT /*+ BROADCAST(r) */ r.run, r.seq, min(e.clock_ms) AS charged_ms,
                sum(try_cast(get_json_object(e.facts, '$.throttle_ms') AS bigint)) AS kept_ms
         FROM {{requests}} r JOIN {{events}} e ON e.run = r.run AND try_cast(get_json_object(e.facts, '$.of') AS bigint) = r.seq
-        WHERE NOT answered AND decided_ms = 0 AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce') AND e.kind = 'throttle'
+        WHERE NOT answered AND applied_throttle_ms = 0 AND (throttle_quota = api OR throttle_quota = 'Request' AND api = 'Produce')
+          AND e.kind = 'throttle'
         GROUP BY r.run, r.seq
     ), counted AS (
         SELECT /*+ BROADCAST(kept) */ run, broker, api, coalesce(client_id, '') AS client_id, conn, seq,
-               coalesce(charged_ms, IF(held, clock_ms - decided_ms, clock_ms), CAST(ready_ns / 1000000 AS bigint)) AS clock_ms,
-               coalesce(kept_ms, decided_ms, throttle_ms, 0) AS waited_ms, throttle_quota = api AS by_this_quota,
-               api = 'Fetch' AND coalesce(decided_ms, throttle_ms) > 0 AND NOT coalesce(held, false) AS empty,
+               coalesce(charged_ms, IF(held, clock_ms - applied_throttle_ms, clock_ms), CAST(ready_ns / 1000000 AS bigint)) AS clock_ms,
+               coalesce(kept_ms, applied_throttle_ms, throttle_ms, 0) AS waited_ms, throttle_quota = api AS by_this_quota,
+               api = 'Fetch' AND coalesce(applied_throttle_ms, throttle_ms) > 0 AND NOT coalesce(held, false) AS empty,
                CASE WHEN throttle_quota = api THEN quota_value
                     WHEN api = 'Produce' THEN CAST(bytes_in AS double)
                     ELSE CAST(bytes_out - CASE WHEN api_version >= 12 THEN 1 ELSE 0 END AS double) END AS value,

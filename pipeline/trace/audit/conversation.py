@@ -18,7 +18,8 @@ DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
 """SQL: stands for every fetch of a connection that belongs to a session, in place of the sequence number of one fetch."""
-WRONG_CORRELATION_ID = "trouble LIKE 'the answer_s correlation id is %'"
+WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
+"""SQL: true for a response with the correlation id of another request. The second text is in tables of the format before."""
 
 
 def in_order(tables: Tables) -> DataFrame:
@@ -28,7 +29,7 @@ def in_order(tables: Tables) -> DataFrame:
             FROM {{requests}} WHERE answered AND conn IS NOT NULL
             WINDOW c AS (PARTITION BY run, conn ORDER BY seq)
         )
-        SELECT run, seq, conn, api, correlation_id, before_seq, ready_ns, trouble,
+        SELECT run, seq, conn, api, correlation_id, before_seq, ready_ns, problem,
                coalesce({WRONG_CORRELATION_ID}, false) OR coalesce(ready_ns < before_ns, false) AS broken,
                CAST(greatest(coalesce(before_ns - ready_ns, 0), 0) AS double) AS excess
         FROM ordered
@@ -45,10 +46,10 @@ def versions(tables: Tables) -> DataFrame:
             SELECT run, explode(from_json(get_json_object(facts, '$.advertised'), 'map<string, array<int>>')) AS (api_key, versions)
             FROM {{events}} WHERE kind = 'meta'
         ), reported AS (SELECT DISTINCT run FROM offered)
-        SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.trouble,
+        SELECT r.run, r.seq, r.api, r.api_version, r.client_id, o.versions[0] AS lowest, o.versions[1] AS highest, r.problem,
                coalesce(NOT r.api_version BETWEEN o.versions[0] AND o.versions[1], true)
                    AND NOT coalesce(api = 'ApiVersions' AND error = {UNSUPPORTED_VERSION}, false)
-                   OR (trouble IS NOT NULL AND NOT coalesce(partial, false) AND NOT {WRONG_CORRELATION_ID}) AS broken,
+                   OR (problem IS NOT NULL AND NOT coalesce(partial, false) AND NOT {WRONG_CORRELATION_ID}) AS broken,
                CAST(coalesce(greatest(o.versions[0] - r.api_version, r.api_version - o.versions[1], 0), 0) AS double) AS excess
         FROM {{requests}} r JOIN reported USING (run)
         LEFT JOIN offered o ON o.run = r.run AND CAST(o.api_key AS int) = r.api_key
@@ -59,7 +60,7 @@ def versions(tables: Tables) -> DataFrame:
 def acknowledged(tables: Tables) -> DataFrame:
     return tables.sql("""
         SELECT run, seq, client_id, acks, answered, (acks = 0) = answered AS broken, CAST(1 AS double) AS excess
-        FROM {requests} WHERE api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND trouble IS NOT NULL)
+        FROM {requests} WHERE api = 'Produce' AND acks IS NOT NULL AND NOT (acks <> 0 AND problem IS NOT NULL)
     """)
 
 
@@ -102,8 +103,8 @@ def not_early(tables: Tables) -> DataFrame:
             FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
             LEFT JOIN (SELECT DISTINCT run, true AS quotas FROM {{events}}
                        WHERE kind = 'quota' AND get_json_object(facts, '$.quota') = 'consumer_byte_rate') q ON q.run = r.run
-            WHERE api = 'Fetch' AND answered AND NOT {HELD} AND error = 0 AND coalesce(decided_ms, throttle_ms, 0) = 0 AND replica_id < 0
-              AND api_version >= 3 AND min_bytes > 0 AND max_wait_ms > 0 AND max_bytes > 0 AND asked_partitions > 0 AND redirects = 0
+            WHERE api = 'Fetch' AND answered AND NOT {HELD} AND error = 0 AND coalesce(applied_throttle_ms, throttle_ms, 0) = 0 AND replica_id < 0
+              AND api_version >= 3 AND min_bytes > 0 AND max_wait_ms > 0 AND max_bytes > 0 AND requested_partitions > 0 AND redirects = 0
               AND more IS NOT NULL AND coalesce(window_num, {DEFAULT_WINDOW_NUM}) > 1
         )
         SELECT run, seq, client_id, min_bytes, max_bytes, max_wait_ms, waited_ms, records_bytes,
@@ -116,7 +117,7 @@ def not_early(tables: Tables) -> DataFrame:
     beyond_end = tables.sql(f"""
         SELECT run, conn, explode(array(seq, {ANY_SESSION_FETCH})) AS step FROM {{partitions}}
         WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
-          AND asked_offset > IF(isolation = {READ_COMMITTED} AND last_stable_offset >= 0, last_stable_offset, high_watermark)
+          AND requested_offset > IF(isolation = {READ_COMMITTED} AND last_stable_offset >= 0, last_stable_offset, high_watermark)
     """)
     # Only the few rows that look broken are joined.
     unexplained = rows.where("broken").join(beyond_end, ["run", "conn", "step"], "left_anti").select(*rows.columns)

@@ -43,11 +43,11 @@ def not_skipped(tables: Tables) -> DataFrame:
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
         ), neighbours AS (
             SELECT run, seq, broker, {NAMED}, partition, base_offset AS until_offset,
-                   lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY place) + 1 AS from_offset, ready_ns, begun_ns
+                   lag(last_offset) OVER (PARTITION BY run, seq, topic, topic_id, partition ORDER BY position) + 1 AS from_offset, ready_ns, begun_ns
             FROM {{batches}} WHERE api = 'Fetch'
             UNION ALL
-            SELECT run, seq, broker, {NAMED}, partition, base_offset, asked_offset, ready_ns, begun_ns FROM {{partitions}}
-            WHERE api = 'Fetch' AND asked_offset < base_offset
+            SELECT run, seq, broker, {NAMED}, partition, base_offset, requested_offset, ready_ns, begun_ns FROM {{partitions}}
+            WHERE api = 'Fetch' AND requested_offset < base_offset
         ), skipped AS (SELECT * FROM neighbours WHERE from_offset < until_offset
         ), acknowledged AS (
             SELECT run, seq, broker, {NAMED}, partition, base_offset, last_offset, acks, ready_ns, crc FROM {{batches}}
@@ -72,7 +72,7 @@ def in_sequence(tables: Tables) -> DataFrame:
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
-    in_one = f"SELECT {columns}, seq, place, NULL AS first_ns, NULL AS last_ns FROM {{batches}} WHERE api = 'Fetch'"
+    in_one = f"SELECT {columns}, seq, position, NULL AS first_ns, NULL AS last_ns FROM {{batches}} WHERE api = 'Fetch'"
     of_all = f"""
         SELECT {of_batch}, broker, life, min(seq) AS seq, min(begun_ns) AS first_ns, max(ready_ns) AS last_ns
         FROM {{consumed}} WHERE crc IS NOT NULL GROUP BY {of_batch}, broker, life"""
@@ -98,7 +98,7 @@ def in_sequence(tables: Tables) -> DataFrame:
         "before_seq <> seq"
     )
     return tables.without_truncations(
-        pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
+        pairs(in_one, "run, seq, where_, partition", "position").unionByName(apart), "before_ns", "then_ns"
     ).drop("before_seq")
 
 

@@ -22,7 +22,7 @@ def preferred_replicas(tables: Tables) -> DataFrame:
     """
     rows = tables.sql(f"""
         WITH reported AS (
-            SELECT p.run, p.seq, p.broker, {NAMED}, p.partition, p.preferred_replica, p.bytes, p.asked_offset, p.log_start,
+            SELECT p.run, p.seq, p.broker, {NAMED}, p.partition, p.preferred_replica, p.bytes, p.requested_offset, p.log_start,
                    p.begun_ns, p.ready_ns, r.rack, r.client_id
             FROM {{partitions}} p JOIN {{requests}} r ON r.run = p.run AND r.seq = p.seq
             WHERE p.api = 'Fetch' AND p.preferred_replica >= 0 AND p.error = 0
@@ -36,13 +36,13 @@ def preferred_replicas(tables: Tables) -> DataFrame:
             LEFT JOIN {{states_of}} o ON o.run = reported.run AND o.where_ = reported.where_ AND o.partition = reported.partition
             LEFT JOIN {{settings}} s ON s.run = reported.run AND s.broker = reported.broker
         ), known AS (
-            SELECT *, bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = '' OR coalesce(asked_offset < log_start, false) AS alone,
+            SELECT *, bytes > 0 OR preferred_replica = broker OR coalesce(rack, '') = '' OR coalesce(requested_offset < log_start, false) AS alone,
                    try_element_at(filter(before, x -> x.isr IS NOT NULL), -1).isr AS isr_before,
                    try_element_at(filter(before, x -> x.leader IS NOT NULL), -1).leader AS leader_before
             FROM joined
         )
         SELECT run, seq, where_ AS topic, partition, client_id, rack, broker, leader_before AS leader, preferred_replica, node_rack,
-               isr_before AS isr, asked_offset, log_start, bytes,
+               isr_before AS isr, requested_offset, log_start, bytes,
                alone OR coalesce(rack <> node_rack AND coalesce(selector, '') LIKE '{RACK_AWARE}', false)
                    OR coalesce(size(during) = 0 AND NOT array_contains(isr_before, preferred_replica), false)
                    OR coalesce(size(during) = 0 AND leader_before <> broker, false) AS broken,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OFFSET_OUT_OF_RANGE = 1
 LATEST = -1
-IN_RESPONSE = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY place"
+IN_RESPONSE = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY position"
 
 
 def overlaps(tables: Tables) -> DataFrame:
@@ -61,7 +61,7 @@ def gaps(tables: Tables) -> DataFrame:
                    base_offset, ready_ns
             FROM {{batches}} WHERE api = 'Fetch'
             UNION ALL
-            SELECT run, seq, coalesce(topic, topic_id), partition, asked_offset, base_offset, ready_ns FROM {{partitions}}
+            SELECT run, seq, coalesce(topic, topic_id), partition, requested_offset, base_offset, ready_ns FROM {{partitions}}
             WHERE api = 'Fetch')
         WHERE expected_offset IS NOT NULL AND base_offset IS NOT NULL
     """).join(
@@ -166,11 +166,11 @@ def epochs(tables: Tables) -> DataFrame:
     """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
-        SELECT {of_batch.replace("where_", NAMED)}, seq, place, NULL AS first_ns, NULL AS last_ns FROM {{batches}}
+        SELECT {of_batch.replace("where_", NAMED)}, seq, position, NULL AS first_ns, NULL AS last_ns FROM {{batches}}
         WHERE api = 'Fetch' AND epoch >= 0"""
     ends = f"""
         SELECT {of_batch}, broker, life, min(seq) AS seq, min(begun_ns) AS first_ns, max(ready_ns) AS last_ns FROM (
-            SELECT *, place = min(place) OVER a OR place = max(place) OVER a AS ends FROM {{consumed}} WHERE epoch >= 0
+            SELECT *, position = min(position) OVER a OR position = max(position) OVER a AS ends FROM {{consumed}} WHERE epoch >= 0
             WINDOW a AS (PARTITION BY run, seq, where_, partition))
         WHERE ends GROUP BY {of_batch}, broker, life"""
 
@@ -185,21 +185,23 @@ def epochs(tables: Tables) -> DataFrame:
 
     apart = pairs(ends, "run, broker, where_, partition, life", "base_offset, seq").where("before_seq <> seq")
     return tables.without_truncations(
-        pairs(in_one, "run, seq, where_, partition", "place").unionByName(apart), "before_ns", "then_ns"
+        pairs(in_one, "run, seq, where_, partition", "position").unionByName(apart), "before_ns", "then_ns"
     ).drop("before_seq")
 
 
 def progress(tables: Tables) -> DataFrame:
-    return tables.partitions.where("api = 'Fetch' AND asked_offset IS NOT NULL AND next_offset IS NOT NULL").selectExpr(
+    return tables.partitions.where(
+        "api = 'Fetch' AND requested_offset IS NOT NULL AND next_offset IS NOT NULL"
+    ).selectExpr(
         "run",
         "seq",
         "coalesce(topic, topic_id) AS topic",
         "partition",
-        "asked_offset",
+        "requested_offset",
         "base_offset",
         "next_offset",
-        "next_offset <= asked_offset AS broken",
-        "CAST(asked_offset AS double) - next_offset + 1 AS excess",
+        "next_offset <= requested_offset AS broken",
+        "CAST(requested_offset AS double) - next_offset + 1 AS excess",
     )
 
 
@@ -207,10 +209,10 @@ def latest(tables: Tables) -> DataFrame:
     """Check ListOffsets for the latest offset: not below any fetch response of the same broker before it, not above any after it."""
     rows = tables.sql(f"""
         WITH lookups AS (
-            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, place, base_offset, isolation
-            FROM {{partitions}} WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
+            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, position, base_offset, isolation
+            FROM {{partitions}} WHERE api = 'ListOffsets' AND error = 0 AND requested_timestamp = {LATEST} AND replica_id = -1 AND base_offset >= 0
         ), reported AS (
-            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS place, NULL AS
+            SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, high_watermark, last_stable_offset, NULL AS seq, NULL AS position, NULL AS
             found_offset,
                    0 AS isolation
             FROM {{partitions}} WHERE api = 'Fetch' AND error = 0 AND high_watermark >= 0
@@ -236,7 +238,7 @@ def latest(tables: Tables) -> DataFrame:
         SELECT run, broker, where_, partition, seq, isolation, found_offset, begun_ns,
                max(CASE WHEN side = 1 THEN IF(isolation = 1, lso_before, hw_before) END) AS low,
                max(CASE WHEN side = 2 THEN IF(isolation = 1, lso_behind, hw_behind) END) AS high
-        FROM bounded WHERE seq IS NOT NULL GROUP BY run, broker, where_, partition, seq, place, isolation, found_offset, begun_ns
+        FROM bounded WHERE seq IS NOT NULL GROUP BY run, broker, where_, partition, seq, position, isolation, found_offset, begun_ns
     """).selectExpr(
         "run", "seq", "broker", "where_", "partition", "isolation", "found_offset", "low.end AS lowest", "high.end AS highest",
         "coalesce(low.at_ns, begun_ns) AS before_ns", "coalesce(high.at_ns, begun_ns) AS then_ns",
@@ -257,10 +259,10 @@ def earliest_at(tables: Tables) -> DataFrame:
     """
     rows = tables.sql(f"""
         WITH lookups AS (
-            SELECT run, {NAMED}, partition, base_offset AS at_offset, asked_timestamp, answered_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
+            SELECT run, {NAMED}, partition, base_offset AS at_offset, requested_timestamp, returned_timestamp, seq, 1 AS turn, NULL AS max_timestamp,
                    ready_ns AS at_ns
             FROM {{partitions}}
-            WHERE api = 'ListOffsets' AND error = 0 AND asked_timestamp >= 0 AND base_offset >= 0 AND answered_timestamp >= 0
+            WHERE api = 'ListOffsets' AND error = 0 AND requested_timestamp >= 0 AND base_offset >= 0 AND returned_timestamp >= 0
         ), moved AS (
             SELECT run, coalesce(topic, topic_id) AS where_, partition, max(log_start) > 0 AS moved FROM {{partitions}}
             WHERE api IN ('Fetch', 'Produce') GROUP BY run, coalesce(topic, topic_id), partition
@@ -282,11 +284,11 @@ def earliest_at(tables: Tables) -> DataFrame:
             LEFT JOIN {{policies}} p ON p.run = r.run AND p.where_ = r.where_
             WHERE turn = 1
         )
-        SELECT run, seq, where_, partition, asked_timestamp, at_offset AS found_offset, answered_timestamp,
+        SELECT run, seq, where_, partition, requested_timestamp, at_offset AS found_offset, returned_timestamp,
             before.max_timestamp AS reached_before,
-               answered_timestamp < asked_timestamp OR coalesce(before.max_timestamp >= asked_timestamp, false) AS broken,
-               CAST(greatest(asked_timestamp - answered_timestamp, 1) AS double) AS excess,
-               IF(answered_timestamp < asked_timestamp, at_ns, coalesce(before.at_ns, at_ns)) AS one_ns, at_ns AS other_ns
+               returned_timestamp < requested_timestamp OR coalesce(before.max_timestamp >= requested_timestamp, false) AS broken,
+               CAST(greatest(requested_timestamp - returned_timestamp, 1) AS double) AS excess,
+               IF(returned_timestamp < requested_timestamp, at_ns, coalesce(before.at_ns, at_ns)) AS one_ns, at_ns AS other_ns
         FROM known
     """)
     return tables.without_truncations(tables.undecided_if_missing(rows, NEVER_NS, EVER_NS), "one_ns", "other_ns")
@@ -311,10 +313,10 @@ def out_of_range(tables: Tables) -> DataFrame:
                 behind AS (PARTITION BY run, broker, coalesce(topic, topic_id), partition ORDER BY ready_ns DESC, seq DESC
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
         )
-        SELECT run, seq, broker, where_, partition, asked_offset, later_start AS log_start, hw AS high_watermark, before_ns, then_ns,
-               asked_offset BETWEEN later_start AND hw AS broken, CAST(1 AS double) AS excess
+        SELECT run, seq, broker, where_, partition, requested_offset, later_start AS log_start, hw AS high_watermark, before_ns, then_ns,
+               requested_offset BETWEEN later_start AND hw AS broken, CAST(1 AS double) AS excess
         FROM known
-        WHERE error = {OFFSET_OUT_OF_RANGE} AND asked_offset IS NOT NULL AND hw IS NOT NULL AND later_start IS NOT NULL
+        WHERE error = {OFFSET_OUT_OF_RANGE} AND requested_offset IS NOT NULL AND hw IS NOT NULL AND later_start IS NOT NULL
     """)
     return tables.without_truncations(rows, "before_ns", "then_ns")
 

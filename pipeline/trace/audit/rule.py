@@ -34,7 +34,7 @@ class Tables:
 
     Two objects share nothing but the Spark session, and several threads may query one object.
 
-    requests, partitions, batches, events, state: see `kafkaproto.pipeline.trace.schema`. A table that is not given is empty.
+    requests, partitions, batches, events, state, groups, group_offsets: see `kafkaproto.pipeline.trace.schema`. A table that is not given is empty.
     settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder reported them.
     policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
     cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (from_ns, until_ns): when a log may have been truncated, or replaced by
@@ -53,18 +53,22 @@ class Tables:
         batches: DataFrame | None = None,
         events: DataFrame | None = None,
         state: DataFrame | None = None,
+        groups: DataFrame | None = None,
+        group_offsets: DataFrame | None = None,
     ) -> None:
-        """Use the given tables; missing ones are empty. Raises ValueError if no table is given."""
-        frames = (requests, partitions, batches, events, state)
+        """Use the given tables. Raises ValueError if there is none."""
+        frames = (requests, partitions, batches, events, state, groups, group_offsets)
         spark = next((frame.sparkSession for frame in frames if frame is not None), None)
         if spark is None:
             raise ValueError(f"at least one of the tables must be given: {', '.join(NAMES)}")
         self._spark = spark
-        self.requests, self.partitions, self.batches, self.events, self.state = (
-            spark.createDataFrame([], ddl(name)) if frame is None else frame
+        self._frames: dict[str, DataFrame] = {
+            name: spark.createDataFrame([], ddl(name)) if frame is None else frame
             for name, frame in zip(NAMES, frames, strict=True)
+        }
+        self.requests, self.partitions, self.events = (
+            self._frames[name] for name in ("requests", "partitions", "events")
         )
-        self._frames: dict[str, DataFrame] = {name: getattr(self, name) for name in NAMES}
         self._deriving = RLock()
         self._complete: bool | None = None
 
@@ -199,9 +203,9 @@ response with the old id.
 """
 STATES = """
     WITH stated AS (
-        SELECT run, at_ns, seq, topic, place AS partition, state.leader AS leader, state.isr AS isr FROM (
+        SELECT run, at_ns, seq, topic, position AS partition, state.leader AS leader, state.isr AS isr FROM (
             SELECT run, at_ns, seq, get_json_object(facts, '$.topic') AS topic,
-                   posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (place, state)
+                   posexplode(from_json(get_json_object(facts, '$.partitions'), 'array<struct<leader: int, isr: array<int>>>')) AS (position, state)
             FROM {events} WHERE kind = 'topic' AND get_json_object(facts, '$.state') <> 'deleted')
         UNION ALL
         SELECT run, at_ns, seq, get_json_object(facts, '$.topic'), CAST(get_json_object(facts, '$.partition') AS int),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from kafkaproto.pipeline.trace.audit import (
     conversation,
     durability,
+    groups,
     limits,
     metadata,
     offsets,
@@ -16,7 +17,7 @@ from kafkaproto.pipeline.trace.audit import (
 )
 from kafkaproto.pipeline.trace.audit.rule import Outcome, Rule, Tables, outcome
 
-FAMILIES = (limits, throttling, conversation, offsets, durability, transactions, metadata, sessions)
+FAMILIES = (limits, throttling, conversation, offsets, durability, transactions, metadata, sessions, groups)
 RULES: tuple[Rule, ...] = tuple(
     sorted(
         (rule for family in FAMILIES for rule in family.RULES),

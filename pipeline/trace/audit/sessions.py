@@ -19,11 +19,11 @@ def steps(tables: Tables) -> DataFrame:
     Neither contains a partition that was not requested or was forgotten. The broker accepts the next session epoch and no other.
     """
     rows = tables.sql(f"""
-        SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.asked_partitions,
+        SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.requested_partitions,
                r.session_missing, r.session_strays, r.error,
                coalesce(session_missing, 0) > 0 OR coalesce(session_strays, 0) > 0
                    OR coalesce(session_expected = session_epoch AND error = {INVALID_FETCH_SESSION_EPOCH}, false)
-                   OR coalesce(session_expected <> session_epoch AND answered_session_id = session_id AND session_id <> 0, false) AS broken,
+                   OR coalesce(session_expected <> session_epoch AND returned_session_id = session_id AND session_id <> 0, false) AS broken,
                CAST(greatest(session_missing, session_strays, abs(CAST(session_expected AS bigint) - session_epoch), 0) AS double) AS excess,
                ready_ns
         FROM {{requests}} r

@@ -39,16 +39,18 @@ def how_long(tables: Tables) -> DataFrame:
                 THEN (quota_rate - quota_bound) / nullif(quota_bound, 0) * quota_window_ms
                 WHEN throttle_quota = 'ControllerMutation' THEN -quota_rate / nullif(quota_bound, 0) * 1000 END AS wait
             FROM {{requests}} r LEFT JOIN {{settings}} s ON s.run = r.run AND s.broker = r.broker
-            WHERE decided_ms > 0 AND NOT held
+            WHERE applied_throttle_ms > 0 AND NOT held
         ), rounded AS (
             SELECT *, CAST(throttle_ms AS bigint) AS response_throttle_ms, IF(wait IS NULL, NULL, least(
                 floor(least(wait, {INT32_MAX})) + CASE WHEN wait - floor(wait) >= 0.5 THEN 1 ELSE 0 END,
                 CASE WHEN throttle_quota = 'Request' THEN coalesce(cap_ms, 1000) ELSE {INT32_MAX} END)) AS expected_ms
             FROM exact
         )
-        SELECT run, seq, api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms, expected_ms, decided_ms,
-               response_throttle_ms, coalesce(expected_ms <> decided_ms, false) OR coalesce(response_throttle_ms <> decided_ms, false) AS broken,
-               CAST(greatest(coalesce(abs(expected_ms - decided_ms), 0), coalesce(abs(response_throttle_ms - decided_ms), 0)) AS double) AS excess
+        SELECT run, seq, api, client_id, throttle_quota, quota_entity, quota_rate, quota_bound, quota_window_ms, expected_ms, applied_throttle_ms,
+               response_throttle_ms,
+               coalesce(expected_ms <> applied_throttle_ms, false) OR coalesce(response_throttle_ms <> applied_throttle_ms, false) AS broken,
+               CAST(greatest(coalesce(abs(expected_ms - applied_throttle_ms), 0),
+                             coalesce(abs(response_throttle_ms - applied_throttle_ms), 0)) AS double) AS excess
         FROM rounded
         WHERE expected_ms IS NOT NULL OR response_throttle_ms IS NOT NULL
     """)
@@ -56,9 +58,9 @@ def how_long(tables: Tables) -> DataFrame:
 
 def empty_fetch(tables: Tables) -> DataFrame:
     return tables.sql(f"""
-        SELECT run, seq, client_id, coalesce(decided_ms, throttle_ms) AS throttled_ms, records_bytes,
+        SELECT run, seq, client_id, coalesce(applied_throttle_ms, throttle_ms) AS throttled_ms, records_bytes,
                records_bytes > 0 AS broken, CAST(records_bytes AS double) AS excess
-        FROM {{requests}} WHERE api = 'Fetch' AND answered AND coalesce(decided_ms, throttle_ms) > 0 AND NOT {HELD}
+        FROM {{requests}} WHERE api = 'Fetch' AND answered AND coalesce(applied_throttle_ms, throttle_ms) > 0 AND NOT {HELD}
     """)
 
 
@@ -71,10 +73,10 @@ def taken_back(tables: Tables) -> DataFrame:
     """
     rows = tables.sql(f"""
         WITH counted AS (
-            SELECT *, sum(CASE WHEN decided_ms = 0 THEN bytes_out ELSE 0 END) OVER (
+            SELECT *, sum(CASE WHEN applied_throttle_ms = 0 THEN bytes_out ELSE 0 END) OVER (
                 PARTITION BY run, broker, client_id ORDER BY ready_ns, seq) AS sent
             FROM {{requests}}
-            WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND decided_ms IS NOT NULL
+            WHERE api = 'Fetch' AND answered AND NOT held AND replica_id < 0 AND applied_throttle_ms IS NOT NULL
         ), recorded AS (
             SELECT *, quota_rate * quota_window_ms / 1000 AS total, lag(quota_rate * quota_window_ms / 1000) OVER c AS before,
                    lag(quota_value) OVER c AS before_value, lag(sent) OVER c AS before_sent, lag(seq) OVER c AS before_seq

@@ -9,6 +9,10 @@ from typing import Any
 from kafkaproto.pipeline.trace.audit.command import ALL_HOLD, FAILED, UNREADABLE, WARNED
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, NOT_EXERCISED, Outcome, Tables
 from kafkaproto.pipeline.trace.store import Store
+from kafkaproto.pipeline.trace.tables import earlier_runs
+
+EARLIER_NOTICES = "told"
+"""Key for the notices about a run in a manifest of the format before."""
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
@@ -92,7 +96,11 @@ def remarks(store: Store, tables: Tables) -> list[str]:
 
     It is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
     """
-    lines = [text for run in store.manifest().values() for text in run["told"]]
+    lines = [text for run in store.manifest().values() for text in run.get("notices") or run.get(EARLIER_NOTICES, ())]
+    lines += [
+        f"run {run}: an earlier version made its tables, which lack groups; kafkaproto tables TRACE {store.path} makes them again"
+        for run in earlier_runs(store)
+    ]
     dropped = (
         tables.events.where("kind = 'dropped'")
         .groupBy("run")

@@ -54,7 +54,7 @@ def _exchange_texts(entry: Exchange) -> Iterator[str]:
     """Yield request and response as text. Offsets refer to the frame in the trace, where records are cut to batch headers."""
     decoded = Decoded(entry)
     if decoded.header is None:
-        yield f"a request that cannot be decoded: {decoded.trouble}"
+        yield f"a request that cannot be decoded: {decoded.problem}"
         return
     key, version = decoded.header.api_key, decoded.header.api_version
     title = f"{decoded.api} v{version}, correlation id {decoded.header.correlation_id}, client-id {decoded.client}"

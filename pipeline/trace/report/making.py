@@ -22,13 +22,17 @@ from kafkaproto.pipeline.trace.answers import (
     census,
     diff,
     fetch_sizes,
+    groups,
+    lag,
     latency,
     ledger,
     racks,
+    rebalances,
     recording,
     repeats,
     spark_doctor,
     throttles,
+    unread,
     what_if,
 )
 from kafkaproto.pipeline.trace.answers.answer import Answer, Result, evaluate_query
@@ -49,7 +53,22 @@ A = TypeVar("A")
 B = TypeVar("B")
 ANSWERS: tuple[Answer, ...] = tuple(
     module.ANSWER
-    for module in (recording, throttles, what_if, ledger, repeats, latency, fetch_sizes, racks, census, spark_doctor)
+    for module in (
+        recording,
+        throttles,
+        what_if,
+        ledger,
+        groups,
+        lag,
+        rebalances,
+        unread,
+        repeats,
+        latency,
+        fetch_sizes,
+        racks,
+        census,
+        spark_doctor,
+    )
 )
 PAGE = "report.html"
 SMALL_RUN_REQUESTS = 200_000

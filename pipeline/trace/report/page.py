@@ -17,7 +17,7 @@ from kafkaproto.api import APIS
 from kafkaproto.pipeline.trace.answers.answer import Answer, Result
 from kafkaproto.pipeline.trace.answers.census import BREAKS, UNKNOWN, WORKS
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, Outcome
-from kafkaproto.pipeline.trace.report import figures
+from kafkaproto.pipeline.trace.report import figures, group_figures
 
 Tables = Mapping[tuple[str, str], Result]
 """Maps (answer name, query name) to the rows of the query."""
@@ -40,6 +40,10 @@ SHORT = {
     "throttles": "Throttles",
     "what-if": "What if",
     "ledger": "Delivery",
+    "groups": "Groups",
+    "lag": "Lag",
+    "rebalances": "Rebalances",
+    "unread": "Unread",
     "repeats": "Repeats",
     "latency": "Latency",
     "fetch-sizes": "Fetch sizes",
@@ -188,6 +192,22 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
                     "Offsets over time: the lag is the distance from the produced offset to the position of a consumer.",
                     figures.offsets(rows("offsets")),
                 ),
+            ]
+        case "lag":
+            return [
+                (
+                    "over-time",
+                    "Records between the committed offsets of each group and the ends of its partitions, over time.",
+                    group_figures.lag(rows("over-time")),
+                )
+            ]
+        case "unread":
+            return [
+                (
+                    "owners",
+                    "Owners of each partition in its group over time. Red: the partition had no owner.",
+                    group_figures.owners(rows("owners")),
+                )
             ]
         case "latency":
             return [

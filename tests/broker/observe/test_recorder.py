@@ -119,7 +119,7 @@ def test_request_that_started_in_one_trace_is_not_recorded_in_the_next(lost: boo
         if lost:
             client.connection.lost()
         bench.cluster.advance(200_000)
-        assert first == entries != [] and bench.exchanges == [] and bench.events("trouble") == []
+        assert first == entries != [] and bench.exchanges == [] and bench.events("problem") == []
         assert [event["of"] for event in bench.events("throttle")] == ([None] if offset and not lost else [])
         if lost:
             client = bench.cluster.connect()

@@ -150,7 +150,7 @@ def assert_given_up(bench: Bench, connection_id: int) -> Exchange:
     [exchange] = bench.exchanges
     assert (exchange.answered, exchange.response, exchange.response_bytes, exchange.sent_ns) == (False, b"", 0, 0)
     assert exchange.connection == connection_id and exchange.received_ns <= exchange.handled_ns <= exchange.ready_ns
-    [event] = bench.events("trouble")
+    [event] = bench.events("problem")
     assert (event["of"], event["why"], event["connection"]) == (exchange.seq, UNANSWERED, connection_id)
     seqs = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in bench.entries]
     assert sorted(seqs) == list(range(1, max(seqs) + 1))
@@ -199,7 +199,7 @@ def test_delayed_acks_0_request_of_a_closed_connection_is_not_recorded_as_unansw
     client.send(produce_of_bytes(client, "t", 100_000, version=5, acks=0), 5)
     client.connection.lost()
     [exchange] = bench.exchanges
-    assert not exchange.answered and bench.events("throttle") and bench.events("closed") and not bench.events("trouble")
+    assert not exchange.answered and bench.events("throttle") and bench.events("closed") and not bench.events("problem")
 
 
 @pytest.mark.parametrize("release", ["1.1", "4.0"])
@@ -250,13 +250,13 @@ def test_trace_of_a_refused_request_contains_the_reason_but_no_unreadable_bytes(
     frame, kept, why = REFUSED[what]
     client = bench.cluster.connect()
     client.send_bytes(struct.pack(">i", len(frame)) + frame)
-    [exchange], [trouble], [closed] = bench.exchanges, bench.events("trouble"), bench.events("closed")
+    [exchange], [problem], [closed] = bench.exchanges, bench.events("problem"), bench.events("closed")
     assert (exchange.answered, exchange.closes, exchange.response, exchange.sent_ns) == (False, True, b"", 0)
     assert (exchange.request_bytes, exchange.clock_ms) == (len(frame), bench.cluster.now_ms)
     assert exchange.request == frame[: 8 + (2 + len(kept) if kept else 0)] and b"secret" not in exchange.request
-    assert (trouble["of"], trouble["why"]) == (exchange.seq, closed["why"]) and why in closed["why"]
-    assert {trouble["connection"], closed["connection"], exchange.connection} == {client.connection.connection_id}
-    seqs = [exchange.seq, trouble["seq"], closed["seq"]]
+    assert (problem["of"], problem["why"]) == (exchange.seq, closed["why"]) and why in closed["why"]
+    assert {problem["connection"], closed["connection"], exchange.connection} == {client.connection.connection_id}
+    seqs = [exchange.seq, problem["seq"], closed["seq"]]
     assert (
         seqs == list(range(seqs[0], seqs[0] + 3))
         and 0 < exchange.received_ns <= exchange.handled_ns <= exchange.ready_ns
@@ -284,10 +284,10 @@ def test_trace_of_an_unsupported_api_versions_request_contains_its_response(vers
     [exchange] = bench.exchanges
     assert exchange.answered and not exchange.closes and exchange.response_bytes == client.received_bytes - 4
     seen = Decoded(exchange)
-    assert list(seen.errors()) == [35] and bool(seen.trouble) is not whole
+    assert list(seen.errors()) == [35] and bool(seen.problem) is not whole
     assert exchange.request == frame[: None if whole else 12]
     assert (seen.client, seen.request and seen.request.client_software_name) == ("x", "a" if whole else None)
-    assert not bench.events("trouble") and not bench.events("closed")
+    assert not bench.events("problem") and not bench.events("closed")
 
 
 def test_trace_contains_the_reason_why_each_connection_was_closed() -> None:

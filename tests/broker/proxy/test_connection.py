@@ -159,7 +159,7 @@ def test_proxy_replaces_addresses_in_every_version_and_changes_no_other_byte(
         10,
         20,
     )
-    assert Decoded(exchange).trouble == "" and RECORDS[61:] not in exchange.response
+    assert Decoded(exchange).problem == "" and RECORDS[61:] not in exchange.response
 
 
 def test_proxy_forwards_responses_without_addresses_unchanged() -> None:
@@ -196,7 +196,7 @@ def test_proxy_decodes_an_unsupported_api_versions_response_as_version_0(version
     lowered = ApiVersionsResponse(35, [offered[0], ApiVersion(ApiKey.METADATA, 0, APIS[ApiKey.METADATA].max_version)])
     assert bench.connection.answered(answer, 0) == response_frame(lowered, ApiKey.API_VERSIONS, 0)
     seen = Decoded(bench.recorded[0])
-    assert (seen.trouble, list(seen.errors()), seen.response_version) == ("", [35], 0)
+    assert (seen.problem, list(seen.errors()), seen.response_version) == ("", [35], 0)
     assert seen.response.api_keys == offered
 
 
@@ -233,7 +233,7 @@ def test_proxy_forwards_sasl_tokens_but_does_not_record_them() -> None:
     assert len(bench.recorded) == 2 and not any(
         b"secret" in exchange.request + exchange.response for exchange in bench.recorded
     )
-    assert [Decoded(exchange).trouble for exchange in bench.recorded] == ["", ""]
+    assert [Decoded(exchange).problem for exchange in bench.recorded] == ["", ""]
 
 
 def test_proxy_records_unanswered_requests_when_their_connection_closes() -> None:
@@ -252,7 +252,7 @@ def test_proxy_records_unanswered_requests_when_their_connection_closes() -> Non
         bench.connection.ended(30)
         assert bench.connection.waiting == 0
     without, answered, event, lost = bench.recorded
-    assert (without.seq, answered.seq, lost.seq) == (3, 1, 2) and event.kind == "trouble"
+    assert (without.seq, answered.seq, lost.seq) == (3, 1, 2) and event.kind == "problem"
     expected_event = {"seq": 4, "clock_ms": 0, "at_ns": 30, "broker": 3, "connection": 7, "of": 2, "why": UNANSWERED}
     assert event.facts == expected_event
     assert (lost.answered, lost.request, lost.received_ns, lost.ready_ns) == (False, requests[1][4:], 10, 10)

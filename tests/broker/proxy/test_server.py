@@ -110,7 +110,7 @@ def test_real_clients_use_the_proxy_whose_trace_equals_the_broker_trace(
     both = assert_same(tmp_path / "proxy-out", tmp_path / "broker-out", own=CLIENT_ID)
     assert min(both.values()) > 10
     opened = [sum(kind == "opened" for kind in kinds(tmp_path / name)) for name in ("broker", "proxy")]
-    connections = {row["conn"] for row in rows(tmp_path / "proxy-out", "requests") if row["trouble"] is None}
+    connections = {row["conn"] for row in rows(tmp_path / "proxy-out", "requests") if row["problem"] is None}
     # A client may disconnect before its connection has reached a broker: then no response was sent on it.
     assert len(connections) <= opened[0] - 2 <= opened[1], "only the proxy's own two requests bypass it"
     assert {row["broker"] for row in rows(tmp_path / "proxy-out", "requests")} == {0, 1, 2}
@@ -222,7 +222,7 @@ def test_proxy_forwards_requests_that_it_cannot_decode_unchanged(tmp_path: Path)
     thread.join()
     assert next(e.request for e in entries(tmp_path / "proxy") if isinstance(e, Exchange))[:2] == b"\3\xe7"
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
-    outcomes = [(row["trouble"] is None, row["answered"]) for row in rows(tmp_path / "out", "requests")]
+    outcomes = [(row["problem"] is None, row["answered"]) for row in rows(tmp_path / "out", "requests")]
     assert outcomes == [(False, True), (False, True), (True, True), (False, True)]
 
 
@@ -305,10 +305,10 @@ def test_proxy_trace_contains_a_request_whose_response_was_not_delivered(client_
         connection.close()
     job.build(tmp_path / "proxy", tmp_path / "out", job.without_spark)
     requests = [
-        (row["api"], row["answered"], row["partial"], row["trouble"]) for row in rows(tmp_path / "out", "requests")
+        (row["api"], row["answered"], row["partial"], row["problem"]) for row in rows(tmp_path / "out", "requests")
     ]
     assert requests == [("Metadata", True, False, None), ("Fetch", False, True, UNANSWERED)]
-    assert kinds(tmp_path / "proxy") == ["opened", "trouble", "closed"]
+    assert kinds(tmp_path / "proxy") == ["opened", "problem", "closed"]
     closed = next(e for e in entries(tmp_path / "proxy") if isinstance(e, Event) and e.kind == "closed")
     assert closed.facts["why"] == ("Connection reset by peer" if client_goes else "the proxy stops")
     numbers = [e.facts["seq"] if isinstance(e, Event) else e.seq for e in entries(tmp_path / "proxy")]

@@ -94,7 +94,7 @@ def test_trace_file_can_be_read_on_from_a_saved_position(tmp_path: Path) -> None
         (b"", "is not a trace"),
         (b"\xd4\xc3\xb2\xa1 a capture", "is not a trace"),
         (b"kptrace\n\x00", "is not a trace"),
-        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2 and 3"),
+        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2, 3, 4"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x03{}", "its header cannot be read"),
@@ -119,18 +119,30 @@ def test_trace_of_version_2_is_read_without_its_missing_fields(
     counts += (len(exchange.request_records), len(exchange.response_records))
     body = struct.pack(">QiQqqqqqiBIIIIHHq", *exchange[:9], flags, *counts, exchange.handled_ms)
     body += struct.pack(f">{len(lengths)}I", *lengths) + exchange.request + exchange.response
-    begin = header({"run": "r"}).replace(b"\x00\x03", b"\x00\x02", 1)
+    begin = header({"run": "r"}).replace(b"\x00\x04", b"\x00\x02", 1)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     path.write_bytes(begin + struct.pack(">IB", len(body), 1) + body + encoded(happened))
     assert list(Trace(path).entries()) == [exchange._replace(wait_ns=-1), happened]
 
 
-@pytest.mark.parametrize(("version", "kind"), [(3, 0), (3, 4), (3, 255), (2, 3)])
+@given(written=st.lists(exchanges | states | events, max_size=5))
+def test_trace_of_version_3_is_read_with_the_kind_problem_for_trouble(
+    written: list[Entry], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("trace") / "a.kptrace"
+    facts = {"seq": 1, "clock_ms": 0, "broker": 0}
+    begin = header({"run": "r"}).replace(b"\x00\x04", b"\x00\x03", 1)
+    path.write_bytes(begin + b"".join(map(encoded, written)) + event("trouble", facts))
+    trace = Trace(path)
+    assert trace.version == 3 and list(trace.entries()) == [*written, Event("problem", facts)]
+
+
+@pytest.mark.parametrize(("version", "kind"), [(4, 0), (4, 4), (4, 255), (3, 4), (2, 3)])
 def test_invalid_entry_kind_in_a_trace_is_reported_with_its_byte_offset(
     tmp_path: Path, version: int, kind: int
 ) -> None:
     path = tmp_path / "x.kptrace"
-    begin = header({}).replace(b"\x00\x03", bytes([0, version]), 1) + event("a", {})
+    begin = header({}).replace(b"\x00\x04", bytes([0, version]), 1) + event("a", {})
     path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
     entries = []
     with pytest.raises(TraceError, match=f"x.kptrace: no entry of a trace begins at byte {len(begin)}"):

@@ -95,7 +95,7 @@ def test_trace_show_marks_a_frame_that_cannot_be_decoded(tmp_path: Path, capsys:
     path.write_bytes(trace_format.header({}) + trace_format.exchange(damaged) + trace_format.event("e", {"seq": 2}))
     status, lines, _ = shown(capsys, path)
     assert status == 0 and "cannot be read" in lines[0] and lines[1].endswith("e: ")
-    assert "trouble" in json.loads(shown(capsys, path, "--json")[1][0])
+    assert "problem" in json.loads(shown(capsys, path, "--json")[1][0])
 
 
 def test_trace_show_prints_unsupported_api_versions_responses_as_version_0(
@@ -120,7 +120,7 @@ def test_trace_show_prints_unsupported_api_versions_responses_as_version_0(
     _, lines, _ = shown(capsys, path)
     assert lines[0].endswith("UNSUPPORTED_VERSION") and "UNSUPPORTED_VERSION, cannot be read" in lines[1]
     known, unknown = (json.loads(line) for line in shown(capsys, path, "--json")[1])
-    assert known["request"]["clientSoftwareName"] == "its-name" and "trouble" not in known
-    assert (unknown["version"], unknown["request"], bool(unknown["trouble"])) == (99, None, True)
+    assert known["request"]["clientSoftwareName"] == "its-name" and "problem" not in known
+    assert (unknown["version"], unknown["request"], bool(unknown["problem"])) == (99, None, True)
     for exchange in (known, unknown):
         assert exchange["response"] == {"errorCode": 35, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]}

@@ -94,7 +94,7 @@ def test_captured_unsupported_api_versions_response_is_decoded_as_version_0(made
     add_exchanges(
         wire.connect(shaken=shaken), (request(ApiVersionsRequest("me", "1"), 18, 4, 1), old), versions(2, (18, 0, 3))
     )
-    of = [(row["api_version"], row["error"], row["trouble"]) for row in made(wire)["requests"]]
+    of = [(row["api_version"], row["error"], row["problem"]) for row in made(wire)["requests"]]
     assert of == [(4, 35, None), (2, 0, None)]
 
 
@@ -102,7 +102,7 @@ def test_capture_table_columns_that_only_a_broker_knows_are_null(made: Made) -> 
     wire = Wire()
     add_exchanges(wire.connect(), versions(1))
     [row] = made(wire)["requests"]
-    assert row["clock_ms"] is row["held"] is row["decided_ms"] is None
+    assert row["clock_ms"] is row["held"] is row["applied_throttle_ms"] is None
     assert row["received_ns"] < row["ready_ns"] <= row["sent_ns"]
 
 
@@ -116,7 +116,7 @@ def test_capture_that_starts_mid_stream_continues_at_the_next_frame(made: Made, 
     line.says(SERVER, fetched(4, 5000)[1][2000:])
     add_exchanges(line, *whole)
     tables = made(wire)
-    assert numbers(tables) == [5, 6, 7, 8] and [row["trouble"] for row in tables["requests"]] == [None] * 4
+    assert numbers(tables) == [5, 6, 7, 8] and [row["problem"] for row in tables["requests"]] == [None] * 4
     [opened] = events(tables, "opened")
     assert opened["whole"] is False and opened["port"] == 40_000
 
@@ -141,7 +141,7 @@ def test_capture_that_starts_within_a_large_frame_continues_at_the_next_frame(
         line.says(SERVER, fetched(4, 2 * answered)[1][answered:])
     add_exchanges(line, named(5), produced(6), fetched(7, 400_000), versions(8))
     tables = made(wire, ports=ports)
-    assert numbers(tables) == [5, 6, 7, 8] and [row["trouble"] for row in tables["requests"]] == [None] * 4
+    assert numbers(tables) == [5, 6, 7, 8] and [row["problem"] for row in tables["requests"]] == [None] * 4
     assert not events(tables, "left_out")
 
 
@@ -156,7 +156,7 @@ def test_capture_that_starts_with_a_response_identifies_client_and_server(
     line.says(SERVER, fetched(4, size)[1])
     add_exchanges(line, fetched(5, size), produced(6, size), produced(7, size), versions(8), fetched(9, size))
     tables = made(wire, ports=ports)
-    assert numbers(tables) == [5, 6, 7, 8, 9] and [row["trouble"] for row in tables["requests"]] == [None] * 5
+    assert numbers(tables) == [5, 6, 7, 8, 9] and [row["problem"] for row in tables["requests"]] == [None] * 5
     assert [event["port"] for event in events(tables, "opened")] == [40_000]
 
 
@@ -165,7 +165,7 @@ def test_capture_that_starts_among_large_requests_identifies_the_client(made: Ma
     line = wire.connect(shaken=False)
     add_exchanges(line, *(produced(n, 200_000) for n in range(4, 8)))
     tables = made(wire)
-    assert numbers(tables) == [5, 6, 7] and [row["trouble"] for row in tables["requests"]] == [None] * 3
+    assert numbers(tables) == [5, 6, 7] and [row["problem"] for row in tables["requests"]] == [None] * 3
 
 
 @pytest.mark.parametrize("ports", [(), (81,)])
@@ -202,9 +202,9 @@ def test_packets_lost_within_a_captured_frame_lose_only_that_frame(made: Made) -
     line.close()
     tables = made(wire)
     assert numbers(tables) == list(range(1, 40))
-    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]}
+    problems = {row["correlation_id"]: row["problem"] for row in tables["requests"] if row["problem"]}
     assert [row["correlation_id"] for row in tables["requests"] if row["partial"]] == [2, 3]
-    assert set(troubles) == {2, 3} and all("packets are missing" in why for why in troubles.values())
+    assert set(problems) == {2, 3} and all("packets are missing" in why for why in problems.values())
     assert [(event["of_stream"], event["bytes"]) for event in events(tables, "lost")] == [
         ("requests", 1000),
         ("answers", 1000),
@@ -224,13 +224,13 @@ def test_capture_continues_at_the_next_frame_after_lost_packets_with_frame_start
     add_exchanges(line, *(produced(n, 300) for n in range(5, 50)))
     tables = made(wire)
     assert numbers(tables) == [1, 2, *range(4, 50)]
-    assert [row["correlation_id"] for row in tables["requests"] if row["trouble"]] == [2]
+    assert [row["correlation_id"] for row in tables["requests"] if row["problem"]] == [2]
     assert [event["why"] for event in events(tables, "unreadable")] == [
         "a response whose request is not in the capture"
     ]
 
 
-OTHERS = "the answer's correlation id is {}"
+OTHERS = "the correlation id of the response is {}"
 
 
 def test_captured_responses_out_of_order_or_without_request_are_reported(made: Made) -> None:
@@ -245,11 +245,11 @@ def test_captured_responses_out_of_order_or_without_request_are_reported(made: M
     add_exchanges(line, named(7), named(8))
     line.close()
     tables = made(wire)
-    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"]}
+    problems = {row["correlation_id"]: row["problem"] for row in tables["requests"]}
     others = {2: OTHERS.format(3), 3: OTHERS.format(2), 5: OTHERS.format(99)}
-    assert troubles == {number: others.get(number) for number in range(1, 9)}
+    assert problems == {number: others.get(number) for number in range(1, 9)}
     assert [row["answered"] for row in tables["requests"]] == [row["acks"] is None for row in tables["requests"]]
-    assert not any(row["partial"] for row in tables["requests"]) and not events(tables, "trouble")
+    assert not any(row["partial"] for row in tables["requests"]) and not events(tables, "problem")
     assert [event["bytes"] for event in events(tables, "unreadable")] == [len(named(98)[1]) - 4]
 
 
@@ -274,8 +274,8 @@ def test_captured_responses_after_a_gap_are_matched_by_correlation_id(made: Made
     add_exchanges(line, *(versions(n) for n in range(6, 40)))
     line.close()
     tables = made(wire, 150 if where == "behind half a produce" else 1 << 18)
-    troubles = {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]}
-    assert list(troubles) == [3] and (troubles[3] == NO_RESPONSE or "only the beginning" in troubles[3])
+    problems = {row["correlation_id"]: row["problem"] for row in tables["requests"] if row["problem"]}
+    assert list(problems) == [3] and (problems[3] == NO_RESPONSE or "only the beginning" in problems[3])
     assert numbers(tables)[-36:] == list(range(4, 40))
     unpaired = [
         event
@@ -296,7 +296,7 @@ def test_captured_requests_whose_responses_were_lost_are_reported_as_unanswered(
     line.says(CLIENT, versions(40)[0])
     tables = made(wire)
     assert numbers(tables) == list(range(1, 41))
-    assert {row["correlation_id"]: row["trouble"] for row in tables["requests"] if row["trouble"]} == {
+    assert {row["correlation_id"]: row["problem"] for row in tables["requests"] if row["problem"]} == {
         2: NO_RESPONSE,
         40: NO_RESPONSE,
     }
@@ -312,7 +312,7 @@ def test_truncated_captured_packets_give_rows_with_their_header_fields(made: Mad
     tables = made(wire, snap_bytes)
     assert numbers(tables) == [1, 2, 3, 4]
     cut_short = [row for row in tables["requests"] if row["api"] in ("Produce", "Fetch")]
-    assert len(cut_short) == 2 and all("only the beginning of packets" in row["trouble"] for row in cut_short)
+    assert len(cut_short) == 2 and all("only the beginning of packets" in row["problem"] for row in cut_short)
     assert [row["bytes_in"] for row in tables["requests"]][1] == len(produced(2)[0]) - 4
 
 
@@ -322,7 +322,7 @@ def test_captured_acks_0_produce_has_no_response_and_no_error(made: Made) -> Non
     line.says(CLIENT, produced(1, acks=0)[0] + versions(2)[0])
     line.says(SERVER, versions(2)[1])
     tables = made(wire)
-    assert [(row["answered"], row["trouble"], row["acks"]) for row in tables["requests"]] == [
+    assert [(row["answered"], row["problem"], row["acks"]) for row in tables["requests"]] == [
         (False, None, 0),
         (True, None, None),
     ]
@@ -353,7 +353,7 @@ def test_captured_sasl_tokens_are_skipped_and_never_stored(
     add_exchanges(line, *before, handshake, (frame(b"\0user\0secret"), frame(b"")), versions(3), produced(4))
     tables = made(wire)
     assert numbers(tables) == [*([1] if before else []), 2, 3, 4]
-    assert [row["trouble"] for row in tables["requests"]] == [None] * len(tables["requests"])
+    assert [row["problem"] for row in tables["requests"]] == [None] * len(tables["requests"])
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "out").rglob("*.parquet"))
 
 

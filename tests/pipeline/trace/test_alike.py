@@ -40,7 +40,7 @@ def without_answer(which: int) -> Change:
             "why": "it ended",
         }
         cut = exchange._replace(answered=False, response=b"", response_bytes=0, response_records=())
-        return [*entries[:at], Event("trouble", facts), cut, *entries[at + 1 :]]
+        return [*entries[:at], Event("problem", facts), cut, *entries[at + 1 :]]
 
     return change
 

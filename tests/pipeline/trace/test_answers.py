@@ -22,7 +22,7 @@ from kafkaproto.pipeline.trace.answers import (
     what_if,
 )
 from kafkaproto.pipeline.trace.answers.answer import MAX_ROWS, Query, evaluate_query
-from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.audit.rule import NAMES, Tables
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from tests.support.pipeline.played import QUOTA, RACKS, SPARK, Row, answer_rows, play, windows
 from tests.support.pipeline.recorded import write
@@ -53,17 +53,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tables(spark: Any, folder: Path) -> Tables:
     """Return the tables of the first run."""
     every = Tables.of(spark, folder)
-    return Tables(
-        *(
-            frame.where("run = 'before'").cache()
-            for frame in (every.requests, every.partitions, every.batches, every.events, every.state)
-        )
-    )
+    return Tables(*(every.table(name).where("run = 'before'").cache() for name in NAMES))
 
 
 def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Tables, folder: Path) -> None:
     [client_row] = answer_rows(throttles.ANSWER, "clients", tables)
-    waits = [r["decided_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"]
+    waits = [
+        r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
+    ]
     assert (client_row["client_id"], client_row["api"], client_row["quota"]) == (
         "p",
         "Produce",
@@ -82,7 +79,9 @@ def test_quota_plan_equals_broker_throttles_and_predicts_less_waiting_at_more_qu
     tables: Tables, folder: Path
 ) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
-    waits = [r["decided_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"]
+    waits = [
+        r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"
+    ]
     [real] = [r for r in plan if r["in_force"]]
     assert (real["quota"], real["differs_from_the_broker"]) == (QUOTA, 0)
     assert (real["throttled_ms"], real["longest_ms"], real["requests"]) == (sum(waits), max(waits), 8)
@@ -136,8 +135,8 @@ def test_record_ledger_reports_a_batch_skipped_by_every_reader_as_lost(spark: An
 
     def jumped(rows: list[Row]) -> list[Row]:
         """Return a fetch that requested the lost batch and got the next one."""
-        fetch_row = next(r for r in rows if r["api"] == "Fetch" and r["asked_offset"] == 40)
-        return [*rows, fetch_row | {"seq": 9_999, "asked_offset": 20, "base_offset": 30}]
+        fetch_row = next(r for r in rows if r["api"] == "Fetch" and r["requested_offset"] == 40)
+        return [*rows, fetch_row | {"seq": 9_999, "requested_offset": 20, "base_offset": 30}]
 
     tables = changed(spark, folder, batches=without_the_third, partitions=jumped)
     every, *rows = answer_rows(ledger.ANSWER, "partitions", tables)
@@ -192,7 +191,7 @@ def test_record_ledger_reports_repeated_produce_and_fetch_requests(spark: Any, f
     assert (sent["client"], sent["topic"], sent["sent_again"], sent["stored_twice"]) == ("p", "t", 1, 0)
     [fetch_row] = answer_rows(repeats.ANSWER, "fetched", tables)
     answers = [r["bytes"] for r in stored(folder, "partitions") if r["run"] == "before" and r["records"] == 80]
-    assert (fetch_row["client_id"], fetch_row["asked_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
+    assert (fetch_row["client_id"], fetch_row["fetched_again"], fetch_row["bytes_again"]) == (SPARK, 1, answers[-1])
 
 
 def test_record_ledger_reports_a_batch_written_twice_as_stored_twice(spark: Any, folder: Path) -> None:
@@ -282,7 +281,7 @@ def test_spark_analysis_reports_the_cost_of_a_query_and_advises_settings(tables:
 def test_latency_analysis_parts_add_up_to_the_request_times(tables: Tables, folder: Path) -> None:
     parts = {(r["api"], r["part"]): r for r in answer_rows(latency.ANSWER, "parts", tables)}
     requests = [r for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Produce"]
-    assert parts["Produce", "throttled"]["max_ms"] == max(r["decided_ms"] for r in requests)
+    assert parts["Produce", "throttled"]["max_ms"] == max(r["applied_throttle_ms"] for r in requests)
     assert parts["Produce", "total"]["requests"] == len(requests)
     assert ("Produce", "handled or waiting") not in parts  # this broker distinguishes the two
     waited = [r["wait_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["api"] == "Fetch"]

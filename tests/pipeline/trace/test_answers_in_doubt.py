@@ -153,7 +153,7 @@ def test_quota_plan_includes_charged_requests_whose_connection_closed(spark: Any
         cluster.advance(20_000)
 
     tables = recorded(spark, tmp_path, play, release_name="1.1")
-    lost = tables.requests.where("NOT answered AND decided_ms = 0 AND throttle_quota = 'Produce'").count()
+    lost = tables.requests.where("NOT answered AND applied_throttle_ms = 0 AND throttle_quota = 'Produce'").count()
     [real] = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["in_force"]]
     assert lost == 1 and real["differs_from_the_broker"] == 0 and real["throttles"] > 2
 

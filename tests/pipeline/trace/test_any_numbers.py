@@ -24,10 +24,18 @@ pytestmark = [
 
 Row = dict[str, Any]
 SAID = {
-    "requests": ("max_bytes", "min_bytes", "max_wait_ms", "throttle_ms", "decided_ms", "session_id", "session_epoch"),
+    "requests": (
+        "max_bytes",
+        "min_bytes",
+        "max_wait_ms",
+        "throttle_ms",
+        "applied_throttle_ms",
+        "session_id",
+        "session_epoch",
+    ),
     "partitions": (
-        *("limit_bytes", "asked_epoch", "answered_epoch", "preferred_replica", "asked_offset", "base_offset"),
-        *("next_offset", "high_watermark", "last_stable_offset", "log_start", "asked_timestamp"),
+        *("limit_bytes", "requested_epoch", "returned_epoch", "preferred_replica", "requested_offset", "base_offset"),
+        *("next_offset", "high_watermark", "last_stable_offset", "log_start", "requested_timestamp"),
     ),
     "batches": ("base_offset", "last_offset", "producer_id", "base_sequence", "max_timestamp"),
     "events": (),

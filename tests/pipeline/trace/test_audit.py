@@ -25,7 +25,7 @@ from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.trace.format import Event
 from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.pipeline import broken, incomplete, patched
+from tests.support.pipeline import broken, broken_groups, incomplete, patched
 from tests.support.pipeline.clean import record
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows
@@ -146,7 +146,7 @@ def audited(spark: Any, out: Path) -> Iterator[Found]:
 
 
 def _moved_by(tables: patched.Rows) -> dict[tuple[str, int], str | None]:
-    """Return the client whose request moved a high watermark; in a scene, the last request that had begun."""
+    """Return the client whose request moved a high watermark or changed a group; in a scene, the last request that had begun."""
     begun: dict[str, list[tuple[int, str | None]]] = {}
     for row in tables["requests"]:
         begun.setdefault(row["run"], []).append((row["seq"], row["client_id"]))
@@ -154,7 +154,7 @@ def _moved_by(tables: patched.Rows) -> dict[tuple[str, int], str | None]:
         (move["run"], move["seq"]): max((row for row in begun[move["run"]] if row[0] < move["seq"]), default=(0, None))[
             1
         ]
-        for move in tables["state"]
+        for move in (*tables["state"], *(event for event in tables["events"] if event["kind"] == "group"))
         if move["run"] in broken.FAULTS
     }
 
@@ -241,6 +241,12 @@ def test_audit_reports_left_out_checks_and_does_not_count_them_as_checked() -> N
     assert result_json["remarks"] == ["a file is torn", line] and result_json["rules"][0]["left_out"] == 3
 
 
+def test_audit_finds_faults_of_groups_of_both_protocols() -> None:
+    assert len(broken_groups.NAMES) == 8 and {"21", "21-moved", "22", "23"} == set().union(
+        *(broken.FAULTS[name].must for name in broken_groups.NAMES)
+    )
+
+
 def test_every_audit_rule_has_an_injected_fault_that_breaks_the_rule() -> None:
     brokers = set().union(*(fault.must for fault in broken.FAULTS.values()))
     assert brokers | {fault.must for fault in patched.FAULTS.values()} == {rule.number for rule in RULES}
@@ -286,7 +292,7 @@ def test_audit_computes_throttle_times_exactly_like_the_broker(spark: Any) -> No
             if 0 < wait < 2**31:
                 at += 1
                 columns = dict.fromkeys(c.name for c in TABLES["requests"]) | {"run": "r", "seq": at, "held": False}
-                columns |= {"decided_ms": wait, "throttle_ms": wait, "throttle_quota": quota}
+                columns |= {"applied_throttle_ms": wait, "throttle_ms": wait, "throttle_quota": quota}
                 columns |= {"quota_rate": rate, "quota_bound": bound, "quota_window_ms": window}
                 requests.append(tuple(columns.values()))
     empty = {table: spark.createDataFrame([], ddl(table)) for table in TABLES}

@@ -152,10 +152,10 @@ def test_trace_without_complete_new_entries_reports_nothing_new(tmp_path: Path) 
     before, whole = tables(out), path.read_bytes() + encoded(entries[-1:])
     path.write_bytes(whole[:-1])
     counts, [notice] = build(trace, out)
-    assert counts == {} and notice.torn and tables(out) == before and manifest(out)["r"]["told"] == [notice.text]
+    assert counts == {} and notice.torn and tables(out) == before and manifest(out)["r"]["notices"] == [notice.text]
     path.write_bytes(whole)
     counts, new_notices = build(trace, out)
-    assert counts["r"]["requests"] == 1 and new_notices == [] and manifest(out)["r"]["told"] == []
+    assert counts["r"]["requests"] == 1 and new_notices == [] and manifest(out)["r"]["notices"] == []
     assert same_as_all_at_once(trace, out)
 
 
@@ -273,7 +273,7 @@ def test_damaged_trace_file_is_reported_at_every_run_of_the_job(tmp_path: Path, 
     write(trace, LIFE[20:], number=2)
     with counted() as seen:
         _, [again] = build(trace, out)
-    assert again == damage_notice and manifest(out)["r"]["told"] == [damage_notice.text]
+    assert again == damage_notice and manifest(out)["r"]["notices"] == [damage_notice.text]
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
@@ -320,7 +320,7 @@ def test_saved_table_state_does_not_grow_with_closed_connections(monkeypatch: py
         ]
         left = made.carried()
         sizes.append((len(left["sessions"]), len(left["connections"]), len(left["closed"])))
-        assert state_sizes[-1]["session_expected"] == 1 and state_sizes[-1]["asked_partitions"] == 1
+        assert state_sizes[-1]["session_expected"] == 1 and state_sizes[-1]["requested_partitions"] == 1
     assert sizes == [(4, 4, 3)] * 2
 
 

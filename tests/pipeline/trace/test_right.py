@@ -490,7 +490,7 @@ def lookup_too_far_with_unknown_cleanup_policy() -> patched.Rows:
     client.send(fetch(("t", 0, 2)), 11)
     made = lookup_rows(rows_of(client.entries), 2)
     looked = patched.row(made["partitions"], lambda row: row["api"] == "ListOffsets")
-    looked |= {"base_offset": 3, "answered_timestamp": EPOCH_MS + 3000}
+    looked |= {"base_offset": 3, "returned_timestamp": EPOCH_MS + 3000}
     return made
 
 
@@ -548,9 +548,9 @@ def throttle_from_an_infinite_quota() -> patched.Rows:
     quota: dict[str, Any] = {"throttle_quota": "Fetch", "held": False, "quota_rate": 1e300, "quota_window_ms": 10_000}
     made: patched.Rows = {table: [] for table in TABLES}
     made["requests"] = [
-        fetched(**quota, quota_bound=0.0, decided_ms=INT32_MAX, throttle_ms=INT32_MIN),
-        fetched(**quota, seq=2, quota_bound=1e-300, decided_ms=INT32_MAX, throttle_ms=INT32_MAX),
-        fetched(**quota, seq=3, quota_bound=1e290, decided_ms=INT32_MAX, throttle_ms=INT32_MAX),
+        fetched(**quota, quota_bound=0.0, applied_throttle_ms=INT32_MAX, throttle_ms=INT32_MIN),
+        fetched(**quota, seq=2, quota_bound=1e-300, applied_throttle_ms=INT32_MAX, throttle_ms=INT32_MAX),
+        fetched(**quota, seq=3, quota_bound=1e290, applied_throttle_ms=INT32_MAX, throttle_ms=INT32_MAX),
         fetched(seq=4, ready_ns=5, records_bytes=9, first_batch_bytes=9, max_bytes=INT32_MAX, max_wait_ms=INT32_MAX),
     ]
     settings = {"quota.window.num": "11", "quota.window.size.seconds": "1", "fetch.max.bytes": "everything"}
@@ -562,7 +562,7 @@ def throttle_from_an_infinite_quota() -> patched.Rows:
 @wrong("17")
 def session_epoch_out_of_range() -> patched.Rows:
     made: patched.Rows = {table: [] for table in TABLES}
-    step = {"session_id": 5, "answered_session_id": 5, "session_expected": 7, "session_epoch": INT32_MIN}
+    step = {"session_id": 5, "returned_session_id": 5, "session_expected": 7, "session_epoch": INT32_MIN}
     made["requests"] = [fetched(**step, max_wait_ms=0)]
     return made
 
@@ -572,7 +572,7 @@ def fetch_from_an_impossible_offset() -> patched.Rows:
     made: patched.Rows = {table: [] for table in TABLES}
     answer = {"seq": 1, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": 1, "ready_ns": 2, "error": 0}
     for offset in (-(2**63), 2**63 - 1):
-        offsets = {"asked_offset": offset, "base_offset": 0, "next_offset": 5}
+        offsets = {"requested_offset": offset, "base_offset": 0, "next_offset": 5}
         made["partitions"].append(blank("partitions", **answer, **offsets))
     return made
 
@@ -590,12 +590,12 @@ def committed_reads(*answers: tuple[str | None, list[tuple[int, int, bool]]]) ->
     made: patched.Rows = {table: [] for table in TABLES}
     for seq, (aborted, batches) in enumerate(answers, 1):
         fields = {"seq": seq, "api": "Fetch", "topic": "t", "partition": 0, "begun_ns": seq, "ready_ns": seq}
-        ends = {"asked_offset": batches[0][0], "next_offset": batches[-1][1] + 1}
+        ends = {"requested_offset": batches[0][0], "next_offset": batches[-1][1] + 1}
         made["partitions"].append(
             blank("partitions", **fields, **ends, isolation=1, replica_id=-1, error=0, aborted=aborted)
         )
-        for place, (base, last, control) in enumerate(batches):
-            offsets = {"place": place, "base_offset": base, "last_offset": last, "count": last - base + 1}
+        for position, (base, last, control) in enumerate(batches):
+            offsets = {"position": position, "base_offset": base, "last_offset": last, "count": last - base + 1}
             made["batches"].append(
                 blank("batches", **fields, **offsets, producer_id=7, control=control, transactional=True)
             )

@@ -89,13 +89,13 @@ def test_produce_request_gives_request_partition_and_batch_rows(bench: Bench) ->
     [exchange] = bench.exchanges
     assert (request["api"], request["api_version"], request["client_id"], request["acks"]) == ("Produce", 9, "p", -1)
     assert (request["bytes_in"], request["bytes_out"]) == (exchange.request_bytes, exchange.response_bytes)
-    assert (request["records_bytes"], request["error"], request["trouble"]) == (
+    assert (request["records_bytes"], request["error"], request["problem"]) == (
         len(data[0]) + 2 * len(data[1]),
         3,
         None,
     )
-    assert (request["throttle_ms"], request["decided_ms"], request["throttle_quota"]) == (0, 0, None)
-    columns = ("place", "topic", "partition", "error", "base_offset", "next_offset", "batches", "records", "bytes")
+    assert (request["throttle_ms"], request["applied_throttle_ms"], request["throttle_quota"]) == (0, 0, None)
+    columns = ("position", "topic", "partition", "error", "base_offset", "next_offset", "batches", "records", "bytes")
     assert of(rows["partitions"], *columns) == [
         (0, "t", 0, 0, 1, 3, 1, 2, len(data[0])),
         (1, "t", 1, 0, 0, 1, 1, 1, len(data[1])),
@@ -138,7 +138,7 @@ def test_fetch_rows_contain_requested_limits_and_returned_data_per_partition(ben
     assert request == (9000, 1, 0, 1, -1, "a" if version >= 11 else "", expected, 1)
     columns = (
         "partition",
-        "asked_offset",
+        "requested_offset",
         "limit_bytes",
         "error",
         "base_offset",
@@ -152,7 +152,7 @@ def test_fetch_rows_contain_requested_limits_and_returned_data_per_partition(ben
         (3, 3, len(stored[1]))
     ]
     assert of([by_partition[2]], *columns) == [(2, 5, 5000, 1, None, None, 0, 0)]
-    assert of(rows["batches"], "partition", "place", "base_offset", "bytes") == [
+    assert of(rows["batches"], "partition", "position", "base_offset", "bytes") == [
         (1, 0, 1, len(stored[1])),
         (1, 1, 2, len(stored[2])),
     ]
@@ -165,7 +165,7 @@ def test_list_offsets_rows_contain_requested_timestamp_and_returned_offset(bench
     partitions = [ListOffsetsPartition(0, timestamp=-1), ListOffsetsPartition(9, timestamp=-2)]
     client.ask(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("t", partitions)]), 7)
     rows = rows_of(bench.entries)
-    assert of(rows["partitions"], "api", "partition", "asked_timestamp", "error", "base_offset") == [
+    assert of(rows["partitions"], "api", "partition", "requested_timestamp", "error", "base_offset") == [
         ("ListOffsets", 0, -1, 0, 2),
         ("ListOffsets", 9, -2, 3, -1),
     ]
@@ -178,7 +178,7 @@ def test_throttle_event_is_joined_to_the_row_of_its_request(bench: Bench) -> Non
     bench.cluster.state.forced_throttles.add(ForcedThrottle(7))
     bench.cluster.connect(client_id="other").ask(metadata(), 9)
     rows = rows_of(bench.entries)
-    assert of(rows["requests"], "api", "throttle_ms", "decided_ms", "throttle_quota", "quota_entity") == [
+    assert of(rows["requests"], "api", "throttle_ms", "applied_throttle_ms", "throttle_quota", "quota_entity") == [
         ("Produce", 500, 500, "Produce", "client-id 'test'"),
         ("Metadata", 7, 7, "Forced", None),
     ]
@@ -191,7 +191,7 @@ def test_request_row_has_a_null_throttle_in_versions_without_the_field(bench: Be
     client = bench.cluster.connect()
     client.ask(metadata(["t"]), 2)
     client.ask(metadata(["t"]), 3)
-    assert of(rows_of(bench.entries)["requests"], "throttle_ms", "decided_ms") == [(None, 0), (0, 0)]
+    assert of(rows_of(bench.entries)["requests"], "throttle_ms", "applied_throttle_ms") == [(None, 0), (0, 0)]
 
 
 def test_throttled_fetch_gives_a_request_row_without_partition_rows(bench: Bench) -> None:
@@ -201,7 +201,7 @@ def test_throttled_fetch_gives_a_request_row_without_partition_rows(bench: Bench
     bench.entries.clear()
     client.ask(fetch(("t", 0, 0)), 11)
     rows = rows_of(bench.entries)
-    assert of(rows["requests"], "throttle_ms", "decided_ms", "records_bytes") == [(7, 7, 0)]
+    assert of(rows["requests"], "throttle_ms", "applied_throttle_ms", "records_bytes") == [(7, 7, 0)]
     assert rows["partitions"] == rows["batches"] == []
 
 
@@ -215,7 +215,7 @@ def test_incremental_fetch_rows_contain_parameters_stored_in_the_session(bench: 
         request.session_id, request.session_epoch = session_id, epoch
         client.send(request, 11)
         answered = [row for row in rows_of(bench.entries)["partitions"] if row["api"] == "Fetch" and row["records"]]
-        return of(answered, "partition", "asked_offset", "limit_bytes")
+        return of(answered, "partition", "requested_offset", "limit_bytes")
 
     assert step(1, fetch(), 1) == [(1, 0, 3000)]
     seen = step(2, fetch(("t", 1, 1), partition_max=4000), 0)
@@ -242,7 +242,7 @@ def test_fetch_rows_count_missing_and_unrequested_partitions_of_a_session(bench:
         for r in rows_of(bench.entries)["requests"]
         if r["api"] == "Fetch" and r["conn"] == client.connection.connection_id
     ]
-    columns = ("session_expected", "asked_partitions", "session_missing", "session_strays", "more", "error")
+    columns = ("session_expected", "requested_partitions", "session_missing", "session_strays", "more", "error")
     assert of(fetches, *columns) == [
         (None, 2, 0, 0, False, 0),
         (1, 2, 0, 0, False, 0),
@@ -302,7 +302,7 @@ def test_undecodable_request_gives_a_row_with_the_reason(bench: Bench, cut: int)
     [exchange] = bench.exchanges
     rows = rows_of([exchange._replace(request=exchange.request[:cut])])
     [request] = rows["requests"]
-    assert request["trouble"] and request["bytes_in"] == exchange.request_bytes and request["seq"] == exchange.seq
+    assert request["problem"] and request["bytes_in"] == exchange.request_bytes and request["seq"] == exchange.seq
     assert rows["partitions"] == rows["batches"] == []
     assert request["api"] == ("Produce" if cut == 20 else None)
 
@@ -311,7 +311,7 @@ def test_undecodable_response_gives_a_row_with_the_request_fields(bench: Bench) 
     bench.cluster.connect().ask(produce("t", batch(b"x")), 9)
     [exchange] = bench.exchanges
     rows = rows_of([exchange._replace(response=exchange.response[:-3])])
-    assert rows["requests"][0]["trouble"]
+    assert rows["requests"][0]["problem"]
     assert of(rows["partitions"], "topic", "records", "base_offset") == [("t", 1, None)]
 
 
@@ -321,8 +321,8 @@ def test_wrong_correlation_id_and_unknown_api_are_reported_in_request_rows(bench
     other = exchange._replace(response=(99).to_bytes(4, "big") + exchange.response[4:])
     unknown = exchange._replace(request=(999).to_bytes(2, "big") + exchange.request[2:])
     first, second = rows_of([other, unknown])["requests"]
-    assert first["trouble"] == "the answer's correlation id is 99" and first["correlation_id"] == 1
-    assert second["trouble"]
+    assert first["problem"] == "the correlation id of the response is 99" and first["correlation_id"] == 1
+    assert second["problem"]
 
 
 def test_response_with_the_correlation_id_of_another_request_is_reported_in_its_row(bench: Bench) -> None:
@@ -331,7 +331,7 @@ def test_response_with_the_correlation_id_of_another_request_is_reported_in_its_
     client.ask(produce("t", batch(b"x")), 9)
     exchange, others = bench.exchanges
     [row] = rows_of([exchange._replace(response=others.response)])["requests"]
-    assert row["trouble"] == "the answer's correlation id is 2"
+    assert row["problem"] == "the correlation id of the response is 2"
 
 
 def test_rejected_request_gives_a_row_with_the_reason_or_the_error_code(
@@ -348,7 +348,7 @@ def test_rejected_request_gives_a_row_with_the_reason_or_the_error_code(
         (None, None, None, False, True, None),
         ("ApiVersions", 99, "x", True, False, 35),
     ]
-    assert [row["trouble"] for row in requests[:2]] == [
+    assert [row["problem"] for row in requests[:2]] == [
         "this broker does not support API key 3 version 99",
         "this broker does not support API key 999 version 0",
     ]
@@ -391,4 +391,4 @@ def test_converted_fetch_response_gives_a_row_with_first_and_last_offset(
         (-1, -1, None, compression)
     }
     [request] = [row for row in tables["requests"] if row["api"] == "Fetch"]
-    assert request["more"] is False and request["first_batch_bytes"] is None and request["trouble"] is None
+    assert request["more"] is False and request["first_batch_bytes"] is None and request["problem"] is None

@@ -66,6 +66,16 @@ PRODUCED: Row = {
     "base_sequence": 0,
 }
 
+JOINED: Row = {
+    "run": "r",
+    "api": "JoinGroup",
+    "broker": 0,
+    "group_id": "g",
+    "member_id": "m",
+    "leader": "m",
+    "error": 0,
+}
+
 
 def named(seq: int, topic: str, topic_id: str) -> Row:
     facts = {"topic": topic, "topic_id": topic_id, "begun_ns": seq}
@@ -78,7 +88,7 @@ CASES = [
         "partitions",
         [
             OF_FETCH
-            | {"seq": seq, "place": 0, "batches": 1, "limit_bytes": 100, "bytes": size, "first_batch_bytes": 60}
+            | {"seq": seq, "position": 0, "batches": 1, "limit_bytes": 100, "bytes": size, "first_batch_bytes": 60}
             for seq, size in ((1, 100), (2, 101), (3, 60))
         ],
         3,
@@ -88,7 +98,7 @@ CASES = [
         "5",
         "requests",
         [
-            FETCH | {"seq": seq, "decided_ms": ms, "records_bytes": 9 * (seq % 2)}
+            FETCH | {"seq": seq, "applied_throttle_ms": ms, "records_bytes": 9 * (seq % 2)}
             for seq, ms in ((1, 0), (2, 5), (3, 5))
         ],
         2,
@@ -108,8 +118,8 @@ CASES = [
         "8",
         "batches",
         [
-            OF_FETCH | {"seq": seq, "place": place, "base_offset": base, "last_offset": last}
-            for seq, place, base, last in ((1, 0, 0, 4), (1, 1, 5, 9), (2, 0, 0, 4), (2, 1, 4, 9))
+            OF_FETCH | {"seq": seq, "position": position, "base_offset": base, "last_offset": last}
+            for seq, position, base, last in ((1, 0, 0, 4), (1, 1, 5, 9), (2, 0, 0, 4), (2, 1, 4, 9))
         ],
         2,
         [2],
@@ -135,6 +145,16 @@ CASES = [
         [3],
     ),
     Case("19", "events", [named(1, "t", "a"), named(2, "u", "b"), named(3, "v", "b")], 3, [3]),
+    Case(
+        "21",
+        "groups",
+        [
+            JOINED | {"seq": seq, "returned_epoch": epoch, "begun_ns": 10 * seq, "ready_ns": 10 * seq + 1}
+            for seq, epoch in ((1, 4), (2, 5), (3, 4))
+        ],
+        2,
+        [3],
+    ),
     Case(
         "17",
         "requests",
@@ -227,5 +247,5 @@ def test_queries_leave_no_temporary_view_and_cache_data_frames(spark: Any, capsy
 def test_query_on_an_unknown_table_is_rejected(spark: Any) -> None:
     with pytest.raises(KeyError, match="request"):
         Tables(requests=frame(spark, "requests", [])).sql("SELECT 1 FROM {request}")
-    with pytest.raises(ValueError, match="requests, partitions, batches, events, state"):
+    with pytest.raises(ValueError, match="requests, partitions, batches, events, state, groups, group_offsets"):
         Tables()

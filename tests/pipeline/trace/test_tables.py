@@ -23,10 +23,13 @@ from kafkaproto.pipeline.trace.runs import TIMES, Run, runs_of
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.store import Store, StoreError
 from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError
+from tests.support.pipeline.group_traffic import group_entries
 from tests.support.pipeline.recorded import encoded, traffic, write
 from tests.support.pipeline.tables import build, rows
 
-OURS = sorted([*TABLES, "_lock", "_manifest.json", "_places"])
+OF_GROUPS = {"groups", "group_offsets"}
+OURS = sorted([*TABLES.keys() - OF_GROUPS, "_lock", "_manifest.json", "_places"])
+"""The files and folders of the tables of `traffic`, which has no groups."""
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -35,16 +38,18 @@ def contents(out: Path) -> dict[str, bytes]:
 
 def test_tables_are_partitioned_by_run_and_hour_with_the_declared_types(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
+    write(tmp_path / "trace", group_entries(), "groups")
     counts, notices = build(tmp_path / "trace", tmp_path / "out")
     assert notices == []
-    assert counts["r"] == {table: len(rows(tmp_path / "out", table)) for table in TABLES}
-    assert [row["api"] for row in rows(tmp_path / "out", "requests")] == ["Metadata", "Fetch"] + [
+    assert counts["r"] == {table: len(rows(tmp_path / "out", table, "r")) for table in TABLES}
+    assert [row["api"] for row in rows(tmp_path / "out", "requests", "r")] == ["Metadata", "Fetch"] + [
         "Produce",
         "Fetch",
     ] * 3
     declared = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64()}
     for table, columns in TABLES.items():
-        [path] = (tmp_path / "out" / table).glob("run=r/hour=*/*.parquet")
+        run = "groups" if table in OF_GROUPS else "r"
+        [path] = (tmp_path / "out" / table).glob(f"run={run}/hour=*/*.parquet")
         column_types = {field.name: field.type for field in pq.ParquetFile(path).schema_arrow}
         assert column_types == {
             c.name: declared.get(c.type, pa.bool_()) for c in columns if c.name not in ("run", "hour")
@@ -69,7 +74,7 @@ def test_fetch_sessions_continue_across_trace_files(tmp_path: Path) -> None:
         build(tmp_path / name, tmp_path / f"{name}-out")
     for table in TABLES:
         assert rows(tmp_path / "whole-out", table) == rows(tmp_path / "parts-out", table)
-    offsets = [row["asked_offset"] for row in rows(tmp_path / "parts-out", "partitions") if row["api"] == "Fetch"]
+    offsets = [row["requested_offset"] for row in rows(tmp_path / "parts-out", "partitions") if row["api"] == "Fetch"]
     assert offsets == [0, 0, 2, 4]
 
 
@@ -301,7 +306,7 @@ DAMAGED: list[Entry] = [
     Event("e", {"seq": "x", "clock_ms": 0, "broker": 0}),
     Event("e", {"seq": 1 << 63, "clock_ms": 0, "broker": 0}),
     Event("e", {"seq": 1, "clock_ms": 0, "broker": {}}),
-    Event("trouble", {"seq": 1, "clock_ms": 0, "broker": 0}),
+    Event("problem", {"seq": 1, "clock_ms": 0, "broker": 0}),
     Event("opened", {"seq": 1, "clock_ms": 0, "broker": 0, "connection": None}),
 ]
 

@@ -46,6 +46,7 @@ CONFIG = {
     "1.broker.rack": "b",
     "2.broker.rack": "c",
     "fetch.max.bytes": "20000",
+    "group.coordinator.rebalance.protocols": "classic,consumer",
 }
 
 

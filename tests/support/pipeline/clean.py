@@ -45,6 +45,7 @@ def work(c: TestCluster) -> None:
     _kafka_python(c)
     _confluent(c)
     _raw(c)
+    _group(c)
     c.broker(2).stop()
     c.broker(2).start()
     c.delete_topic("t")
@@ -94,6 +95,26 @@ def _confluent(c: TestCluster) -> None:
             message = consumer.poll(1.0)
             seen += message is not None and message.error() is None
         consumer.close()
+
+
+def _group(c: TestCluster) -> None:
+    """Let two consumers share topic t in a group, and commit; the second one leaves."""
+    from confluent_kafka import Consumer
+
+    members: list[Consumer] = []
+    for name in ("g1", "g2"):
+        config = {"bootstrap.servers": c.bootstrap, "group.id": "g", "client.id": name, "heartbeat.interval.ms": 200}
+        members.append(Consumer({**config, "auto.offset.reset": "earliest", "enable.auto.commit": False}))
+        members[-1].subscribe(["t"])
+        while any(len(member.assignment()) != 2 // len(members) for member in members):
+            for member in members:
+                member.poll(0.1)
+    for member in (members[1], members[0]):
+        message: Any = None
+        while message is None:
+            message = member.poll(0.1)
+        member.commit(message=message, asynchronous=False)
+        member.close()
 
 
 def _raw(c: TestCluster) -> None:

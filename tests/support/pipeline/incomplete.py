@@ -31,9 +31,12 @@ UNDECIDED = {
     "18",
     "20-HW",
     "20-moved",
+    "21-moved",
+    "22",
+    "23",
 }
 """Rules that what is missing may always explain."""
-PARTLY = {"1", "10-epoch", "10-order", "13-early", "14", "15", "19"}
+PARTLY = {"1", "10-epoch", "10-order", "13-early", "14", "15", "19", "21"}
 """Those of which an exchange may break a part by itself. All others see a fault in one exchange, or in two that are there."""
 BESIDE_A_HOLE, FAR_FROM_A_HOLE = "beside.pcap", "far.pcap"
 SPARSE = 64

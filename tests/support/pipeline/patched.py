@@ -40,7 +40,7 @@ def wrong_throttle_reported(tables: Rows) -> int:
 
 
 def throttled_with_records(tables: Rows) -> int:
-    fetch_row = row(tables["requests"], lambda r: r["api"] == "Fetch" and r["decided_ms"] > 0)
+    fetch_row = row(tables["requests"], lambda r: r["api"] == "Fetch" and r["applied_throttle_ms"] > 0)
     fetch_row["records_bytes"] = 100
     return int(fetch_row["seq"])
 
@@ -53,7 +53,7 @@ def answered_out_of_turn(tables: Rows) -> int:
 
 def response_to_another_request(tables: Rows) -> int:
     metadata_row = row(tables["requests"], lambda r: r["api"] == "Metadata")
-    metadata_row["trouble"] = "the answer's correlation id is 99"
+    metadata_row["problem"] = "the correlation id of the response is 99"
     return int(metadata_row["seq"])
 
 
@@ -82,13 +82,13 @@ def over_the_limit(tables: Rows) -> int:
 
 
 def overlapping(tables: Rows) -> int:
-    batch_row = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["place"] == 1)
+    batch_row = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["position"] == 1)
     batch_row["base_offset"] -= 1
     return int(batch_row["seq"])
 
 
 def with_a_gap(tables: Rows) -> int:
-    batch_row = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["place"] == 1 and r["count"] > 1)
+    batch_row = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["position"] == 1 and r["count"] > 1)
     batch_row["base_offset"] += 1
     return int(batch_row["seq"])
 
@@ -114,22 +114,22 @@ def stable_above_the_watermark(tables: Rows) -> int:
 
 
 def no_progress(tables: Rows) -> int:
-    partition_row = row(tables["partitions"], lambda r: r["asked_offset"] is not None and r["next_offset"])
-    partition_row["asked_offset"] = partition_row["next_offset"]
+    partition_row = row(tables["partitions"], lambda r: r["requested_offset"] is not None and r["next_offset"])
+    partition_row["requested_offset"] = partition_row["next_offset"]
     return int(partition_row["seq"])
 
 
 def out_of_a_range_that_it_is_in(tables: Rows) -> int:
     fetch_row = row(tables["partitions"], lambda r: r["api"] == "Fetch" and r["error"] == 1)
-    fetch_row["asked_offset"] = 5
+    fetch_row["requested_offset"] = 5
     return int(fetch_row["seq"])
 
 
 def fallen_epoch(tables: Rows) -> int:
-    batch_row = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["place"] == 1)
+    batch_row = row(tables["batches"], lambda r: r["api"] == "Fetch" and r["position"] == 1)
     row(
         tables["batches"],
-        lambda r: (r["seq"], r["partition"], r["place"]) == (batch_row["seq"], batch_row["partition"], 0),
+        lambda r: (r["seq"], r["partition"], r["position"]) == (batch_row["seq"], batch_row["partition"], 0),
     )["epoch"] += 1
     return int(batch_row["seq"])
 

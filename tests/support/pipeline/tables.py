@@ -21,4 +21,4 @@ def rows(out: Path, table: str, run: str = "*") -> list[dict[str, Any]]:
     for path in sorted((out / table).glob(f"run={run}/hour=*/*.parquet")):
         keys = dict(part.split("=") for part in path.parts[-3:-1])
         table_rows += [keys | row for row in pq.ParquetFile(path).read().to_pylist()]
-    return sorted(table_rows, key=lambda row: (row["run"], row["seq"], row.get("place") or 0))
+    return sorted(table_rows, key=lambda row: (row["run"], row["seq"], row.get("position") or 0))

@@ -1,0 +1,68 @@
+"""The figures of groups as SVG, drawn by matplotlib from the rows of answers. Each function returns None if there is nothing to draw."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter
+
+from kafkaproto.pipeline.trace.report.drawing import BAD, SERIES, Drawing, legend, short_label, short_number
+from kafkaproto.pipeline.trace.report.figures import Rows
+
+MAX_GROUPS = len(SERIES)
+
+
+def lag(rows: Rows) -> str | None:
+    """Draw the lag of each group over time; at most `MAX_GROUPS` groups, those with the largest lag."""
+    groups = [(group, list(of)) for group, of in groupby(rows, key=lambda r: r["group_id"])]
+    if not groups:
+        return None
+    largest = sorted(groups, key=lambda pair: -max(r["lag"] for r in pair[1]))[:MAX_GROUPS]
+    with Drawing("lag", 3.4) as (axes, render):
+        for colour, (group, of) in zip(SERIES, largest, strict=False):
+            axes.step(
+                [r["at_s"] for r in of],
+                [r["lag"] for r in of],
+                where="post",
+                color=colour,
+                linewidth=1.4,
+                label=short_label(group),
+            )
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
+        axes.set(xlabel="seconds of the trace", ylabel="records behind")
+        legend(axes, *axes.get_legend_handles_labels())
+        return render()
+
+
+def owners(rows: Rows) -> str | None:
+    """Draw a lane for each partition of a group: its owners in their colours, and red where it had none between two owners.
+
+    A colour stands for the first, second, … member of its group that owned a partition of the figure; above `len(SERIES)` members colours repeat.
+    """
+    if not rows:
+        return None
+    lanes = [(key, list(of)) for key, of in groupby(rows, key=lambda r: (r["group_id"], r["topic"], r["partition"]))]
+    numbers: dict[tuple[str, str], int] = {}
+    for row in sorted(rows, key=lambda r: r["from_s"]):
+        in_group = sum(group == row["group_id"] for group, _ in numbers)
+        numbers.setdefault((row["group_id"], row["member_id"]), in_group)
+    with Drawing("owners", 0.3 * len(lanes) + 1.3) as (axes, render):
+        for at, (_, bars) in enumerate(reversed(lanes)):
+            free_s = bars[0]["from_s"]
+            for bar in bars:
+                if bar["from_s"] > free_s:
+                    axes.broken_barh([(free_s, bar["from_s"] - free_s)], (at - 0.15, 0.3), facecolor=BAD)
+                colour = SERIES[numbers[bar["group_id"], bar["member_id"]] % len(SERIES)]
+                axes.broken_barh([(bar["from_s"], bar["until_s"] - bar["from_s"])], (at - 0.3, 0.6), facecolor=colour)
+                free_s = max(free_s, bar["until_s"])
+        labels = [short_label(f"{group} · {topic} · {partition}") for (group, topic, partition), _ in reversed(lanes)]
+        axes.set_yticks(range(len(lanes)), labels, fontsize=7.5)
+        axes.set_xlabel("seconds of the trace")
+        axes.grid(axis="y", visible=False)
+        shown = range(min(max(numbers.values()) + 1, len(SERIES)))
+        handles = [Rectangle((0, 0), 1, 1, facecolor=SERIES[number]) for number in shown]
+        names = [f"owner {number + 1} of its group" for number in shown]
+        legend(axes, [*handles, Rectangle((0, 0), 1, 1, facecolor=BAD)], [*names, "no owner"])
+        return render()

@@ -1,0 +1,108 @@
+"""Groups of client libraries break no audit rule, on this broker and on a real Kafka behind the proxy, and exercise each rule of groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
+from benchmarks.rivals.real_kafka import KafkaCluster
+from kafkaproto.conformance.subject import settings_of
+from kafkaproto.pipeline.trace import tables as job
+from kafkaproto.pipeline.trace.audit.rule import NAMES
+from kafkaproto.pipeline.trace.audit.rules import RULES
+from kafkaproto.pipeline.trace.report.making import fast_tables
+from kafkaproto.testing import cluster
+from tests.support.clients import KAFKA_PYTHON_WARNINGS
+from tests.support.groups.members import Client
+from tests.support.groups.traffic import SETTINGS, produce, work
+from tests.support.proxied import proxied
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.java,
+    pytest.mark.clients,
+    pytest.mark.timeout(400),
+    pytest.mark.filterwarnings(KAFKA_PYTHON_WARNINGS),
+    # py4j leaves its sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+CLASSIC_CONFLUENT, CONFLUENT = (Client("confluent-kafka", protocol, "range") for protocol in ("classic", "consumer"))
+CLASSIC_JAVA, JAVA = (Client("java", protocol, "range") for protocol in ("classic", "consumer"))
+CLASSIC = {
+    "confluent": (CLASSIC_CONFLUENT, CLASSIC_CONFLUENT),
+    "java": (CLASSIC_JAVA, CLASSIC_JAVA),
+    "kafka-python": (Client("kafka-python", "classic", "range"), CLASSIC_CONFLUENT),
+}
+CONSUMER = {"new confluent": (CONFLUENT, CONFLUENT), "new java": (JAVA, JAVA)}
+GROUPS = {
+    "ours": CLASSIC | CONSUMER | {"both": (CLASSIC_JAVA, JAVA)},
+    KAFKA_VERSION: CLASSIC,
+    NEWER_VERSION: {"confluent": CLASSIC["confluent"], "both": (CLASSIC_JAVA, JAVA)} | CONSUMER,
+}
+"""The two kinds of members of each group, by cluster and group id."""
+
+
+@contextmanager
+def recorded(subject: str, trace: Path) -> Iterator[str]:
+    """Run a cluster whose traffic is recorded into `trace`, and yield its address."""
+    if subject == "ours":
+        with cluster(3, config=SETTINGS, release="4.2", clock="system", trace=trace) as kafka:
+            yield kafka.bootstrap
+        return
+    settings = settings_of("default") | SETTINGS
+    if subject == KAFKA_VERSION:
+        del settings["group.coordinator.rebalance.protocols"]
+    kafka = KafkaCluster(settings, subject)
+    try:
+        host, port = kafka.bootstrap[0]
+        with proxied(f"{host}:{port}", trace) as bootstrap:
+            yield bootstrap
+    finally:
+        kafka.stop()
+
+
+class Checked(NamedTuple):
+    """The number of checked rows of each rule by group id, and the broken rows of each rule."""
+
+    rows: dict[str, Counter[str]]
+    broken: dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module", params=GROUPS)
+def subject(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def checked(spark: Any, subject: str, tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    folder = tmp_path_factory.mktemp("groups")
+    with recorded(subject, folder / "trace") as bootstrap:
+        produce(bootstrap)
+        for group, (first, second) in GROUPS[subject].items():
+            work(bootstrap, group, first, second)
+    job.build(folder / "trace", folder / "out", job.without_spark)
+    frames = [job.read(spark, folder / "out", name) for name in NAMES]
+    checks = Checked({}, {})
+    with fast_tables(spark, frames, frames[0].count()) as tables:
+        for rule in RULES:
+            rows = [row.asDict() for row in rule.check(tables).collect()]
+            checks.rows[rule.number] = Counter(row["group_id"] for row in rows if row.get("group_id"))
+            checks.broken[rule.number] = [row for row in rows if row["broken"]]
+    return checks
+
+
+def test_groups_of_client_libraries_break_no_audit_rule(checked: Checked) -> None:
+    assert {number: rows for number, rows in checked.broken.items() if rows} == {}
+
+
+def test_each_group_exercises_every_rule_of_groups(checked: Checked, subject: str) -> None:
+    numbers = {"21", "22", "23"} | ({"21-moved"} if subject == "ours" else set())
+    assert {(number, group): checked.rows[number][group] for number in numbers for group in GROUPS[subject]
+            if checked.rows[number][group] < 3} == {}  # fmt: skip
