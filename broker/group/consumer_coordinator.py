@@ -173,7 +173,7 @@ class ConsumerCoordinator:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, kind.format(request.group_id))
         if classic is None:
             return self._groups.create_consumer(request.group_id, now_ms)
-        group = self._groups.upgrade(classic, self._settings, self._transitions.topics(), entries, now_ms)
+        group = self._groups.upgrade(classic, self._settings, self._transitions.topics, entries, now_ms)
         self.resume(group, now_ms)
         return group
 

@@ -21,7 +21,6 @@ from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
-from kafkaproto.broker.group.migration import Topic
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.overview import described, described_consumer, listed
 from kafkaproto.broker.group.ownership import Ownership
@@ -44,6 +43,7 @@ from kafkaproto.broker.group.results import (
 from kafkaproto.broker.group.settings import ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.group.static_members import StaticMembers
 from kafkaproto.broker.group.storage import GroupStorage, OffsetsLog
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.events import Events
@@ -60,8 +60,8 @@ class GroupCoordinator:
     """The groups of one broker.
 
     random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: of the records to write.
-    load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: returns the
-    topics of the cluster by name. broker_id: the id in events; -1 in tests of the coordinator alone.
+    load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: those of
+    the cluster; by default there are none. broker_id: the id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class GroupCoordinator:
         versions: RecordVersions = KAFKA_3_9,
         load_ms: Callable[[], int] = lambda: 0,
         consumers: ConsumerGroupSettings | None = None,
-        topics: Callable[[], Mapping[str, Topic]] = dict,
+        topics: ClusterTopics | None = None,
         broker_id: int = -1,
     ) -> None:
         self._random = random
@@ -90,7 +90,7 @@ class GroupCoordinator:
         self.serves_consumers = consumers.is_on
         """Whether the new protocol is served (GC-2)."""
         self.is_release_4 = consumers.is_release_4
-        self._transitions = Transitions(self.groups, storage, consumers, timers, topics)
+        self._transitions = Transitions(self.groups, storage, consumers, timers, topics or ClusterTopics())
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume
         self.groups.deletes_at_checks_only = self.is_release_4

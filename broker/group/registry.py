@@ -12,13 +12,14 @@ from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.group import Group, GroupState
-from kafkaproto.broker.group.migration import Topic, check_upgrade, entries_of, to_classic_group, to_consumer_group
+from kafkaproto.broker.group.migration import check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -76,7 +77,7 @@ class Registry:
         self,
         classic: Group,
         settings: ConsumerGroupSettings,
-        topics: Mapping[str, Topic],
+        topics: ClusterTopics,
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerGroup:
@@ -95,7 +96,8 @@ class Registry:
         else:
             check_upgrade(classic, settings)
             self._rebalance.interrupt(classic, now_ms)
-            group = to_consumer_group(classic, topics, is_release_4=settings.is_release_4)
+            group = to_consumer_group(classic, topics.image(), is_release_4=settings.is_release_4)
+            group.metadata_hash = topics.hash_of(topics.subscribed(group.subscribed_topics()))
             entries += self._storage.tombstones(classic) + entries_of(group)
         del self._groups[classic.group_id]
         self._consumers[classic.group_id] = group
