@@ -135,7 +135,9 @@ class Commits:
         if isinstance(group, Group) and not group.is_in(GroupState.EMPTY) and group.protocol_type != CONSUMER_PROTOCOL:
             return ErrorCode.NON_EMPTY_GROUP
         results = {key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(key[0]) else ErrorCode.NONE for key in keys}
-        self._groups.drop(group, [key for key, error in results.items() if not error], now_ms)
+        failure = self._groups.drop(group, [key for key, error in results.items() if not error], now_ms)
+        if failure:
+            return failure
         return {key: int(error) for key, error in results.items()}
 
     def forget_topic(self, topic: str, now_ms: int) -> None:

@@ -34,6 +34,7 @@ from kafkaproto.broker.group.results import (
     JoinReply,
     JoinRequest,
     JoinResult,
+    LeaveReply,
     LeaveResult,
     LeavingMember,
     SyncReply,
@@ -120,25 +121,24 @@ class GroupCoordinator:
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
         """Return the result to send now, or None if the join was parked. A parked join may be complete already."""
-        settings, member_id = self.settings, request.member_id
+        member_id = request.member_id
         if not request.group_id:
             return JoinResult(member_id, ErrorCode.INVALID_GROUP_ID)
-        shortest_ms, longest_ms = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-        if not shortest_ms <= request.session_timeout_ms <= longest_ms:
+        if not self.settings.allows_session_timeout(request.session_timeout_ms):
             return JoinResult(member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
         consumers = self.groups.get_consumer(request.group_id)
         if consumers is not None and consumers.members:
             self.consumers.classic.join(consumers, request, now_ms, reply)
             return None
-        if consumers is not None and member_id == UNKNOWN_MEMBER_ID:
-            if not request.protocol_type or not request.protocols:
-                return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-            self.groups.make_classic(request.group_id, now_ms)
+        if consumers is not None and member_id == UNKNOWN_MEMBER_ID and not request.has_protocol:
+            return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         group = self.groups.get(request.group_id)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
                 return JoinResult(member_id, ErrorCode.UNKNOWN_MEMBER_ID)
-            group = self.groups.create(request.group_id, now_ms, by_member=True)
+            error, group = self.groups.create_for_member(request.group_id, now_ms)
+            if group is None:
+                return JoinResult(member_id, error)
         result = self._admit(group, request, now_ms, reply)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self._rebalance.complete_join_if_all_are_here(group, now_ms)
@@ -254,15 +254,16 @@ class GroupCoordinator:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveResult:
-        """Handle LeaveGroup for one or many members. An administrator may remove static members by instance id."""
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
+        """Handle LeaveGroup for one or many members. `reply` is called once. An administrator may remove static members by instance id."""
         if not group_id:
-            return LeaveResult(ErrorCode.INVALID_GROUP_ID)
-        if (group := self.groups.get(group_id)) is None:
-            return self.consumers.remove(group_id, leaving, now_ms)
-        results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
-        self._replies.flush(now_ms)
-        return LeaveResult(0, results)
+            reply(LeaveResult(ErrorCode.INVALID_GROUP_ID), now_ms)
+        elif (group := self.groups.get(group_id)) is None:
+            self.consumers.remove(group_id, leaving, now_ms, reply)
+        else:
+            results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
+            self._replies.flush(now_ms)
+            reply(LeaveResult(0, results), now_ms)
 
     def _leave_one(self, group: Group, leaving: LeavingMember, now_ms: int) -> int:
         member_id, instance_id = leaving

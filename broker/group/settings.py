@@ -24,6 +24,10 @@ class GroupSettings:
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     offsets_retention_check_interval_ms: int = 600_000
 
+    def allows_session_timeout(self, timeout_ms: int) -> bool:
+        """Return whether a member may have this session timeout."""
+        return self.group_min_session_timeout_ms <= timeout_ms <= self.group_max_session_timeout_ms
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupSettings:
