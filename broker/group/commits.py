@@ -143,7 +143,11 @@ class Commits:
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the offsets of a deleted topic (GO-25)."""
         for group in self._groups:
-            self._groups.drop(group, [key for key in group.offsets if key[0] == topic], now_ms)
+            keys = [key for key in group.offsets if key[0] == topic]
+            if self._groups.drop(group, keys, now_ms):
+                # Without tombstones they stay in the log, but a new topic of this name must not have them now.
+                for key in keys:
+                    del group.offsets[key]
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply

@@ -137,3 +137,14 @@ def test_member_that_a_test_fenced_is_unknown_if_the_coordinator_moves_first(mov
         elect(group.cluster, (coordinator + 1) % 3, OFFSETS, index_of(group))
         group.reconnect()
     assert group.beat("A", 1).error_code == error
+
+
+@pytest.mark.rule("GO-25")
+@pytest.mark.parametrize("release_name", ["3.9", "4.2"])
+def test_new_topic_has_no_offset_of_the_deleted_one_although_its_tombstone_was_not_written(release_name: str) -> None:
+    group = with_offset(release_name)
+    with refused(group):
+        group.cluster.state.controller.delete_topic("T")
+        group.cluster.run()
+    group.cluster.topic("T", 6, 1)
+    assert committed(group) == -1
