@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kafkaproto.broker.config.cluster_config import BrokerConfig
 from kafkaproto.broker.config.release import (
     is_release_4,
+    is_release_4_1,
     is_release_4_2,
-    stores_topic_ids_of_offsets,
     transaction_version,
 )
 from kafkaproto.broker.config.values import ConfigError
@@ -63,6 +63,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
     def new_groups() -> GroupCoordinator:
         from kafkaproto.broker.group.coordinator import GroupCoordinator
         from kafkaproto.broker.group.records import KAFKA_3_9, KAFKA_4_1
+        from kafkaproto.broker.group.subscribed_topics import ClusterTopics
         from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
 
         return GroupCoordinator(
@@ -71,10 +72,14 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
             rng,
             shared.events,
             CoordinatorLog(OFFSETS_TOPIC, replicas, shared.timers, commit_timeout_ms),
-            KAFKA_4_1 if stores_topic_ids_of_offsets(shared.release_name) else KAFKA_3_9,
+            KAFKA_4_1 if is_release_4_1(shared.release_name) else KAFKA_3_9,
             lambda: int(get[GROUP_LOAD_MS]),
             consumers,
-            lambda: shared.controller.image.topics,
+            ClusterTopics(
+                lambda: shared.controller.image.topics,
+                lambda broker_id: shared.controller.image.brokers[broker_id].rack,
+                consumers,
+            ),
             replicas.broker_id,
         )
 
@@ -101,6 +106,7 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
     return ConsumerGroupSettings(
         is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
         is_release_4=is_release_4(shared.release_name),
+        is_release_4_1=is_release_4_1(shared.release_name),
         is_release_4_2=is_release_4_2(shared.release_name),
         max_size=get["group.consumer.max.size"],
         assignors=tuple(assignor_name(given) for given in items(get["group.consumer.assignors"])),

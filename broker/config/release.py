@@ -29,6 +29,11 @@ def is_release_4(release: str) -> bool:
     return _place(release) >= _place("4.0")
 
 
+def is_release_4_1(release: str) -> bool:
+    """Return whether a release is Kafka 4.1 or later."""
+    return _place(release) >= _place("4.1")
+
+
 def is_release_4_2(release: str) -> bool:
     """Return whether a release is Kafka 4.2 or later."""
     return _place(release) >= _place("4.2")
@@ -37,11 +42,6 @@ def is_release_4_2(release: str) -> bool:
 def transaction_version(release: str) -> int:
     """Return the level of the feature `transaction.version` in a new cluster of a release: 2 since 4.0, before without the feature 0 (KIP-890)."""
     return 2 if is_release_4(release) else 0
-
-
-def stores_topic_ids_of_offsets(release: str) -> bool:
-    """Return whether brokers of a release write committed offsets with a topic id: since 4.1 (value version 4)."""
-    return _place(release) >= _place("4.1")
 
 
 def ranges_of(release: str) -> Ranges:

@@ -200,10 +200,10 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
     """Return the name and the number of partitions of each subscribed topic, by topic id.
 
-    Releases from 4.0 do not store names and numbers: for a loaded group, only the numbers in its target assignment are known.
+    Releases from 4.1 do not store them: a loaded group has only the numbers of its target assignment.
     """
-    if group.partition_counts:
-        return {topic_id: (name, count) for name, (topic_id, count) in group.partition_counts.items()}
+    if group.topics:
+        return {topic.topic_id: (name, topic.partition_count) for name, topic in group.topics.items()}
     return {topic_id: ("", count) for topic_id, count in group.assigned_counts().items()}
 
 

@@ -93,7 +93,7 @@ class ClassicMembers:
         changes = self._members.update_classic(group, member, request, subscription, entries)
         self._regexes.update(group, member, changes, entries, now_ms)
         owned = partitions_by_id(
-            ((p.topic, p.partitions) for p in subscription.owned_partitions), self._transitions.topics()
+            ((p.topic, p.partitions) for p in subscription.owned_partitions), self._transitions.topics.image()
         )
         if is_downgrade:
             generation_id = group.epoch
@@ -129,7 +129,7 @@ class ClassicMembers:
         cancel(member.sync_timer)
         member.sync_timer = None
         self._transitions.expect(group, member, now_ms)
-        names = {topic.topic_id: name for name, topic in self._transitions.topics().items()}
+        names = {topic.topic_id: name for name, topic in self._transitions.topics.image().items()}
         assignment = encode_assignment(member.current.assigned, names, member.classic.protocols[0][1])
         return SyncResult(0, request.protocol_type, request.protocol_name, assignment)
 

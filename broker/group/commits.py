@@ -147,13 +147,19 @@ class Commits:
         if isinstance(group, Group) and not group.is_in(GroupState.EMPTY) and group.protocol_type != CONSUMER_PROTOCOL:
             return ErrorCode.NON_EMPTY_GROUP
         results = {key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(key[0]) else ErrorCode.NONE for key in keys}
-        self._groups.drop(group, [key for key, error in results.items() if not error], now_ms)
+        failure = self._groups.drop(group, [key for key, error in results.items() if not error], now_ms)
+        if failure:
+            return failure
         return {key: int(error) for key, error in results.items()}
 
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
         for group in self._groups:
-            self._groups.drop(group, [key for key in group.offsets if key[0] == topic], now_ms)
+            keys = [key for key in group.offsets if key[0] == topic]
+            if self._groups.drop(group, keys, now_ms):
+                # Without tombstones they stay in the log, but a new topic of this name must not have them now.
+                for key in keys:
+                    del group.offsets[key]
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply

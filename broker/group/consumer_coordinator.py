@@ -34,7 +34,7 @@ from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.regex_subscriptions import RegexSubscriptions
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
-from kafkaproto.broker.group.results import LeaveResult, LeavingMember
+from kafkaproto.broker.group.results import LeaveReply, LeaveResult, LeavingMember
 from kafkaproto.broker.group.sessions import cancel, cancel_all
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.timers import Timers
@@ -175,7 +175,7 @@ class ConsumerCoordinator:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, kind.format(request.group_id))
         if classic is None:
             return self._groups.create_consumer(request.group_id, now_ms)
-        group = self._groups.upgrade(classic, self._settings, self._transitions.topics(), entries, now_ms)
+        group = self._groups.upgrade(classic, self._settings, self._transitions.topics, entries, now_ms)
         self.resume(group, now_ms)
         return group
 
@@ -194,25 +194,27 @@ class ConsumerCoordinator:
             entries.append(stored_as.current_entry(group.group_id, member.member_id, member.current))
         return ConsumerHeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch)
 
-    def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveResult:
-        """Remove the members of a LeaveGroup request (GN-62). If the change cannot be written, the result is an error for the whole request.
+    def remove(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
+        """Remove the members of a LeaveGroup request (GN-62). `reply` is called when the change is replicated, or with the error of the request.
 
         Before 4.0, LeaveGroup removes only members that use the classic protocol; others get UNKNOWN_MEMBER_ID.
         """
         group = self._groups.get_consumer(group_id)
         if group is None:
-            return LeaveResult(0, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving])
+            reply(LeaveResult(0, [(member, ErrorCode.UNKNOWN_MEMBER_ID) for member in leaving]), now_ms)
+            return
         found = [self._leaving(group, member) for member in leaving]
         members = {member.member_id: member for member in found if isinstance(member, ConsumerMember)}
+        entries: list[Entry] = []
         if members:
-            entries: list[Entry] = []
             self._transitions.fence(group, members.values(), entries, now_ms)
-            failures: list[int] = []
-            self._transitions.store(group_id, entries, now_ms, lambda error, at_ms: failures.append(error))
-            if any(failures):
-                return LeaveResult(failures[0])
         errors = [0 if isinstance(member, ConsumerMember) else int(member) for member in found]
-        return LeaveResult(0, list(zip(leaving, errors, strict=True)))
+        results = list(zip(leaving, errors, strict=True))
+
+        def stored(error_code: int, at_ms: int) -> None:
+            reply(LeaveResult(error_code) if error_code else LeaveResult(0, results), at_ms)
+
+        self._transitions.store(group_id, entries, now_ms, stored)
 
     def _leaving(self, group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMember | ErrorCode:
         found = group.find(leaving.member_id, leaving.group_instance_id)

@@ -17,6 +17,7 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.reconciliation import NO_EPOCH, Current, MemberState
 from kafkaproto.broker.group.results import Protocols
+from kafkaproto.broker.group.subscribed_topics import SubscribedTopic
 from kafkaproto.broker.runtime.timers import Timer
 from kafkaproto.error_codes import ErrorCode
 
@@ -100,11 +101,15 @@ class ConsumerGroup:
     regexes_saw: frozenset[str] | None = None
     """The names of the topics that existed when the regular expressions were resolved; None after a load, so that they are resolved again."""
     regex_timer: Timer | None = None
-    """Set while a resolution of regular expressions is scheduled."""
-    partition_counts: dict[str, tuple[bytes, int]] = field(default_factory=dict)
-    """Maps each existing topic that the group subscribes to, by name, to (topic id, number of partitions), as of the group's epoch."""
+    """Set while a resolution is under way."""
+    topics: dict[str, SubscribedTopic] = field(default_factory=dict)
+    """The subscribed topics that exist, as of the group's epoch. Empty after a load in releases that store only their hash."""
+    metadata_hash: int = 0
+    """The stored hash of `topics`; 0 in releases that store the topics (GO-8)."""
+    has_topics_record: bool = False
+    """Whether the log has a record of the topics, which releases with a hash delete."""
     seen_topics: object = None
-    """The metadata from which `partition_counts` was last computed. If it is still current, no comparison is needed (GN-17)."""
+    """The metadata for which `topics` was computed last, to notice a change without comparing (GN-17). None after a load."""
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
     fenced: set[str] = field(default_factory=set)

@@ -12,6 +12,7 @@ from kafkaproto.broker.group.assignment import Assignment
 from kafkaproto.broker.group.consumer_group import ClassicProtocol, ConsumerGroup, ConsumerMember, ResolvedRegex
 from kafkaproto.broker.group.reconciliation import Current, MemberState
 from kafkaproto.broker.group.records import Entry
+from kafkaproto.broker.group.subscribed_topics import SubscribedTopic
 from kafkaproto.coordinator_records import write_key, write_value
 from kafkaproto.data import consumer_group_current_member_assignment_value as current_value
 from kafkaproto.data import consumer_group_target_assignment_member_value as target_value
@@ -24,6 +25,7 @@ from kafkaproto.data.consumer_group_metadata_value import ConsumerGroupMetadataV
 from kafkaproto.data.consumer_group_partition_metadata_key import ConsumerGroupPartitionMetadataKey
 from kafkaproto.data.consumer_group_partition_metadata_value import (
     ConsumerGroupPartitionMetadataValue,
+    PartitionMetadata,
     TopicMetadata,
 )
 from kafkaproto.data.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
@@ -37,17 +39,25 @@ _GROUP, _TOPICS, _MEMBER, _ASSIGNMENT_EPOCH, _TARGET, _CURRENT, _REGEX = 3, 4, 5
 _VALUE_VERSION = 0
 
 
-def group_entry(group_id: str, epoch: int | None) -> Entry:
-    """Return the record of a group's epoch. If `epoch` is None, it is a tombstone."""
-    value = None if epoch is None else ConsumerGroupMetadataValue(epoch)
+def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Entry:
+    """Return the record of a group's epoch, with the hash of its topics from 4.1 on; None makes a tombstone."""
+    value = None if epoch is None else ConsumerGroupMetadataValue(epoch, metadata_hash)
     return _entry(ConsumerGroupMetadataKey(group_id), _GROUP, value)
 
 
-def topics_entry(group_id: str, topics: Mapping[str, tuple[bytes, int]] | None) -> Entry:
-    """Return the record of a group's subscribed topics, which brokers of 3.9 store. topics: maps names to (topic id, number of partitions)."""
+def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) -> Entry:
+    """Return the record of the subscribed topics, as brokers before 4.1 store it; None makes a tombstone. Only those before 4.0 have racks."""
     value = None
     if topics is not None:
-        listed = [TopicMetadata(topic_id, name, count) for name, (topic_id, count) in sorted(topics.items())]
+        listed = [
+            TopicMetadata(
+                topic.topic_id,
+                name,
+                topic.partition_count,
+                [PartitionMetadata(index, list(racks)) for index, racks in enumerate(topic.racks) if racks],
+            )
+            for name, topic in sorted(topics.items())
+        ]
         value = ConsumerGroupPartitionMetadataValue(listed)
     return _entry(ConsumerGroupPartitionMetadataKey(group_id), _TOPICS, value)
 
@@ -119,7 +129,7 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
         assignment_epoch_entry(group_id, None),
         *(_entry(ConsumerGroupMemberMetadataKey(group_id, member), _MEMBER, None) for member in members),
         *(regex_entry(group_id, regex, None) for regex in group.regexes),
-        # Releases from 4.0 do not store the topics, but write their tombstone, because an older broker may have stored them.
+        # Releases from 4.1 do not store the topics, but write their tombstone, because an older broker may have stored them.
         topics_entry(group_id, None),
         group_entry(group_id, None),
     ]
@@ -130,10 +140,10 @@ def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
     if isinstance(key, ConsumerGroupMetadataKey):
         if value is None:
             return False
-        group.epoch = value.epoch
+        group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
     elif isinstance(key, ConsumerGroupPartitionMetadataKey):
-        listed = () if value is None else value.topics
-        group.partition_counts = {topic.topic_name: (topic.topic_id, topic.num_partitions) for topic in listed}
+        group.has_topics_record = value is not None
+        group.topics = {topic.topic_name: _topic(topic) for topic in (() if value is None else value.topics)}
     elif isinstance(key, ConsumerGroupMemberMetadataKey):
         _apply_member(group, key.member_id, value)
     elif isinstance(key, ConsumerGroupTargetAssignmentMetadataKey):
@@ -151,6 +161,14 @@ def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
             group.put(ConsumerMember(key.member_id, None, None, "", "", -1))
         group.move(group.members[key.member_id], _current(value))
     return True
+
+
+def _topic(stored: TopicMetadata) -> SubscribedTopic:
+    if not stored.partition_metadata:
+        return SubscribedTopic(stored.topic_id, stored.num_partitions)
+    racks = {partition.partition: tuple(sorted(partition.racks)) for partition in stored.partition_metadata}
+    listed = tuple(racks.get(index, ()) for index in range(stored.num_partitions))
+    return SubscribedTopic(stored.topic_id, stored.num_partitions, listed)
 
 
 def _apply_regex(group: ConsumerGroup, regex: str, value: ConsumerGroupRegularExpressionValue | None) -> None:

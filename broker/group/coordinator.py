@@ -21,7 +21,6 @@ from kafkaproto.broker.group.consumer_coordinator import ConsumerCoordinator
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.deferred_replies import DeferredReplies
 from kafkaproto.broker.group.group import Group, GroupState, Member
-from kafkaproto.broker.group.migration import Topic
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.group.overview import described, described_consumer, listed
 from kafkaproto.broker.group.rebalance import Rebalance
@@ -34,6 +33,7 @@ from kafkaproto.broker.group.results import (
     JoinReply,
     JoinRequest,
     JoinResult,
+    LeaveReply,
     LeaveResult,
     LeavingMember,
     SyncReply,
@@ -43,6 +43,7 @@ from kafkaproto.broker.group.results import (
 from kafkaproto.broker.group.settings import ConsumerGroupSettings, GroupSettings
 from kafkaproto.broker.group.static_members import StaticMembers
 from kafkaproto.broker.group.storage import GroupStorage, OffsetsLog
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.events import Events
@@ -59,9 +60,9 @@ OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
 class GroupCoordinator:
     """The groups of one broker.
 
-    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions of the records to
-    write. load_ms: a function that returns how long loading a partition takes in ms. consumers: the settings of the new protocol (KIP-848). topics: a
-    function that returns the topics of the cluster by name. broker_id: the broker id in events; -1 in tests of the coordinator alone.
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: of the records to write.
+    load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: those of
+    the cluster; by default there are none. broker_id: the id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class GroupCoordinator:
         versions: RecordVersions = KAFKA_3_9,
         load_ms: Callable[[], int] = lambda: 0,
         consumers: ConsumerGroupSettings | None = None,
-        topics: Callable[[], Mapping[str, Topic]] = dict,
+        topics: ClusterTopics | None = None,
         broker_id: int = -1,
     ) -> None:
         self._random = random
@@ -90,7 +91,7 @@ class GroupCoordinator:
         self.serves_consumers = consumers.is_on
         """Whether this broker supports the new protocol (GC-2)."""
         self.is_release_4 = consumers.is_release_4
-        self._transitions = Transitions(self.groups, storage, consumers, timers, topics)
+        self._transitions = Transitions(self.groups, storage, consumers, timers, topics or ClusterTopics())
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume
         self.groups.deletes_at_checks_only = self.is_release_4
@@ -119,26 +120,25 @@ class GroupCoordinator:
         self._replies.flush(now_ms)
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
-        """Handle JoinGroup. Returns the result to send now, or None if the join was parked. A parked join may be complete already."""
-        settings, member_id = self.settings, request.member_id
+        """Return the result to send now, or None if the join was parked. A parked join may be complete already."""
+        member_id = request.member_id
         if not request.group_id:
             return JoinResult(member_id, ErrorCode.INVALID_GROUP_ID)
-        shortest_ms, longest_ms = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-        if not shortest_ms <= request.session_timeout_ms <= longest_ms:
+        if not self.settings.allows_session_timeout(request.session_timeout_ms):
             return JoinResult(member_id, ErrorCode.INVALID_SESSION_TIMEOUT)
         consumers = self.groups.get_consumer(request.group_id)
         if consumers is not None and consumers.members:
             self.consumers.classic.join(consumers, request, now_ms, reply)
             return None
-        if consumers is not None and member_id == UNKNOWN_MEMBER_ID:
-            if not request.protocol_type or not request.protocols:
-                return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-            self.groups.make_classic(request.group_id, now_ms)
+        if consumers is not None and member_id == UNKNOWN_MEMBER_ID and not request.has_protocol:
+            return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         group = self.groups.get(request.group_id)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:
                 return JoinResult(member_id, ErrorCode.UNKNOWN_MEMBER_ID)
-            group = self.groups.create(request.group_id, now_ms, by_member=True)
+            error, group = self.groups.create_for_member(request.group_id, now_ms)
+            if group is None:
+                return JoinResult(member_id, error)
         result = self._admit(group, request, now_ms, reply)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self._rebalance.complete_join_if_all_are_here(group, now_ms)
@@ -254,15 +254,16 @@ class GroupCoordinator:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int) -> LeaveResult:
-        """Handle LeaveGroup for one or many members. An administrator may remove static members by instance id."""
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember], now_ms: int, reply: LeaveReply) -> None:
+        """Handle LeaveGroup for one or many members. `reply` is called once. An administrator may remove static members by instance id."""
         if not group_id:
-            return LeaveResult(ErrorCode.INVALID_GROUP_ID)
-        if (group := self.groups.get(group_id)) is None:
-            return self.consumers.remove(group_id, leaving, now_ms)
-        results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
-        self._replies.flush(now_ms)
-        return LeaveResult(0, results)
+            reply(LeaveResult(ErrorCode.INVALID_GROUP_ID), now_ms)
+        elif (group := self.groups.get(group_id)) is None:
+            self.consumers.remove(group_id, leaving, now_ms, reply)
+        else:
+            results = [(member, self._leave_one(group, member, now_ms)) for member in leaving]
+            self._replies.flush(now_ms)
+            reply(LeaveResult(0, results), now_ms)
 
     def _leave_one(self, group: Group, leaving: LeavingMember, now_ms: int) -> int:
         member_id, instance_id = leaving

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
@@ -17,6 +16,7 @@ from kafkaproto.broker.group.group import Group, Member
 from kafkaproto.broker.group.reconciliation import Current, difference
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.broker.group.subscribed_topics import Topic
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.coordinator_records import write_value
 from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
@@ -26,16 +26,6 @@ from kafkaproto.errors import DecodeError
 from kafkaproto.structs import Whole
 
 _VERSION = struct.Struct(">h")
-
-
-class Topic(Protocol):
-    """Interface of a topic: the part that this module reads."""
-
-    @property
-    def topic_id(self) -> bytes: ...
-
-    @property
-    def partitions(self) -> Sequence[object]: ...
 
 
 def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release_4: bool) -> ConsumerGroup:
@@ -106,7 +96,7 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
     members = group.members.values()
     return [
         *(stored_as.member_entry(group.group_id, member) for member in members),
-        stored_as.group_entry(group.group_id, group.epoch),
+        stored_as.group_entry(group.group_id, group.epoch, group.metadata_hash),
         *(stored_as.target_entry(group.group_id, m.member_id, group.target_of(m.member_id)) for m in members),
         stored_as.assignment_epoch_entry(group.group_id, group.assignment_epoch),
         *(stored_as.current_entry(group.group_id, member.member_id, member.current) for member in members),

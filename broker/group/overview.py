@@ -56,8 +56,8 @@ def described(group: Group | None, group_id: str) -> GroupDescription:
 
 
 def described_consumer(group: ConsumerGroup) -> GroupDescription:
-    """Describe a group of the new protocol in the form of a classic one. Assignments are encoded as those of classic consumers."""
-    names = {topic_id: name for name, (topic_id, _) in group.partition_counts.items()}
+    """Describe a group of the new protocol in the form of a classic one; the assignments are encoded as those of consumers."""
+    names = {topic.topic_id: name for name, topic in group.topics.items()}
     members = [
         DescribedMember(
             member.member_id,

@@ -57,7 +57,7 @@ class RegexSubscriptions:
         if age_ms <= LEAST_INTERVAL_MS:
             return False
         has_unresolved = group.regex_subscribers.keys() != group.regexes.keys()
-        has_new_topics = group.regexes_saw is None or not group.regexes_saw >= self._transitions.topics().keys()
+        has_new_topics = group.regexes_saw is None or not group.regexes_saw >= self._transitions.topics.image().keys()
         return has_unresolved or has_new_topics or age_ms > self._transitions.settings.regex_refresh_ms
 
     def _resolve(self, group: ConsumerGroup, now_ms: int) -> None:
@@ -65,7 +65,7 @@ class RegexSubscriptions:
         group.regex_timer = None
         if self._groups.get_consumer(group.group_id) is not group:
             return
-        topics = frozenset(self._transitions.topics())
+        topics = frozenset(self._transitions.topics.image())
         entries: list[Entry] = []
         bumps = False
         for regex in group.regex_subscribers:

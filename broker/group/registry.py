@@ -12,13 +12,14 @@ from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import cancel_timers
 from kafkaproto.broker.group.group import Group, GroupState
-from kafkaproto.broker.group.migration import Topic, check_upgrade, entries_of, to_classic_group, to_consumer_group
+from kafkaproto.broker.group.migration import check_upgrade, entries_of, to_classic_group, to_consumer_group
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, expired
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage, Loaded, iterate
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics, Topic
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
 
@@ -58,13 +59,34 @@ class Registry:
         """Return a group of either protocol, None if this broker does not have it."""
         return self._groups.get(group_id) or self._consumers.get(group_id)
 
-    def create(self, group_id: str, now_ms: int, *, by_member: bool = False) -> Group:
-        """Create an empty classic group. by_member: whether a joining member creates it; only such a group may be stored at once."""
+    def create(self, group_id: str, now_ms: int) -> Group:
+        """Create an empty classic group."""
         group = self._groups[group_id] = Group(group_id, now_ms)
         self._watch(now_ms)
-        if by_member:
-            self._storage.store_created(group, now_ms)
         return group
+
+    def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
+        """Create the classic group of its first member, and return (0, group), or (error, None) if it cannot be stored.
+
+        It replaces an empty consumer group and keeps its offsets (GN-63).
+        """
+        replaced, group = self._consumers.get(group_id), Group(group_id, now_ms)
+        if replaced is not None:
+            group = Group(
+                group_id,
+                now_ms,
+                offsets=replaced.offsets,
+                writing=replaced.writing,
+                pending_offsets=replaced.pending_offsets,
+                stable_waiters=replaced.stable_waiters,
+            )
+        error = self._storage.store_created(group, replaced, now_ms)
+        if error:
+            return error, None
+        self._consumers.pop(group_id, None)
+        self._groups[group_id] = group
+        self._watch(now_ms)
+        return ErrorCode.NONE, group
 
     def create_consumer(self, group_id: str, now_ms: int) -> ConsumerGroup:
         """Create a consumer group without members. Its first record is not written yet."""
@@ -76,7 +98,7 @@ class Registry:
         self,
         classic: Group,
         settings: ConsumerGroupSettings,
-        topics: Mapping[str, Topic],
+        topics: ClusterTopics,
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerGroup:
@@ -96,7 +118,8 @@ class Registry:
         else:
             check_upgrade(classic, settings)
             self._rebalance.interrupt(classic, now_ms)
-            group = to_consumer_group(classic, topics, is_release_4=settings.is_release_4)
+            group = to_consumer_group(classic, topics.image(), is_release_4=settings.is_release_4)
+            group.metadata_hash = topics.hash_of(topics.subscribed(group.subscribed_topics()))
             entries += self._storage.tombstones(classic) + entries_of(group)
         del self._groups[classic.group_id]
         self._consumers[classic.group_id] = group
@@ -135,21 +158,6 @@ class Registry:
         if rebalances:
             self._rebalance.prepare(classic, now_ms)
 
-    def make_classic(self, group_id: str, now_ms: int) -> None:
-        """Replace an empty consumer group by a classic one, which keeps its offsets (GN-63)."""
-        consumer = self._consumers[group_id]
-        self._storage.delete(consumer, (), now_ms, group_too=True)
-        del self._consumers[group_id]
-        classic = self._groups[group_id] = Group(
-            group_id,
-            now_ms,
-            offsets=consumer.offsets,
-            writing=consumer.writing,
-            pending_offsets=consumer.pending_offsets,
-            stable_waiters=consumer.stable_waiters,
-        )
-        self._storage.store_created(classic, now_ms)
-
     @property
     def classic_max_size(self) -> int:
         """Return the maximum number of members of a classic group (`group.max.size`)."""
@@ -178,24 +186,27 @@ class Registry:
             if group is None:
                 results[group_id] = ErrorCode.GROUP_ID_NOT_FOUND
             elif not group.members and (isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)):
-                keys, group.offsets = list(group.offsets), {}
-                self._storage.delete(group, keys, now_ms, group_too=True)
-                self._remove(group, now_ms)
-                results[group_id] = ErrorCode.NONE
+                results[group_id] = self._storage.delete(group, group.offsets, now_ms, group_too=True)
+                if not results[group_id]:
+                    group.offsets = {}
+                    self._remove(group, now_ms)
             else:
                 results[group_id] = ErrorCode.NON_EMPTY_GROUP
         return results
 
-    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> None:
-        """Delete offsets of a group and write their tombstones. A group that then has neither members nor offsets is deleted, too.
+    def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
+        """Delete offsets and write their tombstones; a group that is left empty and without offsets is deleted, too.
 
-        is_check: whether the periodic check for expired offsets calls this.
+        Returns the error if they cannot be written; then nothing is deleted.
         """
-        gone = [key for key in keys if group.offsets.pop(key, None) is not None]
+        gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
         ends = _is_unused(group) and (is_check or not self.deletes_at_checks_only)
-        self._storage.delete(group, gone, now_ms, group_too=ends)
-        if ends:
+        error = self._storage.delete(group, gone, now_ms, group_too=ends)
+        if error:
+            group.offsets.update(gone)
+        elif ends:
             self._remove(group, now_ms)
+        return error
 
     def _expire(self, group: AnyGroup, now_ms: int) -> None:
         """Delete the offsets that are past their retention (KIP-211).

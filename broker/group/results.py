@@ -35,6 +35,11 @@ class JoinRequest:
     requires_member_id: bool = False
     can_skip_assignment: bool = False
 
+    @property
+    def has_protocol(self) -> bool:
+        """Whether the member offers a protocol of a type."""
+        return bool(self.protocol_type and self.protocols)
+
 
 class JoinedMember(NamedTuple):
     """A member in the list that the group leader receives. metadata: the member's metadata for the chosen protocol."""
@@ -106,6 +111,10 @@ class LeaveResult:
 
     error_code: int
     members: Sequence[tuple[LeavingMember, int]] = ()
+
+
+LeaveReply = Callable[[LeaveResult, int], None]
+"""Called once with the result and the time in ms, when the changes are replicated."""
 
 
 class GroupOverview(NamedTuple):

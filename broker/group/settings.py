@@ -24,12 +24,16 @@ class GroupSettings:
     offsets_retention_ms: int = 7 * 24 * 3_600_000
     offsets_retention_check_interval_ms: int = 600_000
 
+    def allows_session_timeout(self, timeout_ms: int) -> bool:
+        """Return whether a member may have this session timeout."""
+        return self.group_min_session_timeout_ms <= timeout_ms <= self.group_max_session_timeout_ms
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
-    is_on: whether the protocol is served. is_release_4, is_release_4_2: whether the broker behaves as Kafka 4, and as Kafka 4.2.
+    is_on: whether the protocol is served. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2.
     assignors: names, the default first. may_upgrade, may_downgrade: whether a classic group may become one of the new protocol while it has
     members, and back (`group.consumer.migration.policy`, GN-54). regex_refresh_ms: how often regular expressions are resolved again.
     session_timeout_ms, heartbeat_interval_ms: return the value for a group id, because a group may have its own (GN-68).
@@ -37,6 +41,7 @@ class ConsumerGroupSettings:
 
     is_on: bool = False
     is_release_4: bool = False
+    is_release_4_1: bool = False
     is_release_4_2: bool = False
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = ASSIGNOR_NAMES

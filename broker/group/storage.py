@@ -178,13 +178,16 @@ class GroupStorage:
 
     def delete(
         self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
-    ) -> None:
-        """Write tombstones for offsets and, with `group_too`, for the group. As in Kafka, no response waits for their replication (GO-9)."""
+    ) -> int:
+        """Write tombstones for offsets and, with `group_too`, for the group. Returns the error (GO-9). Nothing waits for their replication.
+
+        The old coordinator ignores tombstones that cannot be written: it deletes what they are for all the same.
+        """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
             entries += self.tombstones(group)
-        if entries and self._log is not None:
-            self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
+        error = self._append_only(group.group_id, entries, now_ms)
+        return error if self._is_new_coordinator else ErrorCode.NONE
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
         """Return the tombstones of a group without its offsets. Kafka's old coordinator writes none for a group that was never stored."""
@@ -193,13 +196,21 @@ class GroupStorage:
         is_stored = group.generation_id > 0 or self._is_new_coordinator
         return [group_entry(group.group_id, None, self._versions)] if is_stored else []
 
-    def store_created(self, group: Group, now_ms: int) -> None:
-        """Store a classic group that its first member creates, as Kafka's new coordinator does.
+    def store_created(self, group: Group, replaced: ConsumerGroup | None, now_ms: int) -> int:
+        """Store a classic group that a first member creates, as the new coordinator does, and return the error.
 
-        No response waits for the replication of the record.
+        replaced: the empty consumer group in whose place it comes. Nothing waits for the replication of the records.
         """
-        if self._is_new_coordinator and self._log is not None:
-            self._log.append_only(self.partition_of(group.group_id), [self.entry_of(group)], now_ms)
+        if not self._is_new_coordinator:
+            return ErrorCode.NONE
+        tombstones = [] if replaced is None else self.tombstones(replaced)
+        return self._append_only(group.group_id, [*tombstones, self.entry_of(group)], now_ms)
+
+    def _append_only(self, group_id: str, entries: Sequence[Entry], now_ms: int) -> int:
+        if not entries or self._log is None:
+            return ErrorCode.NONE
+        error = self._log.append_only(self.partition_of(group_id), entries, now_ms)
+        return _GROUP_ERRORS.get(error, error)
 
     def entry_of(self, group: Group) -> Entry:
         """Return the record of a classic group's current generation with the assignments of its members."""

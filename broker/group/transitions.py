@@ -7,7 +7,7 @@ share. All changes of one request are collected in `entries`, which `store` writ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
@@ -16,19 +16,19 @@ from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
 from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes, cancel_timers
-from kafkaproto.broker.group.migration import Topic
 from kafkaproto.broker.group.reconciliation import FencedMember, Goal, MemberState, reconcile
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.sessions import cancel
 from kafkaproto.broker.group.settings import ConsumerGroupSettings
 from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 
 class Transitions:
-    """Changes consumer groups. topics: a function that returns the cluster's topics by name, in a new mapping after each change."""
+    """Changes consumer groups. topics: the topics of the cluster."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Transitions:
         storage: GroupStorage,
         settings: ConsumerGroupSettings,
         timers: Timers,
-        topics: Callable[[], Mapping[str, Topic]],
+        topics: ClusterTopics,
     ) -> None:
         self.settings = settings
         self.topics = topics
@@ -47,25 +47,29 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new group epoch if `bumps` is true, or if the subscribed topics changed (GN-16, GN-17)."""
-        topics = self.topics()
-        if bumps or topics is not group.seen_topics:
-            was_loaded, group.seen_topics = group.seen_topics is None and group.epoch > 0, topics
-            counts = {
-                name: (topics[name].topic_id, len(topics[name].partitions))
-                for name in group.subscribed_topics()
-                if name in topics
-            }
-            # Kafka 4 does not store the counts, so after a load they are compared with those of the target assignment.
-            is_known = was_loaded and dict(counts.values()) == group.assigned_counts()
-            if counts != group.partition_counts:
-                group.partition_counts = counts
-                bumps = bumps or not is_known
-                if not self.settings.is_release_4:
-                    entries.append(stored_as.topics_entry(group.group_id, counts))
+        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17)."""
+        image = self.topics.image()
+        if bumps or image is not group.seen_topics:
+            group.seen_topics = image
+            bumps = self._update_topics(group, entries) or bumps
         if bumps or (self.settings.is_release_4 and group.epoch == 0):
-            group.epoch += 1
-            entries.append(stored_as.group_entry(group.group_id, group.epoch))
+            self._next_epoch(group, entries)
+
+    def _update_topics(self, group: ConsumerGroup, entries: list[Entry]) -> bool:
+        """Set the topics of a group to those of now, and return whether they changed. Releases with a hash compare only that (GO-8)."""
+        topics = self.topics.subscribed(group.subscribed_topics())
+        before = group.topics, group.metadata_hash
+        group.topics, group.metadata_hash = topics, self.topics.hash_of(topics)
+        if self.topics.stores_hash:
+            return group.metadata_hash != before[1]
+        if topics == before[0]:
+            return False
+        entries.append(stored_as.topics_entry(group.group_id, topics))
+        return True
+
+    def _next_epoch(self, group: ConsumerGroup, entries: list[Entry]) -> None:
+        group.epoch += 1
+        entries.append(stored_as.group_entry(group.group_id, group.epoch, group.metadata_hash))
 
     def advance(
         self,
@@ -84,23 +88,26 @@ class Transitions:
         topics did not change.
         """
         self.advance_epoch(group, entries, bumps=bumps)
+        if group.has_topics_record and self.topics.stores_hash:
+            group.has_topics_record = False
+            entries.append(stored_as.topics_entry(group.group_id, None))
         if group.epoch > group.assignment_epoch:
             self.assign(group, entries)
         self.reconcile(group, member, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
 
     def assign(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Compute the target assignment for the current epoch of a group (GN-18, GN-48)."""
-        topic_ids = {name: topic_id for name, (topic_id, _) in group.partition_counts.items()}
+        """Compute the target assignment of the current epoch (GN-18, GN-48)."""
         members = [
             MemberSubscription(
                 member.member_id,
                 member.instance_id,
-                frozenset(topic_ids[name] for name in group.topics_of(member) if name in topic_ids),
+                frozenset(group.topics[name].topic_id for name in group.topics_of(member) if name in group.topics),
                 group.target_of(member.member_id),
             )
             for member in group.members.values()
         ]
-        targets = ASSIGNORS[self.assignor_of(group)](members, dict(group.partition_counts.values()))
+        counts = {topic.topic_id: topic.partition_count for topic in group.topics.values()}
+        targets = ASSIGNORS[self.assignor_of(group)](members, counts)
         for member_id, target in targets.items():
             if member_id not in group.targets or group.targets[member_id] != target:
                 entries.append(stored_as.target_entry(group.group_id, member_id, target))
@@ -129,8 +136,7 @@ class Transitions:
             return
         subscribed = None
         if self.settings.is_release_4_2:
-            counts = group.partition_counts
-            subscribed = {counts[name][0] for name in group.topics_of(member) if name in counts}
+            subscribed = {group.topics[name].topic_id for name in group.topics_of(member) if name in group.topics}
         goal = Goal(
             group.target_of(member.member_id),
             group.assignment_epoch,
@@ -168,20 +174,15 @@ class Transitions:
         for member_id in leaving:
             self._groups.changes.note(group.group_id, CauseKind.LEFT, member_id)
         if self.may_downgrade(group, leaving):
-            self._groups.downgrade(group, leaving, self.topics(), entries, now_ms)
+            self._groups.downgrade(group, leaving, self.topics.image(), entries, now_ms)
             return
         for member in members:
             cancel_timers(member)
             group.remove(member.member_id)
             entries += stored_as.member_tombstones(group.group_id, member.member_id)
         self.drop_unused_regexes(group, entries)
-        counts = {name: known for name, known in group.partition_counts.items() if group.reads(name)}
-        if counts != group.partition_counts:
-            group.partition_counts = counts
-            if not self.settings.is_release_4:
-                entries.append(stored_as.topics_entry(group.group_id, counts))
-        group.epoch += 1
-        entries.append(stored_as.group_entry(group.group_id, group.epoch))
+        self._update_topics(group, entries)
+        self._next_epoch(group, entries)
 
     def drop_unused_regexes(self, group: ConsumerGroup, entries: list[Entry]) -> None:
         """Delete the resolved regular expressions to which no member subscribes any more, with their records."""
@@ -203,7 +204,7 @@ class Transitions:
 
     def downgrade(self, group: ConsumerGroup, entries: list[Entry], now_ms: int, *, rebalances: bool) -> None:
         """Convert a group to a classic one, because its last member of the new protocol was replaced by a classic one (GN-61)."""
-        self._groups.downgrade(group, (), self.topics(), entries, now_ms, rebalances=rebalances)
+        self._groups.downgrade(group, (), self.topics.image(), entries, now_ms, rebalances=rebalances)
 
     def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
         """Restart the session timeout of a member (GN-30, GN-59)."""

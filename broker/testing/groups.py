@@ -92,7 +92,8 @@ class GroupMethods(Base):
     def fence_member(self, group_id: str, member_id: str) -> None:
         """Fence a member of a KIP-848 group, or a static member of a classic group.
 
-        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). A static member of a classic group
+        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110), or UNKNOWN_MEMBER_ID (25) if the
+        coordinator moves first, which knows nothing of removed members. A static member of a classic group
         loses its `group.instance.id` to a second process, which then stays silent: the next request of the member gets FENCED_INSTANCE_ID
         (82). Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
         """

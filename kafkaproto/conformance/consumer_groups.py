@@ -71,9 +71,17 @@ class ConsumerGroup(Group):
         release = release_of(self._ranges)
         return self.is_release_4 and release is not None and releases().index(release) >= releases().index("4.2")
 
-    def add_topic(self, partitions: int = PARTITIONS, name: str | None = None) -> Topic:
-        """Create a topic whose partitions members can own, and wait until the coordinator knows it. name: by default a new one."""
-        topic = new_topic(self.subject, partitions, name=name)
+    @property
+    def stores_topics(self) -> bool:
+        """Whether the broker stores the topics of a group (before 4.1), and not their hash."""
+        release = release_of(self._ranges)
+        return not self.is_release_4 or (release is not None and releases().index(release) < releases().index("4.1"))
+
+    def add_topic(
+        self, partitions: int = PARTITIONS, name: str | None = None, assignment: dict[int, list[int]] | None = None
+    ) -> Topic:
+        """Create a topic whose partitions members can own, and wait until the coordinator knows it. name, assignment: as in `new_topic`."""
+        topic = new_topic(self.subject, partitions, assignment=assignment, name=name)
         self._ids[topic.name] = topic.topic_id
         self._wait_until_assigned(topic.name)
         return topic

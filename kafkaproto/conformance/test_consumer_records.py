@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup
 from kafkaproto.conformance.group_log import ASSIGNMENT_EPOCH, CURRENT, GROUP, MEMBER, TARGET, TOPICS, GroupLog
+from kafkaproto.conformance.scene import Topic, created, wait_until
 from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.xxh3 import xxh3_64
 
 PROFILE = "consumer"
 pytestmark = pytest.mark.needs(offsets_topic=True)
@@ -24,7 +29,7 @@ def left(member_id: str) -> list[tuple[int, str, int | None]]:
 def test_consumer_group_writes_records_for_joins_revocations_leaves_and_deletion(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
-    topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
+    topics = [(TOPICS, "", 0)] if group.stores_topics else []
     assert group.enter("A") == (1, ALL)
     assert log.kinds() == [
         (MEMBER, "A", 0),
@@ -83,3 +88,65 @@ def test_record_of_a_member_that_revokes_partitions_has_the_expected_fields(subj
     assert group.result(away) == (-2, None)
     [(_, _, _, gone)] = log.new()
     assert (gone.member_epoch, gone.state, gone.partitions_pending_revocation) == (-2, UNREVOKED, [])
+
+
+Stored = tuple[int, dict[str, tuple[bytes, list[list[str]]]] | None]
+"""The hash of a group's topics, and (topic id, racks of each partition) by name; None if these are not stored."""
+
+
+def text(value: str) -> bytes:
+    return value.encode("utf-16-le") + struct.pack("<i", len(value))
+
+
+def hashed(*topics: tuple[Topic, list[list[str]]]) -> int:
+    """Return the hash that Kafka 4.1 and later store for topics, given with the racks of each partition (KIP-1101)."""
+    hashes = b""
+    for topic, racks in sorted(topics, key=lambda pair: pair[0].name):
+        most, least = struct.unpack(">qq", topic.topic_id)
+        data = struct.pack("<bqq", 0, most, least) + text(topic.name) + struct.pack("<i", len(racks))
+        for index, names in enumerate(racks):
+            data += struct.pack("<i", index) + b"".join(struct.pack("<i", len(name)) + text(name) for name in names)
+        hashes += struct.pack("<Q", xxh3_64(data))
+    [signed] = struct.unpack("<q", struct.pack("<Q", xxh3_64(hashes)))
+    return int(signed)
+
+
+@pytest.mark.rule("GO-8", "GN-17")
+@pytest.mark.needs(racks=True, brokers=3)
+def test_stored_topics_and_racks_before_4_1_and_their_hash_from_4_1_on(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    single, double = group.topic, group.add_topic(assignment={0: [0, 1], 1: [1, 0], 2: [1, 2]})
+    log = GroupLog(group)
+    racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
+
+    def stored() -> Stored:
+        """Return the hash and the topics in the records written since the last call; None if the topics were not stored."""
+        values = {kind: value for kind, _, _, value in log.new()}
+        if TOPICS not in values:
+            return values[GROUP].metadata_hash, None
+        listed = {}
+        for topic in values[TOPICS].topics:
+            by_index = {p.partition: sorted(p.racks) for p in topic.partition_metadata}
+            listed[topic.topic_name] = topic.topic_id, [by_index.get(i, []) for i in range(topic.num_partitions)]
+        return values[GROUP].metadata_hash, listed
+
+    def expected(*topics: Topic) -> Stored:
+        if group.stores_topics:
+            return 0, {
+                topic.name: (topic.topic_id, [[] if group.is_release_4 else names for names in racks[topic.name]])
+                for topic in topics
+            }
+        return hashed(*((topic, racks[topic.name]) for topic in topics)) if topics else 0, None
+
+    assert group.join("A", single.name, double.name).error_code == 0
+    assert stored() == expected(single, double)
+    assert group.heartbeat("A", 1, names=[single.name]).error_code == 0
+    assert stored() == expected(single)
+    assignments = [CreatePartitionsAssignment([2]), CreatePartitionsAssignment([0])]
+    grown = CreatePartitionsTopic(single.name, 8, assignments)
+    assert created(subject, grown) == [(single.name, 0)]
+    racks[single.name] += [["r2"], ["r0"]]
+    wait_until(subject, lambda: group.beat("A", 1)[0] == 1 and group.epochs[1] == 3, "the epoch starts")
+    assert stored() == expected(single)
+    assert group.beat("A", -1) == (-1, None)
+    assert stored() == expected()

@@ -30,7 +30,7 @@ def test_upgrade_and_downgrade_of_a_group_write_the_records_of_kafka(subject: Su
     member = stable(group)
     log = GroupLog(group)
     assert group.enter("A") == (2, [])
-    topics = [] if group.is_release_4 else [(TOPICS, "", 0)]
+    topics = [(TOPICS, "", 0)] if group.stores_topics else []
     first, new = member.member_id, log.new()
     assert [record[:3] for record in new[:6]] == [
         (CLASSIC_GROUP, "", None),

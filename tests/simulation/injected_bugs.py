@@ -45,7 +45,7 @@ from tests.simulation.bug import Bug, Original
 from tests.simulation.injected_group_bugs import GROUP_BUGS
 from tests.simulation.run import Broken, simulate
 
-SEEDS = 60
+SEEDS = 90
 
 
 def _watermark_too_high(original: Original) -> Original:

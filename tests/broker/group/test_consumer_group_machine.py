@@ -16,11 +16,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from kafkaproto.broker.group.consumer_requests import ConsumerHeartbeat, ConsumerHeartbeatResult
 from kafkaproto.broker.group.coordinator import GroupCoordinator
 from kafkaproto.broker.group.settings import ConsumerGroupSettings, GroupSettings
+from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.runtime.timers import Timers
 
 FENCED, UNKNOWN = 110, 25
 REBALANCE_TIMEOUT_MS, SESSION_MS = 30_000, 45_000
 Place = tuple[bytes, int]
+
+
+def topic(name: str, partitions: int) -> SimpleNamespace:
+    return SimpleNamespace(topic_id=name.encode() * 16, partitions=[SimpleNamespace(replicas=(0,))] * partitions)
 
 
 class Reader:
@@ -56,16 +61,14 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         super().__init__()
         self.now_ms = 0
         self.timers = Timers()
-        self.topics: dict[str, Any] = {
-            name: SimpleNamespace(topic_id=name.encode() * 16, partitions=range(count))
-            for name, count in (("T", 6), ("U", 3))
-        }
+        self.topics: dict[str, Any] = {name: topic(name, count) for name, count in (("T", 6), ("U", 3))}
+        consumers = ConsumerGroupSettings(is_on=True, is_release_4=True, is_release_4_1=True, is_release_4_2=True)
         self.coordinator = GroupCoordinator(
             GroupSettings(),
             self.timers,
             Random(1),
-            consumers=ConsumerGroupSettings(is_on=True, is_release_4=True, is_release_4_2=True),
-            topics=lambda: self.topics,
+            consumers=consumers,
+            topics=ClusterTopics(lambda: self.topics, lambda broker_id: None, consumers),
         )
         self.readers: dict[str, Reader] = {}
 
@@ -123,7 +126,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 8))
     def change_partitions(self, count: int) -> None:
         grown = max(count, len(self.topics["T"].partitions))
-        self.topics = {**self.topics, "T": SimpleNamespace(topic_id=b"T" * 16, partitions=range(grown))}
+        self.topics = {**self.topics, "T": topic("T", grown)}
 
     @rule(ms=st.sampled_from([1_000, 10_000]))
     def wait(self, ms: int) -> None:
@@ -147,7 +150,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         description = self.coordinator.consumers.describe("g")
         assert description.state == "Stable", description
         names = {name for reader in self.readers.values() for name in reader.names}
-        expected = {(self.topics[n].topic_id, i) for n in names for i in self.topics[n].partitions}
+        expected = {(self.topics[n].topic_id, i) for n in names for i in range(len(self.topics[n].partitions))}
         assert {place for reader in self.readers.values() for place in reader.owned} == expected
 
     @invariant()

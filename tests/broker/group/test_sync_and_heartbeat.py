@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.broker.group.results import LeavingMember
+from kafkaproto.broker.group.results import LeaveResult, LeavingMember
 from tests.support.broker.group_bench import DELAY_MS, SESSION_MS, Bench
 
 NOT_COORDINATOR, ILLEGAL_GENERATION, INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, REBALANCING = 16, 22, 23, 24, 25, 27
@@ -204,7 +204,9 @@ def test_leave_of_a_member_completes_its_parked_join_and_sync_with_an_error(benc
 
 
 def test_leave_group_rejects_an_empty_group_id_and_unknown_members(bench: Bench) -> None:
-    assert bench.coordinator.leave("", [LeavingMember("m")], 0).error_code == INVALID_GROUP
+    left: list[LeaveResult] = []
+    bench.coordinator.leave("", [LeavingMember("m")], 0, lambda result, at_ms: left.append(result))
+    assert [result.error_code for result in left] == [INVALID_GROUP]
     assert bench.leave(LeavingMember("m"), LeavingMember("", "i")) == [UNKNOWN_MEMBER] * 2
     (member,) = bench.stable(1)
     assert bench.leave(LeavingMember("m"), LeavingMember("", "i"), LeavingMember("", None)) == [UNKNOWN_MEMBER] * 3

@@ -120,7 +120,9 @@ class Bench:
         return results
 
     def leave(self, *members: LeavingMember, group: str = "g") -> list[int]:
-        result = self.coordinator.leave(group, members, self.now_ms)
+        answers = Answers()
+        self.coordinator.leave(group, members, self.now_ms, self._reply_to(answers))
+        result = answers.answer
         assert result.error_code == 0
         return [int(code) for _, code in result.members]
 

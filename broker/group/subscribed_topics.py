@@ -1,0 +1,120 @@
+"""The topics that a consumer group subscribes to: their ids, partitions and racks, and the hash of them that Kafka 4.1 and later store.
+
+Corresponds to `TopicMetadata` and `computeSubscriptionMetadata` (3.9), and to `Utils.computeTopicHash` and `computeGroupHash` (KIP-1101).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from kafkaproto.broker.group.settings import ConsumerGroupSettings
+from kafkaproto.xxh3 import xxh3_64
+
+_TOPIC_HASH_VERSION = b"\x00"
+_INT, _LONG = struct.Struct("<i"), struct.Struct("<Q")
+_CACHED_HASHES = 1024
+
+
+class Partition(Protocol):
+    """The part of a partition that this module reads: the ids of the brokers that have it."""
+
+    @property
+    def replicas(self) -> Sequence[int]: ...
+
+
+class Topic(Protocol):
+    """The part of a topic that groups read."""
+
+    @property
+    def topic_id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> Sequence[Partition]: ...
+
+
+class SubscribedTopic(NamedTuple):
+    """A topic as of a group's epoch. racks: for each partition the sorted racks of its replicas; empty if there are none or they do not count."""
+
+    topic_id: bytes
+    partition_count: int
+    racks: tuple[tuple[str, ...], ...] = ()
+
+
+class ClusterTopics:
+    """The topics of the cluster, as the groups of one broker see them.
+
+    image: returns the topics by name, in a new mapping after each change. rack_of: returns the rack of a broker.
+    """
+
+    def __init__(
+        self,
+        image: Callable[[], Mapping[str, Topic]] = dict,
+        rack_of: Callable[[int], str | None] = lambda broker_id: None,
+        settings: ConsumerGroupSettings | None = None,
+    ) -> None:
+        settings = settings or ConsumerGroupSettings()
+        self.image = image
+        self._rack_of = rack_of
+        self.stores_hash = settings.is_release_4_1
+        """Whether groups store a hash of their topics, and not the topics (GO-8)."""
+        self._has_racks = settings.is_release_4_1 or not settings.is_release_4
+        self._repeats_racks = settings.is_release_4_1
+
+    def subscribed(self, names: Iterable[str]) -> dict[str, SubscribedTopic]:
+        """Return those of the topics that exist."""
+        image = self.image()
+        return {
+            name: SubscribedTopic(image[name].topic_id, len(image[name].partitions), self._racks(image[name]))
+            for name in names
+            if name in image
+        }
+
+    def hash_of(self, topics: Mapping[str, SubscribedTopic]) -> int:
+        """Return the hash to store of a group's topics as a signed number of 64 bits; 0 if none is stored."""
+        return _group_hash(topics) if self.stores_hash else 0
+
+    def _racks(self, topic: Topic) -> tuple[tuple[str, ...], ...]:
+        if not self._has_racks:
+            return ()
+        racks = tuple(self._racks_of(partition.replicas) for partition in topic.partitions)
+        return racks if any(racks) else ()
+
+    def _racks_of(self, replicas: Sequence[int]) -> tuple[str, ...]:
+        racks = [rack for rack in map(self._rack_of, replicas) if rack is not None]
+        return tuple(sorted(racks if self._repeats_racks else set(racks), key=_java_order))
+
+
+def _group_hash(topics: Mapping[str, SubscribedTopic]) -> int:
+    if not topics:
+        return 0
+    hashes = b"".join(_LONG.pack(_topic_hash(name, topics[name])) for name in sorted(topics))
+    unsigned = xxh3_64(hashes)
+    return unsigned - (1 << 64) if unsigned >> 63 else unsigned
+
+
+@lru_cache(_CACHED_HASHES)
+def _topic_hash(name: str, topic: SubscribedTopic) -> int:
+    """Return the hash of a topic. The parts of its id are numbers, so that their bytes are reversed."""
+    parts = [_TOPIC_HASH_VERSION, topic.topic_id[7::-1], topic.topic_id[:7:-1], _text(name)]
+    parts.append(_INT.pack(topic.partition_count))
+    for index in range(topic.partition_count):
+        parts.append(_INT.pack(index))
+        for rack in topic.racks[index] if topic.racks else ():
+            parts += [_INT.pack(_java_length(rack)), _text(rack)]
+    return xxh3_64(b"".join(parts))
+
+
+def _text(text: str) -> bytes:
+    """Return a text as hash4j's `putString` takes it: the characters of Java, then their number."""
+    return text.encode("utf-16-le") + _INT.pack(_java_length(text))
+
+
+def _java_length(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _java_order(text: str) -> bytes:
+    return text.encode("utf-16-be")
