@@ -170,7 +170,7 @@ class Client:
             if any(topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics):
                 raise Missing(f"there is no topic {partition[0]}")
         if partition not in self._leaders:
-            raise Passing(f"{partition[0]}-{partition[1]} has no leader")
+            raise Passing(f"partition {partition[0]}-{partition[1]} has no leader")
         return self._leaders[partition]
 
     def _ask_metadata(self, topics: list[str] | None, create: bool = False) -> MetadataResponse:
@@ -234,7 +234,7 @@ class Client:
                 answer = self.connection(leader).ask(ApiKey.LIST_OFFSETS, request)
                 _take_offsets(answer, offsets)
             if left := timestamps.keys() - offsets.keys():
-                raise Passing(f"no offset was returned for {sorted(left)}")
+                raise Passing(f"the brokers returned no offset for partitions {sorted(left)}")
             return offsets
 
         return self.until_done("cannot look up offsets", attempt)

@@ -45,7 +45,7 @@ def _end(metadata: MetadataResponse, journal: str) -> int:
     """Return the end offset of the journal's only partition, from its leader. Raises OSError or EOFError."""
     leader = next((b for b in metadata.brokers if b.node_id == metadata.topics[0].partitions[0].leader_id), None)
     if leader is None:
-        raise OSError(f"{journal} has no leader")
+        raise OSError(f"the partition of topic {journal} has no leader")
     partition = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=journal, partitions=[partition])])
     list_offsets = ask(f"{leader.host}:{leader.port}", request, LIST_OFFSETS_VERSION)

@@ -186,8 +186,8 @@ def _message_rows(
 ) -> Iterator[tuple[str, Row]]:
     """Yield a row of the table `batches` for each message of magic 0 or 1; the producer columns are -1.
 
-    fetch_offset: of the request; None for a produce. A compressed message has only the offset of its last record. Its base offset is therefore the
-    offset after the message before it or, for the first one, `fetch_offset`.
+    fetch_offset: the offset that the Fetch request asked for; None for a Produce request. A compressed message has only the
+    offset of its last record. Its base offset is therefore the offset after the message before it or, for the first one, `fetch_offset`.
     """
     next_offset = fetch_offset
     for position, head in enumerate(messages):

@@ -118,7 +118,7 @@ class Store:
         return staged
 
     def commit(self, runs: Mapping[str, Any], places: Mapping[str, str], added: Collection[str]) -> None:
-        """Commit the staged files. They replace the old files of their runs; for the runs in `added`, they are added to them.
+        """Commit the staged files. They replace the old files of their runs; the runs in `added` keep their old files, too.
 
         runs: the complete new manifest. places: maps a run to the position up to which it was read, as JSON.
         """

@@ -119,7 +119,7 @@ def test_records_that_old_magics_cannot_represent_are_rejected(magic: int) -> No
         build_message_set(SOME, magic=2)
 
 
-def test_message_offsets_must_increase_and_fit_into_32_bits_of_distance() -> None:
+def test_message_offsets_must_increase_and_differ_by_at_most_31_bits() -> None:
     at = [Record(offset, 0, None, b"", ()) for offset in (5, 5, 2**31 + 5)]
     with pytest.raises(EncodeError, match="offset 5 follows offset 5"):
         write_messages(at[:2], 1, Compression.NONE)
