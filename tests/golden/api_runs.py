@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kafkaproto.broker.config.release import ranges_of
 from kafkaproto.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntityData,
@@ -91,6 +92,10 @@ CASES: dict[str, Case] = {}
 
 OF_KAFKA_4 = ("ConsumerGroupDescribe", "ConsumerGroupHeartbeat")
 """APIs whose runs emulate Kafka 4.2; the others emulate the default release."""
+
+
+WITH_NEWER_VERSIONS = ("Produce", "EndTxn", "TxnOffsetCommit", "WriteTxnMarkers", "ListTransactions")
+"""APIs of which Kafka 4.2 has versions that the default release lacks."""
 
 
 def api(name: str) -> Callable[[Case], Case]:
@@ -687,10 +692,19 @@ def describe_cluster_requests(world: World, version: int) -> Iterator[Any]:
 
 
 def run_api(semantics: str, name: str) -> list[str]:
-    """Run every version of one API that the default release offers."""
-    world = World(semantics=semantics, release="4.2" if name in OF_KAFKA_4 else "3.9").prepare()
+    """Run every version of one API that the default release offers, and those that only Kafka 4.2 offers."""
+    if name in OF_KAFKA_4:
+        return _run_versions(semantics, name, "4.2", -1)
+    known = next((high for key, (_, high) in ranges_of("3.9").items() if key == KEYS[name]), -1)
+    lines = _run_versions(semantics, name, "3.9", -1)
+    return lines + _run_versions(semantics, name, "4.2", known) if name in WITH_NEWER_VERSIONS else lines
+
+
+def _run_versions(semantics: str, name: str, release: str, above: int) -> list[str]:
+    """Run the versions of an API above `above` that a release offers."""
+    world = World(semantics=semantics, release=release).prepare()
     offered = next(api_range for api_range in world.state.apis.values() if KEYS[name] == api_range.api_key)
-    for version in range(offered.min_version, offered.max_version + 1):
+    for version in range(max(offered.min_version, above + 1), offered.max_version + 1):
         CASES[name](world, world.connect(), version)
         world.advance(100)
     return world.finish()

@@ -14,6 +14,7 @@ from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.runtime.events import EVENTS, Events, Observer
 from kafkaproto.broker.testing.memory import VirtualCluster
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.wire import batch, fetch, limit, metadata, produce
@@ -89,6 +90,7 @@ def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
     client.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 5)
     member = cluster.connect(cluster.state.coordinator_of("g"))
     member.ask(JoinGroupRequest("g", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")]), 3)
+    cluster.connect(cluster.state.nodes[0].transactions.coordinator_id("x")).ask(InitProducerIdRequest("x", 1000), 4)
     client.ask(metadata(), 9)
     client.send_bytes(b"\0\0\0\1\0")
     cluster.state.stop_broker(1)
