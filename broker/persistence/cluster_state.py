@@ -14,6 +14,7 @@ from typing import Protocol
 from kafkaproto.broker.config.cluster_config import ClusterConfig
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.all_groups import AllGroups
 from kafkaproto.broker.log.manager import LogManager
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget
@@ -63,6 +64,9 @@ class PersistedState(Protocol):
     def controller(self) -> Controller: ...
 
     def coordinator_of(self, group_id: str) -> int: ...
+
+    @property
+    def groups(self) -> AllGroups: ...
 
     @property
     def quota_store(self) -> ClientQuotaStore: ...
@@ -132,6 +136,7 @@ class ClusterPersistence:
         metadata_log.begin()
         cluster.controller.give_leaders()
         self._move_offsets()
+        self._forget_deleted_topics()
         for what in metadata_log.cuts:
             if cluster.events.noted is not None:
                 cluster.events.noted(cluster.actions.now_ms, -1, "recovery", {"cut": what})
@@ -157,6 +162,13 @@ class ClusterPersistence:
                 continue
             del groups[group_id]
             self.metadata_log.note_if_possible(records.group_gone(group_id))
+
+    def _forget_deleted_topics(self) -> None:
+        """Delete the committed offsets of topics that no longer exist, because the process was killed before it wrote their tombstones (GO-25)."""
+        cluster = self._cluster
+        topics = {topic for _, _, offsets in cluster.groups.offsets() for topic, _ in offsets}
+        for topic in sorted(topics - cluster.controller.image.topics.keys()):
+            cluster.groups.forget_topic(topic, cluster.actions.now_ms)
 
     def close(self) -> None:
         """Persist that the process stopped properly, and release the folder."""

@@ -10,6 +10,7 @@ import pytest
 from kafkaproto.broker.config.dynamic import BrokerResource, Change, GroupResource, change
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.all_groups import AllGroups
 from kafkaproto.broker.log.errors import StorageError
 from kafkaproto.broker.persistence import metadata_log as metadata_log
 from kafkaproto.records.batch import NewRecord, build_batch
@@ -352,3 +353,19 @@ def test_unknown_broker_setting_survives_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     change(BrokerResource(processes.cluster.state, 0), [Change("no.such", 0, "1")], strict_kip=True)
     assert processes.crash_and_restart().state.config.dynamic_texts(0) == {"no.such": "1"}
+
+
+@pytest.mark.rule("GO-25")
+def test_new_topic_has_no_offsets_of_a_topic_deleted_just_before_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = Processes(tmp_path)
+    processes.cluster.topic("t")
+    assert commit(processes.cluster, "g", "t", 7) == 0
+    with monkeypatch.context() as killed:
+        killed.setattr(AllGroups, "forget_topic", lambda *_: None)
+        processes.cluster.state.controller.delete_topic("t")
+    after = processes.crash_and_restart()
+    after.topic("t")
+    assert committed(after, "g", "t") == -1
+    assert committed(processes.crash_and_restart(), "g", "t") == -1
