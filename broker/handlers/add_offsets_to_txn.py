@@ -12,10 +12,8 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
-from kafkaproto.error_codes import ErrorCode
+from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-
-FIRST_VERSION_WITH_FENCED = 2
 
 
 def _failed(exchange: Exchange, request: AddOffsetsToTxnRequest, error_code: int) -> Reply:
@@ -33,8 +31,7 @@ def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> R
     delayed = Delayed()
 
     def added(error_code: int, at_ms: int) -> None:
-        if error_code == ErrorCode.PRODUCER_FENCED and exchange.api_version < FIRST_VERSION_WITH_FENCED:
-            error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+        error_code = error_for(exchange.api_key, exchange.api_version, error_code)
         delayed.complete(lambda: _failed(exchange, request, error_code), at_ms)
 
     coordinator.add_partitions(

@@ -16,6 +16,7 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -27,7 +28,6 @@ from kafkaproto.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
-FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_OF_BROKERS = 4
 
 Errors = dict[tuple[str, int], int]
@@ -100,9 +100,7 @@ def _handle(
     is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
 
     def added(error_code: int, at_ms: int) -> None:
-        if error_code == ErrorCode.PRODUCER_FENCED and exchange.api_version < FIRST_VERSION_WITH_FENCED:
-            error_code = ErrorCode.INVALID_PRODUCER_EPOCH
-        done(dict.fromkeys(keys, int(error_code)), at_ms)
+        done(dict.fromkeys(keys, error_for(exchange.api_key, exchange.api_version, error_code)), at_ms)
 
     coordinator.add_partitions(*producer, keys, now_ms, added, client_version=2 if is_from_broker else 0)
 

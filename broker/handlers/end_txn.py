@@ -13,11 +13,10 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.broker.transaction.operations import EndRequest, ProducerResult
-from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.end_txn import EndTxnRequest, EndTxnResponse
 
-FIRST_VERSION_WITH_FENCED = 2
 FIRST_VERSION_WITH_NEW_EPOCH = 5
 
 
@@ -51,11 +50,8 @@ def end_txn(exchange: Exchange, request: EndTxnRequest) -> Reply | Delayed:
 
 
 def _response(exchange: Exchange, result: ProducerResult) -> Reply:
-    error_code, version = result.error_code, exchange.api_version
-    if error_code == ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_WITH_FENCED:
-        error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+    version = exchange.api_version
+    error_code = error_for(exchange.api_key, version, result.error_code)
     if version < FIRST_VERSION_WITH_NEW_EPOCH:
-        return Reply(EndTxnResponse(error_code=int(error_code)))
-    return Reply(
-        EndTxnResponse(error_code=int(error_code), producer_id=result.producer_id, producer_epoch=result.epoch)
-    )
+        return Reply(EndTxnResponse(error_code=error_code))
+    return Reply(EndTxnResponse(error_code=error_code, producer_id=result.producer_id, producer_epoch=result.epoch))

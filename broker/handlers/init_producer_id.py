@@ -13,12 +13,12 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.broker.transaction.operations import ProducerResult
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
-FIRST_VERSION_WITH_FENCED = 4
 
 
 def _failed(exchange: Exchange, request: InitProducerIdRequest, error_code: int) -> Reply:
@@ -53,9 +53,7 @@ def init_producer_id(exchange: Exchange, request: InitProducerIdRequest) -> Repl
 
 
 def _response(exchange: Exchange, result: ProducerResult) -> Reply:
-    error_code = result.error_code
-    if error_code == ErrorCode.PRODUCER_FENCED and exchange.api_version < FIRST_VERSION_WITH_FENCED:
-        error_code = ErrorCode.INVALID_PRODUCER_EPOCH
+    error_code = error_for(exchange.api_key, exchange.api_version, result.error_code)
     return Reply(
-        InitProducerIdResponse(error_code=int(error_code), producer_id=result.producer_id, producer_epoch=result.epoch)
+        InitProducerIdResponse(error_code=error_code, producer_id=result.producer_id, producer_epoch=result.epoch)
     )

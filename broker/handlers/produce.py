@@ -24,6 +24,7 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, NoReply, Outcome, Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.broker.requests.verification import verify
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.produce import (
@@ -44,7 +45,6 @@ ALL_IN_SYNC = -1
 KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
-FIRST_VERSION_WITH_ABORTABLE = 11
 FIRST_VERSION_THAT_ADDS_PARTITIONS = 12
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
 NO_ERRORS: Mapping[tuple[str, int], int] = {}
@@ -109,7 +109,6 @@ def _produce_in_transaction(
         exchange.now_ms,
         verified,
         adds=exchange.api_version >= FIRST_VERSION_THAT_ADDS_PARTITIONS,
-        knows_abortable=exchange.api_version >= FIRST_VERSION_WITH_ABORTABLE,
     )
     return delayed
 
@@ -132,6 +131,8 @@ def _append_all(
         answers = []
         for data in topic.partition_data:
             error_code = unverified.get((topic.name, data.index), 0) if unverified else 0
+            if error_code:
+                error_code = error_for(exchange.api_key, exchange.api_version, error_code)
             answer, waiting = _append(exchange, topic.name, data, request, error_code, now_ms)
             answers.append(answer)
             if waiting is not None:

@@ -16,6 +16,7 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.transaction_errors import error_for
 from kafkaproto.broker.requests.verification import NO_SEQUENCE, verify
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.txn_offset_commit import (
@@ -26,7 +27,6 @@ from kafkaproto.messages.txn_offset_commit import (
 )
 
 FIRST_VERSION_WITH_LOADING = 2
-FIRST_VERSION_WITH_ABORTABLE = 4
 FIRST_VERSION_THAT_ADDS = 5
 
 
@@ -56,10 +56,9 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
         delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
 
     def verified(errors: dict[PartitionKey, int], at_ms: int) -> None:
-        refusal = errors[key]
-        if refusal:
-            unavailable = refusal == ErrorCode.NOT_ENOUGH_REPLICAS
-            reply(dict.fromkeys(offsets, ErrorCode.COORDINATOR_NOT_AVAILABLE if unavailable else refusal), at_ms)
+        if errors[key]:
+            refusal = error_for(exchange.api_key, exchange.api_version, errors[key])
+            reply(dict.fromkeys(offsets, refusal), at_ms)
         else:
             _commit(exchange, request, offsets, at_ms, reply)
 
@@ -71,7 +70,6 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
         exchange.now_ms,
         verified,
         adds=exchange.api_version >= FIRST_VERSION_THAT_ADDS,
-        knows_abortable=exchange.api_version >= FIRST_VERSION_WITH_ABORTABLE,
     )
     return delayed
 

@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING
 
 from kafkaproto.broker.log.errors import InvalidBatch
 from kafkaproto.broker.transaction.operations import PartitionKey, VerificationRequest, Verified
-from kafkaproto.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafkaproto.broker.node import Node
 
 NO_SEQUENCE = -1
-_RETRIABLE = frozenset(
-    {
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 
 
 def verify(
@@ -34,13 +25,12 @@ def verify(
     done: Verified,
     *,
     adds: bool,
-    knows_abortable: bool,
 ) -> None:
     """Check that partitions that this broker leads are part of a producer's transaction, or add them to it.
 
     producer: (transactional id, producer id, epoch). sequences: the first sequence number of the batch for each partition. done: called with
-    an error code for each partition when the result is known. adds: whether the producer uses transaction version 2, so that partitions are
-    added. knows_abortable: whether the client's version has the error TRANSACTION_ABORTABLE.
+    an error code of the coordinator for each partition when the result is known. adds: whether the producer uses transaction version 2, so
+    that partitions are added.
     """
     transactional_id, producer_id, epoch = producer
     errors: dict[PartitionKey, int] = {}
@@ -59,8 +49,7 @@ def verify(
             errors[key] = error.error_code
 
     def verified(results: dict[PartitionKey, int], at_ms: int) -> None:
-        for key, error_code in results.items():
-            errors[key] = _for_client(error_code, adds=adds, knows_abortable=knows_abortable)
+        errors.update(results)
         done({key: errors.get(key, 0) for key in sequences}, at_ms)
 
     if unverified:
@@ -68,14 +57,3 @@ def verify(
         node.transactions.verifier.verify(request, now_ms, verified)
     else:
         verified({}, now_ms)
-
-
-def _for_client(error_code: int, *, adds: bool, knows_abortable: bool) -> int:
-    """Return the error that a producer gets for one of its coordinator (TX-28). NOT_ENOUGH_REPLICAS makes old clients try again."""
-    if error_code == ErrorCode.PRODUCER_FENCED:
-        return ErrorCode.INVALID_PRODUCER_EPOCH
-    if error_code == ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
-        return ErrorCode.INVALID_TXN_STATE
-    if error_code in _RETRIABLE or (error_code == ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
-        return ErrorCode.NOT_ENOUGH_REPLICAS
-    return error_code

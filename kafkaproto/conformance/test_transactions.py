@@ -37,8 +37,8 @@ def begun(subject: Subject, topic: Topic) -> Producer:
 
 
 @pytest.mark.rule("TX-10")
-def test_invalid_requests_for_a_producer_id(subject: Subject) -> None:
-    """Scenario SN-45."""
+def test_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(subject: Subject) -> None:
+    # scenario SN-45
     producer = Producer(subject)
     assert producer.init_once(timeout_ms=0)[0] == INVALID_TIMEOUT
     assert producer.init_once(timeout_ms=900_001)[0] == INVALID_TIMEOUT
@@ -48,8 +48,8 @@ def test_invalid_requests_for_a_producer_id(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-13", "TX-14", "TX-21", "TX-28", "TX-37", "TX-69")
-def test_producer_without_a_transaction(subject: Subject) -> None:
-    """Scenario SN-46."""
+def test_producer_without_a_transaction_cannot_end_or_produce(subject: Subject) -> None:
+    # scenario SN-46
     topic, producer = new_topic(subject), Producer(subject)
     producer_id, epoch = producer.init()
     assert epoch == 0
@@ -65,8 +65,8 @@ def test_producer_without_a_transaction(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-20", "TX-21", "TX-22")
-def test_errors_of_added_partitions(subject: Subject) -> None:
-    """Scenario SN-47."""
+def test_unknown_partitions_and_wrong_producers_add_nothing_to_a_transaction(subject: Subject) -> None:
+    # scenario SN-47
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.init()
@@ -80,8 +80,8 @@ def test_errors_of_added_partitions(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-34", "TX-53", "TX-55", "TX-56", "TX-69", "TX-72", "TX-74")
-def test_open_transaction(subject: Subject) -> None:
-    """Scenario SN-48."""
+def test_open_transaction_is_described_listed_and_hidden_from_read_committed(subject: Subject) -> None:
+    # scenario SN-48
     topic = new_topic(subject)
     producer = begun(subject, topic)
     own = producer.producer_id, producer.epoch
@@ -109,7 +109,7 @@ def test_open_transaction(subject: Subject) -> None:
 
 @pytest.mark.rule("TX-24", "TX-41", "TX-43", "TX-45")
 def test_offsets_in_a_transaction_are_pending_until_it_commits(subject: Subject) -> None:
-    """Scenario SN-49."""
+    # scenario SN-49
     topic, group = new_topic(subject, partitions=2), Group(subject)
     producer = begun(subject, topic)
     assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): INVALID_STATE}
@@ -144,7 +144,7 @@ def test_offsets_of_an_aborted_transaction_are_dropped(subject: Subject) -> None
 
 @pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-71", "TX-75")
 def test_commit_is_complete_when_its_markers_are_written(subject: Subject) -> None:
-    """Scenario SN-50, without the answers in between, which depend on time."""
+    # scenario SN-50
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)
@@ -160,7 +160,7 @@ def test_commit_is_complete_when_its_markers_are_written(subject: Subject) -> No
 
 @pytest.mark.rule("TX-13", "TX-18")
 def test_producer_that_repeats_its_request_keeps_its_epoch(subject: Subject) -> None:
-    """Scenario SN-51 (KIP-360)."""
+    # scenario SN-51
     producer = Producer(subject)
     producer_id, _ = producer.init()
     producer.init()
@@ -172,8 +172,8 @@ def test_producer_that_repeats_its_request_keeps_its_epoch(subject: Subject) -> 
 
 
 @pytest.mark.rule("TX-53", "TX-54", "TX-64", "TX-67")
-def test_sequences_after_a_new_epoch_and_an_abort(subject: Subject) -> None:
-    """Scenarios SN-52 and SN-53."""
+def test_new_epoch_starts_at_sequence_zero_and_an_abort_is_listed(subject: Subject) -> None:
+    # scenario SN-52 and SN-53
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)
@@ -192,7 +192,7 @@ def test_sequences_after_a_new_epoch_and_an_abort(subject: Subject) -> None:
 
 @pytest.mark.rule("TX-16", "TX-22", "TX-36", "TX-52")
 def test_new_producer_fences_the_open_transaction_of_the_old_one(subject: Subject) -> None:
-    """Scenario SN-54."""
+    # scenario SN-54
     topic = new_topic(subject)
     old = begun(subject, topic)
     new = Producer(subject, old.id)
@@ -208,8 +208,8 @@ def test_new_producer_fences_the_open_transaction_of_the_old_one(subject: Subjec
 
 
 @pytest.mark.rule("TX-53", "TX-54", "TX-55")
-def test_last_stable_offset_of_two_producers(subject: Subject) -> None:
-    """Scenario SN-57."""
+def test_last_stable_offset_stays_at_the_first_open_transaction_of_two(subject: Subject) -> None:
+    # scenario SN-57
     topic = new_topic(subject)
     first, second = begun(subject, topic), begun(subject, topic)
     assert visible(topic) == (2, 0, [], 0)
@@ -224,8 +224,8 @@ def test_last_stable_offset_of_two_producers(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-47", "TX-48")
-def test_markers_that_a_tool_writes(subject: Subject) -> None:
-    """Scenario SN-59."""
+def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Subject) -> None:
+    # scenario SN-59
     topic = new_topic(subject)
     producer = Producer(subject)
     producer_id, _ = producer.init()
@@ -235,8 +235,8 @@ def test_markers_that_a_tool_writes(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-19", "TX-23")
-def test_brokers_verify_and_add_partitions(subject: Subject) -> None:
-    """Scenario SN-60."""
+def test_add_partitions_of_brokers_verifies_or_adds_partitions(subject: Subject) -> None:
+    # scenario SN-60
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     producer.init()
     name = topic.name
@@ -260,8 +260,10 @@ def _end(producer: Producer, commit: bool, offset: int, version: int) -> tuple[i
         ("CompleteAbort", INVALID_STATE, 0),
     ],
 )
-def test_end_of_a_transaction_that_has_ended(subject: Subject, state: str, commit_error: int, abort_error: int) -> None:
-    """Scenario SN-55, first transaction version."""
+def test_repeated_end_succeeds_and_the_opposite_end_is_an_invalid_state(
+    subject: Subject, state: str, commit_error: int, abort_error: int
+) -> None:
+    # scenario SN-55
     topic = new_topic(subject)
     producer = Producer(subject)
     producer.init()
@@ -274,8 +276,8 @@ def test_end_of_a_transaction_that_has_ended(subject: Subject, state: str, commi
 
 
 @pytest.mark.rule("TX-38")
-def test_end_of_a_transaction_of_the_second_version(subject: Subject) -> None:
-    """Scenario SN-55, second transaction version: every cell of the table that can be reached without a wait."""
+def test_end_raises_the_epoch_and_accepts_the_epoch_before_only_as_a_repetition(subject: Subject) -> None:
+    # scenario SN-55
     need_second_version(subject)
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
@@ -296,8 +298,8 @@ def test_end_of_a_transaction_of_the_second_version(subject: Subject) -> None:
 
 
 @pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75")
-def test_transaction_of_the_second_version(subject: Subject) -> None:
-    """Scenario SN-56."""
+def test_produce_and_offset_commits_add_their_partitions_in_the_second_version(subject: Subject) -> None:
+    # scenario SN-56
     need_second_version(subject)
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()

@@ -147,7 +147,7 @@ def test_transaction_is_aborted_after_its_timeout(is_newer: bool) -> None:
 
 @pytest.mark.rule("TX-62")
 def test_unused_transactional_id_expires(bench: TransactionBench) -> None:
-    """Scenario SN-62."""
+    # scenario SN-62
     producer = Producer(bench)
     producer.init()
     bench.pass_ms(7 * 24 * 3_600_000 - 1)
@@ -162,7 +162,7 @@ def test_unused_transactional_id_expires(bench: TransactionBench) -> None:
 
 @pytest.mark.rule("TX-15")
 def test_exhausted_epochs_continue_with_a_new_producer_id(bench: TransactionBench) -> None:
-    """Scenario SN-61."""
+    # scenario SN-61
     producer = Producer(bench)
     old_id, _ = producer.init()
     transaction = bench.transaction(producer)
