@@ -208,7 +208,7 @@ class ProducerStates:
             entry.first_open_offset = NONE
 
     def _at_epoch(self, header: BatchHeader) -> ProducerEntry:
-        """Return the entry of a batch's producer, without batches of another epoch."""
+        """Return the entry of the producer that sent a batch. If the batch has another epoch, the entry takes this epoch and forgets its batches."""
         entry = self.producers.get(header.producer_id)
         if entry is None:
             entry = self.producers[header.producer_id] = ProducerEntry(header.producer_epoch)

@@ -1,7 +1,8 @@
-"""The suite's pytest plugin: the options, the fixture `subject`, and one running cluster of each kind at a time.
+"""The pytest plugin of the conformance suite: its options, and the fixture `subject`, which is the cluster that a test checks.
 
-A test module names its profile with `PROFILE = "small"`; the default is "default". A test suite that starts its own clusters
-implements the hook `pytest_conformance_kinds`.
+A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; otherwise it is "default". A test suite that starts
+clusters by itself returns their kinds, such as "this broker in virtual time" or "a real Kafka", from the hook `pytest_conformance_kinds`. One
+cluster of each kind runs at a time.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class SlowRate:
         self.current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Record a value at a time (Q-2)."""
+        """Add a measured value, such as the bytes of a request, to the sample of the time `now_ms` (Q-2)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         if now_ms - self.slots[self.current].start_ms >= self.w:

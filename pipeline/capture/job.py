@@ -75,7 +75,10 @@ _SCHEMAS = {**SCHEMAS, _DISCOVERED: _DISCOVERED_SCHEMA}
 
 
 def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> list[Notice]:
-    """Write the rows of captures with `save`. Returns notices about their files. note: called by tasks with their progress."""
+    """Turn the packets of captures into rows of the trace tables with Spark, and write these with `save`.
+
+    runs: the captures. note: a function that Spark tasks call with their progress. Returns remarks for the user, such as lost packets in a file.
+    """
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     columns += [f"`{NOTICES}` struct<{_NOTICE_DDL}>", f"`{_DISCOVERED}` struct<{_DISCOVERED_DDL}>"]
     schema = ", ".join(("`table` string", "server string", *columns))

@@ -24,9 +24,10 @@ Work = Callable[..., list[Cell]]
 
 
 def run(selected: Sequence[tuple[str, str]], with_page: bool) -> int:
-    """Run steps of `STEPS` and print their table. with_page: also write it into docs/status.md, unless a step is skipped.
+    """Run steps of the demo and print a table that compares the expected with the measured results.
 
-    Returns 0 if every cell is as expected, else 1.
+    selected: (module, title) of each step, from `STEPS`. with_page: whether to write the table into docs/status.md, too, if all steps ran.
+    Returns the exit status: 0 if every result is as expected, otherwise 1.
     """
     progress = Progress()
     steps = _run_each(selected, progress)

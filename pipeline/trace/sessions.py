@@ -201,7 +201,10 @@ class Sessions:
         )
 
     def _note(self, exchange: Exchange, request: Any, response: Any, answered: dict[PartitionKey, Any]) -> None:
-        """Record the high watermarks that a response reported to its session, and mark the partitions that other sessions must now report."""
+        """Record the high watermarks that a fetch response reported, and since when a response of another session should report a newer one.
+
+        answered: maps the partitions in the response to their entries.
+        """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)
         for partition_key, data in answered.items():

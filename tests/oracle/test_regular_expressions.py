@@ -126,7 +126,9 @@ def test_each_element_of_topic_pattern_syntax_matches_or_is_rejected_as_in_kafka
             ), pattern
 
 
-def test_character_classes_of_topic_patterns_have_the_characters_of_kafka(kafka: RegularExpressionOracle) -> None:
+def test_character_classes_of_topic_patterns_match_the_same_characters_as_in_kafka(
+    kafka: RegularExpressionOracle,
+) -> None:
     """Every category, script and POSIX class, in and outside of brackets, also negated and with case ignored."""
     named = [f"[[:{sign}{name}:]]" for name in POSIX_CLASSES for sign in ("", "^")]
     for name in UNICODE_CLASSES:

@@ -183,7 +183,7 @@ def test_cluster_used_in_a_fork_of_its_process_raises_an_error_that_names_it(use
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
-async def test_async_cluster_used_in_a_fork_of_its_process_raises_an_error_that_names_it() -> None:
+async def test_async_cluster_used_in_a_forked_process_raises_an_error_about_the_fork() -> None:
     async with async_cluster(topics={"orders": 1}) as c:
         assert f"is a fork of process {os.getpid()}, which runs the cluster" in in_a_fork(c.topics)
 
@@ -432,7 +432,7 @@ def test_stop_ends_a_wait_in_another_thread_at_once_with_an_error(wait: Callable
 
 
 @pytest.mark.parametrize("wait", WAITS, ids=["condition", "records", "group"])
-def test_stop_ends_a_wait_in_the_same_loop_at_once_with_an_error(wait: Callable[[Any], Any]) -> None:
+def test_stop_of_an_async_cluster_ends_a_wait_for_of_another_task_with_an_error(wait: Callable[[Any], Any]) -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             c.produce("orders", ["a"])

@@ -138,7 +138,9 @@ def test_quota_plan_leaves_out_requests_that_were_never_charged(spark: Any, tmp_
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_quota_plan_includes_charged_requests_whose_connection_closed(spark: Any, tmp_path: Path, acks: int) -> None:
+def test_quota_what_if_counts_requests_whose_connection_closed_before_the_response(
+    spark: Any, tmp_path: Path, acks: int
+) -> None:
     """Before 2.0 the bytes are charged first, and then the response is delayed."""
 
     def play(cluster: VirtualCluster) -> None:
