@@ -1,6 +1,7 @@
 """Command `kafkaproto trace show`: prints a trace, one line per request or event, or as JSON lines with decoded messages.
 
-The offsets of replicas, which a trace may contain for each Produce request, are printed only if the user asks for them. This module does not depend on the recorder.
+The offsets of replicas, which a trace may contain for each Produce request, are printed only if the user asks for them.
+This module does not depend on the recorder.
 """
 
 from __future__ import annotations
