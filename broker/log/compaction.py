@@ -33,7 +33,7 @@ from kafkaproto.records.batch import (
     build_empty_batch,
     records,
 )
-from kafkaproto.records.control import read_end_txn_marker
+from kafkaproto.records.control import end_of_transaction
 
 logger = logging.getLogger("kafkaproto.log")
 
@@ -229,12 +229,13 @@ class _Cleaner:
 
     def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return a control batch unchanged while records of its transaction are left, and then until its delete horizon (KIP-534)."""
-        if not transactions.is_empty(header, commits=_commits(batch)):
+        commits, listed = _commits(batch), _readable(batch)
+        is_other = commits is None and listed != []
+        if is_other or not transactions.is_empty(header, commits=commits):
             return batch
         horizon_ms = header.delete_horizon_ms
         if horizon_ms is not None:
             return self._emptied(header) if self._now_ms >= horizon_ms else batch
-        listed = _readable(batch)
         if not listed:
             return self._emptied(header)
         return _thinned(header, listed, self._now_ms + self._delete_retention_ms)
@@ -253,9 +254,10 @@ class _Cleaner:
 
 
 def _commits(batch: bytes) -> bool | None:
-    """Return whether a control batch ends a transaction as committed; None if its record has been removed."""
+    """Return whether a control batch ends a transaction as committed; None if its record has been removed or ends none."""
     listed = _readable(batch)
-    return read_end_txn_marker(listed[0]).committed if listed else None
+    end = end_of_transaction(listed[0]) if listed else None
+    return None if end is None else end.committed
 
 
 def _readable(batch: bytes) -> list[Record] | None:

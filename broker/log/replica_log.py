@@ -21,8 +21,9 @@ from kafkaproto.broker.log.time_lookup import FoundRecord
 from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.events import Events
+from kafkaproto.errors import DecodeError
 from kafkaproto.records.batch import PREFIX_BYTES, BatchHeader, patch_offset_and_epoch, records
-from kafkaproto.records.control import EndOfTransaction, read_end_txn_marker
+from kafkaproto.records.control import EndOfTransaction, end_of_transaction
 
 NO_TIMESTAMP = -1
 
@@ -244,7 +245,9 @@ class ReplicaLog:
         if header.producer_id >= 0:
             original = None
             if header.is_control:
-                self.producers.check_marker(header, _marker(batch))
+                marker = _marker(batch)
+                if marker is not None:
+                    self.producers.check_marker(header, marker)
             elif not from_client:
                 self.producers.check_epoch(header.producer_id, header.producer_epoch)
             else:
@@ -316,8 +319,7 @@ class ReplicaLog:
         position, header, base_offset, _ = placed
         if not header.is_control:
             self.producers.update(header, base_offset)
-        elif header.record_count:
-            marker = _marker(self.store.read(position, header.size))
+        elif (marker := _marker(self.store.read(position, header.size))) is not None:
             self.producers.end_transaction(header, marker, base_offset)
 
     # Reading
@@ -546,6 +548,10 @@ class ReplicaLog:
         self.producers.transactions.replicated(self.high_watermark)
 
 
-def _marker(batch: memoryview | bytes) -> EndOfTransaction:
-    """Return the content of a control batch that ends a transaction."""
-    return read_end_txn_marker(next(iter(records(batch))))
+def _marker(batch: memoryview | bytes) -> EndOfTransaction | None:
+    """Return the content of a control batch that ends a transaction; None if it is another or a damaged control batch, or an empty one."""
+    try:
+        record = next(iter(records(batch)), None)
+    except DecodeError:
+        return None
+    return None if record is None else end_of_transaction(record)

@@ -18,7 +18,7 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import NO_PRODUCER, TRANSACTIONAL, NewRecord, build_batch
 from kafkaproto.records.batch import records as read_records
-from kafkaproto.records.control import read_end_txn_marker
+from kafkaproto.records.control import end_of_transaction
 
 Done = Callable[[int, int], None]
 """A function that is called once, with an error code (0: the records are replicated) and the time in ms."""
@@ -129,8 +129,9 @@ class CoordinatorLog:
                 if record.offset < log.log_start_offset:
                     continue
                 if header.is_control:
-                    marker = read_end_txn_marker(record)
-                    yield LoggedRecord(record.offset, None, None, producer_id, marker.committed)
+                    end = end_of_transaction(record)
+                    if end is not None:
+                        yield LoggedRecord(record.offset, None, None, producer_id, end.committed)
                 else:
                     yield LoggedRecord(record.offset, record.key, record.value, producer_id)
 

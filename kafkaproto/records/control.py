@@ -15,7 +15,14 @@ from kafkaproto.errors import DecodeError, EncodeError
 from kafkaproto.records.batch import CONTROL, NO_EPOCH, NO_PRODUCER, TRANSACTIONAL, build_batch
 from kafkaproto.records.record import NewRecord, Record
 
-__all__ = ["ControlRecordType", "EndOfTransaction", "build_end_txn_marker", "control_type", "read_end_txn_marker"]
+__all__ = [
+    "ControlRecordType",
+    "EndOfTransaction",
+    "build_end_txn_marker",
+    "control_type",
+    "end_of_transaction",
+    "read_end_txn_marker",
+]
 
 _KEY = struct.Struct(">hh")
 _VERSION = struct.Struct(">h")
@@ -78,6 +85,14 @@ def read_end_txn_marker(record: Record) -> EndOfTransaction:
         raise DecodeError("ControlRecord.value", 0, f"the version must not be negative (got {version})")
     marker, _ = END_TXN_MARKER_V0.decode_flat(memoryview(value), _VERSION.size, len(value))
     return EndOfTransaction(kind == ControlRecordType.COMMIT, marker.coordinator_epoch)
+
+
+def end_of_transaction(record: Record) -> EndOfTransaction | None:
+    """Return what a control record says of a transaction, None if it is another or a damaged control record."""
+    try:
+        return read_end_txn_marker(record)
+    except DecodeError:
+        return None
 
 
 def build_end_txn_marker(

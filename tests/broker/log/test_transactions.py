@@ -7,7 +7,7 @@ import pytest
 from kafkaproto.broker.log.errors import InvalidBatch
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget, Store
-from kafkaproto.records.batch import TRANSACTIONAL, read_header
+from kafkaproto.records.batch import CONTROL, TRANSACTIONAL, read_header
 from kafkaproto.records.control import build_end_txn_marker
 from tests.support.broker.batches import NOW_MS, batch
 
@@ -242,3 +242,12 @@ def test_the_state_of_transactions_survives_a_restart_of_the_log() -> None:
     with pytest.raises(InvalidBatch) as refusal:
         end(restored, FIRST, commit=True, epoch=1, coordinator_epoch=3)
     assert refusal.value.error_code == 52
+
+
+@pytest.mark.parametrize("key", [None, b"\0\0\0\2", b"\0"])
+def test_control_batch_that_ends_no_transaction_changes_nothing(key: bytes | None) -> None:
+    log = new_log()
+    write(log, FIRST, 0)
+    data = batch(key=key, producer_id=FIRST, producer_epoch=0, sequence=-1, attributes=TRANSACTIONAL | CONTROL)
+    assert append(log, data) == 1
+    assert log.last_stable_offset == 0 and log.producers.producers[FIRST].coordinator_epoch == -1
