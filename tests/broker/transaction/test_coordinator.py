@@ -203,6 +203,19 @@ def test_completed_state_is_stored_after_a_storage_error(
     assert producer.describe().transaction_state == "CompleteCommit"
 
 
+@pytest.mark.rule("TX-38")
+def test_end_is_refused_while_the_end_before_is_completed(newer: TransactionBench) -> None:
+    """The producer may have the new epoch already, so that no other check may come first."""
+    topic, producer = newer.topic(), Producer(newer)
+    producer.init()
+    assert producer.send(topic, 0, version=12)[0] == 0
+    assert producer.end(commit=True, version=5)[0] == 0
+    for commit in (True, False):
+        for epoch in (producer.epoch, producer.epoch + 1):
+            assert producer.end(commit=commit, epoch=epoch, version=5)[0] == CONCURRENT
+        assert producer.end(commit=commit, producer_id=producer.producer_id + 1, version=5)[0] == CONCURRENT
+
+
 @pytest.mark.rule("TX-62")
 def test_unused_transactional_id_expires(bench: TransactionBench) -> None:
     """Scenario SN-62."""
