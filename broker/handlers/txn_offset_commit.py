@@ -57,7 +57,10 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
 
     def verified(errors: dict[PartitionKey, int], at_ms: int) -> None:
         refusal = errors[key]
-        if refusal:
+        moved = node.refuses_group(request.group_id)
+        if moved:
+            reply(dict.fromkeys(offsets, moved), at_ms)
+        elif refusal:
             unavailable = refusal == ErrorCode.NOT_ENOUGH_REPLICAS
             reply(dict.fromkeys(offsets, ErrorCode.COORDINATOR_NOT_AVAILABLE if unavailable else refusal), at_ms)
         else:
