@@ -56,7 +56,10 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
         delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
 
     def verified(errors: dict[PartitionKey, int], at_ms: int) -> None:
-        if errors[key]:
+        moved = node.refuses_group(request.group_id)
+        if moved:
+            reply(dict.fromkeys(offsets, moved), at_ms)
+        elif errors[key]:
             refusal = error_for(exchange.api_key, exchange.api_version, errors[key])
             reply(dict.fromkeys(offsets, refusal), at_ms)
         else:

@@ -31,10 +31,13 @@ def verify(
     producer: (transactional id, producer id, epoch). sequences: the first sequence number of the batch for each partition. done: called with
     an error code of the coordinator for each partition when the result is known. adds: whether the producer uses transaction version 2, so
     that partitions are added.
+
+    While the coordinator is asked, the transaction may end in a partition in which it was open. Such a partition is verified then (TX-30).
+    `done` is not called if the broker stops meanwhile.
     """
     transactional_id, producer_id, epoch = producer
     errors: dict[PartitionKey, int] = {}
-    unverified = []
+    unverified, in_transaction = [], {}
     is_on = adds or node.config["transaction.partition.verification.enable"]
     for key, sequence in sequences.items() if is_on else ():
         partition = node.replicas.find(*key)
@@ -45,6 +48,8 @@ def verify(
             if states.needs_verification(producer_id, epoch):
                 states.begin_verification(producer_id, epoch, sequence, now_ms, adds_partitions=adds)
                 unverified.append(key)
+            else:
+                in_transaction[key] = sequence
         except InvalidBatch as error:
             errors[key] = error.error_code
 
@@ -52,8 +57,23 @@ def verify(
         errors.update(results)
         done({key: errors.get(key, 0) for key in sequences}, at_ms)
 
+    def answered(results: dict[PartitionKey, int], at_ms: int) -> None:
+        if not node.running:
+            return
+        if in_transaction:
+            verify(
+                node,
+                producer,
+                in_transaction,
+                at_ms,
+                lambda others, later_ms: verified(results | others, later_ms),
+                adds=adds,
+            )
+        else:
+            verified(results, at_ms)
+
     if unverified:
         request = VerificationRequest(transactional_id, producer_id, epoch, unverified, adds)
-        node.transactions.verifier.verify(request, now_ms, verified)
+        node.transactions.verifier.verify(request, now_ms, answered)
     else:
         verified({}, now_ms)

@@ -112,7 +112,7 @@ class Completion:
         def stored(error_code: int, at_ms: int) -> None:
             if self._endings.get(ending.transaction) is not ending:
                 return
-            if error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            if error_code:  # this broker is still the coordinator, so nobody else completes the transaction
                 self._retry(ending, at_ms)
             else:
                 self.stop(ending.transaction)

@@ -251,13 +251,16 @@ class TransactionCoordinator:
     # Periodic checks
 
     def abort_timed_out(self, now_ms: int) -> int | None:
-        """Abort every transaction that is open for longer than its timeout (TX-58). Returns when the next one is due, None for none."""
+        """Abort every transaction that is open for longer than its timeout (TX-58). Returns when the next one is due, None for none.
+
+        One whose abort cannot be stored stays due, so that the next check tries again.
+        """
         due_ms = None
         for transaction in self.store:
             at_ms = _times_out_ms(transaction)
             if at_ms is not None and at_ms <= now_ms and transaction.pending is None:
                 self.fence(transaction, now_ms)
-            elif at_ms is not None:
+            if at_ms is not None and transaction.data.state is TransactionState.ONGOING:
                 due_ms = at_ms if due_ms is None else min(due_ms, at_ms)
         return due_ms
 
@@ -267,16 +270,19 @@ class TransactionCoordinator:
         self._fence(transaction, now_ms, lambda result, at_ms: None)
 
     def remove_expired(self, now_ms: int) -> int | None:
-        """Remove every transactional id that was not used for `transactional.id.expiration.ms` (TX-62). Returns when the next one is due."""
+        """Remove every transactional id that was not used for `transactional.id.expiration.ms` (TX-62). Returns when the next one is due.
+
+        One whose removal cannot be stored stays due, so that the next check tries again.
+        """
         due_ms = None
         for transaction in self.store:
-            if transaction.data.state not in EXPIRABLE or transaction.pending is not None:
+            if transaction.data.state not in EXPIRABLE:
                 continue
             at_ms = transaction.data.update_ms + self.settings.expiration_ms
-            if at_ms <= now_ms:
+            if at_ms <= now_ms and transaction.pending is None:
                 transaction.prepare_dead()
                 self.store.remove(transaction, now_ms)
-            else:
+            if self.store.has(transaction):
                 due_ms = at_ms if due_ms is None else min(due_ms, at_ms)
         return due_ms
 

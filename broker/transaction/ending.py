@@ -36,7 +36,11 @@ def _check_end(transaction: Transaction, request: EndRequest) -> bool:
 
 
 def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a transaction of version 2 is to be ended (TX-38)."""
+    """Return whether a transaction of version 2 is to be ended (TX-38).
+
+    A pending transition comes first: the producer may already have the epoch or the producer id that the transition sets.
+    """
+    _check_pending(transaction)
     data = transaction.data
     is_fence = transaction.is_fencing
     has_rotated = (
@@ -49,7 +53,6 @@ def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> 
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not _has_valid_epoch(transaction, request, is_repeated=is_repeated):
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
-    _check_pending(transaction)
     if data.state is TransactionState.ONGOING:
         return True
     if data.state is _prepared(request):

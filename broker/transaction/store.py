@@ -108,6 +108,10 @@ class TransactionStore:
             raise KafkaError(refusal)
         return self._ids.get(transactional_id)
 
+    def has(self, transaction: Transaction) -> bool:
+        """Return whether this broker still has this state of a transactional id: it was neither removed, nor unloaded or loaded again."""
+        return self._ids.get(transaction.transactional_id) is transaction
+
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
         """Add a transactional id, which is stored with its first transition."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
@@ -123,7 +127,7 @@ class TransactionStore:
         assert pending is not None
 
         def written(error_code: int, at_ms: int) -> None:
-            if not self._is_current(transaction):
+            if not self.has(transaction):
                 done(ErrorCode.NOT_COORDINATOR, at_ms)
             elif error_code:
                 if not keeps_pending:
@@ -141,7 +145,7 @@ class TransactionStore:
         """Remove an expired transactional id, which is pending DEAD, when its tombstone is replicated (TX-62)."""
 
         def written(error_code: int, at_ms: int) -> None:
-            if not self._is_current(transaction):
+            if not self.has(transaction):
                 return
             if error_code:
                 transaction.cancel()
@@ -158,9 +162,6 @@ class TransactionStore:
             self._ownership.change(kept, partition_count, now_ms)
         self._epochs = dict(led)
         self._ownership.change(led, partition_count, now_ms)
-
-    def _is_current(self, transaction: Transaction) -> bool:
-        return self._ids.get(transaction.transactional_id) is transaction
 
     def _append(self, transaction: Transaction, data: TransactionData | None, now_ms: int, done: Done) -> None:
         index = self._ownership.partition_of(transaction.transactional_id)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkaproto.broker.log.errors import StorageError
+from kafkaproto.broker.log.store import Store
 from kafkaproto.broker.testing.records import stored
 from kafkaproto.broker.transaction.records import parse
 from kafkaproto.broker.transaction.transaction import TransactionData, TransactionState
@@ -143,6 +145,75 @@ def test_transaction_is_aborted_after_its_timeout(is_newer: bool) -> None:
     )
     assert producers(topic)[1][0][:3] == (producer.producer_id, 1, -1)
     bench.stop()
+
+
+@pytest.mark.rule("TX-58")
+def test_timeout_that_cannot_be_stored_is_tried_again() -> None:
+    bench = TransactionBench({"transaction.state.log.min.isr": "3"})
+    topic = bench.topic()
+    producer = bench.begin(topic, timeout_ms=500)
+    broken = next(broker_id for broker_id in range(3) if broker_id not in (producer.coordinator(), topic.leader()))
+    bench.stop_broker(broken)
+    bench.pass_ms(30_000)
+    assert producer.describe().transaction_state == "Ongoing"
+    bench.start_broker(broken)
+    bench.pass_ms(11_000)
+    assert producer.describe().transaction_state == "CompleteAbort"
+    assert visible(topic) == (2, 2, [(producer.producer_id, 0)])
+    bench.stop()
+
+
+@pytest.mark.rule("TX-62")
+def test_expiration_that_cannot_be_stored_is_tried_again() -> None:
+    bench = TransactionBench({"transaction.state.log.min.isr": "3"})
+    producer = Producer(bench)
+    producer.init()
+    broken = next(broker_id for broker_id in range(3) if broker_id not in (0, producer.coordinator()))
+    bench.stop_broker(broken)
+    bench.pass_ms(7 * 24 * 3_600_000 + 3_600_000)
+    assert producer.describe().transaction_state == "Empty"
+    bench.start_broker(broken)
+    bench.pass_ms(3_600_000 + 1)
+    assert producer.end(commit=True)[0] == MAPPING
+    bench.stop()
+
+
+@pytest.mark.rule("TX-39")
+def test_completed_state_is_stored_after_a_storage_error(
+    bench: TransactionBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = bench.topic()
+    producer = bench.begin(topic)
+    state = bench.cluster.state.nodes[producer.coordinator()].replicas.find(
+        TRANSACTIONS, bench.state_partition(producer).index
+    )
+    assert state is not None and producer.end(commit=True)[0] == 0
+    with monkeypatch.context() as patch:
+        append = Store.append
+
+        def fail(store: Store, batch: memoryview) -> int:
+            if store is state.log.store:
+                raise StorageError("the disk is full")
+            return append(store, batch)
+
+        patch.setattr(Store, "append", fail)
+        bench.pass_ms(5_000)
+        assert producer.describe().transaction_state == "PrepareCommit"
+    bench.pass_ms(5_000)
+    assert producer.describe().transaction_state == "CompleteCommit"
+
+
+@pytest.mark.rule("TX-38")
+def test_end_is_refused_while_the_end_before_is_completed(newer: TransactionBench) -> None:
+    """The producer may have the new epoch already, so that no other check may come first."""
+    topic, producer = newer.topic(), Producer(newer)
+    producer.init()
+    assert producer.send(topic, 0, version=12)[0] == 0
+    assert producer.end(commit=True, version=5)[0] == 0
+    for commit in (True, False):
+        for epoch in (producer.epoch, producer.epoch + 1):
+            assert producer.end(commit=commit, epoch=epoch, version=5)[0] == CONCURRENT
+        assert producer.end(commit=commit, producer_id=producer.producer_id + 1, version=5)[0] == CONCURRENT
 
 
 @pytest.mark.rule("TX-62")

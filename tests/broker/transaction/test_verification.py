@@ -1,0 +1,125 @@
+"""Verification of transactions while other things happen: the end of the transaction, moves of coordinators, stopped brokers (TX-27 to TX-41)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkaproto.conformance.client import Connection
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
+from kafkaproto.conformance.scene import Topic, new_topic, read
+from kafkaproto.conformance.transactions import Producer
+from kafkaproto.conformance.wire import batch, produce
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest
+from kafkaproto.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from kafkaproto.records.batch import TRANSACTIONAL
+from tests.support.broker.transaction_bench import TRANSACTIONS, TransactionBench
+
+NOT_COORDINATOR = 16
+
+
+@pytest.fixture
+def newer() -> Iterator[TransactionBench]:
+    made = TransactionBench(newer=True)
+    yield made
+    made.stop()
+
+
+def one_record(producer: Producer, sequence: int) -> bytes:
+    """Return a transactional batch with one record."""
+    return batch(
+        b"v",
+        timestamp=producer.subject.epoch_ms(),
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=sequence,
+        attributes=TRANSACTIONAL,
+    )
+
+
+def produce_to(topic: Topic, producer: Producer, sequences: dict[int, int]) -> ProduceRequest:
+    """Return a request with one record for each partition. sequences: maps partitions to sequence numbers."""
+    [(first, sequence), *others] = sequences.items()
+    request = produce(topic.name, one_record(producer, sequence), first, acks=-1)
+    request.topic_data[0].partition_data += [
+        PartitionProduceData(index, one_record(producer, sequence)) for index, sequence in others
+    ]
+    request.transactional_id = producer.id
+    return request
+
+
+def hold_state(bench: TransactionBench, producer: Producer) -> list[int]:
+    """Keep the state of a producer from being replicated. Returns the brokers that do not coordinate it, which are held."""
+    others = [broker_id for broker_id in range(3) if broker_id != producer.coordinator()]
+    for broker_id in others:
+        bench.hold_follower(TRANSACTIONS, bench.state_partition(producer).index, broker_id)
+    return others
+
+
+def release_state(bench: TransactionBench, producer: Producer, brokers: list[int]) -> None:
+    for broker_id in brokers:
+        bench.release_follower(TRANSACTIONS, bench.state_partition(producer).index, broker_id)
+
+
+@pytest.mark.rule("TX-30", "TX-31")
+def test_partition_whose_transaction_ends_during_verification_is_added(newer: TransactionBench) -> None:
+    """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
+    topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
+    producer = Producer(newer)
+    producer.init()
+    assert producer.send(topic, 0, version=12) == (0, 0)
+    assert producer.end(commit=True, version=4)[0] == 0
+    answer = newer.ask_once(produce_to(topic, producer, {0: 1, 1: 0}), 12, topic.leader())
+    results = [(p.error_code, p.base_offset) for p in answer.responses[0].partition_responses]
+    assert results == [(0, 2), (0, 0)]
+    described = producer.describe()
+    assert described.transaction_state == "Ongoing"
+    assert [sorted(entry.partitions) for entry in described.topics] == [[0, 1]]
+    producer.finish(commit=True)
+    seen = read(topic, 0, isolation=1)
+    assert (seen.high_watermark, seen.last_stable_offset) == (4, 4)
+
+
+@pytest.mark.rule("TX-41")
+def test_group_that_moves_during_verification_is_not_created_on_the_old_coordinator(newer: TransactionBench) -> None:
+    topic, group, producer = newer.topic(), Group(newer), Producer(newer)
+    producer.init()
+    image = newer.cluster.state.controller.image
+    old, _ = image.leader_of(OFFSETS_TOPIC, group.index)
+    held = hold_state(newer, producer)
+    offsets = [TxnOffsetCommitRequestTopic(topic.name, [TxnOffsetCommitRequestPartition(0, 5)])]
+    connection: Connection = newer.open(old)
+    newer.send(
+        connection,
+        TxnOffsetCommitRequest(producer.id, group.id, producer.producer_id, producer.epoch, topics=offsets),
+        5,
+    )
+    newer.cluster.state.controller.elect(OFFSETS_TOPIC, group.index, (old + 1) % 3)
+    newer.cluster.run()
+    release_state(newer, producer, held)
+    newer.pass_ms(100)
+    assert newer.answer(connection).message.topics[0].partitions[0].error_code == NOT_COORDINATOR
+    assert newer.cluster.state.nodes[old].groups.groups.get_any(group.id) is None
+
+
+@pytest.mark.rule("TX-31")
+def test_stopped_broker_appends_nothing_when_verification_ends(newer: TransactionBench) -> None:
+    producer = Producer(newer)
+    producer.init()
+    leader = (producer.coordinator() + 1) % 3
+    topic = new_topic(newer, assignment={0: [leader]})
+    held = hold_state(newer, producer)
+    newer.send(newer.open(leader), produce_to(topic, producer, {0: 0}), 12)
+    newer.pass_ms(2)
+    newer.stop_broker(leader)
+    held.remove(leader)
+    release_state(newer, producer, held)
+    newer.pass_ms(100)
+    newer.start_broker(leader)
+    assert producer.describe().transaction_state == "Ongoing"
+    assert read(topic, 0).high_watermark == 0
