@@ -337,7 +337,7 @@ def high_watermark_falls(patch: Patch) -> None:
 
 @fault(reads_committed, "11", "10")
 def read_above_the_stable_offset(patch: Patch) -> None:
-    patch.setattr(Reader, "last_stable_offset", staticmethod(lambda partition: partition.log.high_watermark - 2))
+    patch.setattr(ReplicaLog, "last_stable_offset", property(lambda log: log.high_watermark - 2))
     patch.setattr(Reader, "bound", lambda self, params, partition: partition.log.high_watermark)
 
 
