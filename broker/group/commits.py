@@ -13,7 +13,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
 from kafkaproto.broker.group.rebalance import Rebalance
-from kafkaproto.broker.group.registry import AnyGroup, Registry
+from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
@@ -155,11 +155,13 @@ class Commits:
     def forget_topic(self, topic: str, now_ms: int) -> None:
         """Delete the committed offsets of all groups for a deleted topic (GO-25)."""
         for group in self._groups:
-            keys = [key for key in group.offsets if key[0] == topic]
+            stored = (*group.offsets, *group.pending_offsets.partitions())
+            keys = dict.fromkeys(key for key in stored if key[0] == topic)
             if self._groups.drop(group, keys, now_ms):
                 # Without tombstones they stay in the log, but a new topic of this name must not have them now.
                 for key in keys:
-                    del group.offsets[key]
+                    group.offsets.pop(key, None)
+                settle(group, group.pending_offsets.remove(keys), now_ms)
 
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply

@@ -6,7 +6,7 @@ it aborts. This module does not depend on coordinators or logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 
@@ -33,6 +33,18 @@ class PendingOffsets:
         """Record that the group committed these partitions itself, so that offsets which are pending now do not replace these commits."""
         for pending in self._by_producer.values():
             pending.update((key, None) for key in keys if key in pending)
+
+    def remove(self, keys: Collection[PartitionKey]) -> list[PartitionKey]:
+        """Remove the offsets of partitions in all transactions, because they were deleted. Returns the partitions, once for each producer."""
+        removed = []
+        for producer_id, pending in list(self._by_producer.items()):
+            gone = [key for key in pending if key in keys]
+            for key in gone:
+                del pending[key]
+            if not pending:
+                del self._by_producer[producer_id]
+            removed += gone
+        return removed
 
     def end(
         self, producer_id: int, *, committed: bool

@@ -5,6 +5,7 @@ Corresponds to the group cache of Kafka's `GroupMetadataManager`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkaproto.broker.group import consumer_records
@@ -186,7 +187,8 @@ class Registry:
             if group is None:
                 results[group_id] = ErrorCode.GROUP_ID_NOT_FOUND
             elif not group.members and (isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)):
-                results[group_id] = self._storage.delete(group, group.offsets, now_ms, group_too=True)
+                keys = dict.fromkeys((*group.offsets, *group.pending_offsets.partitions()))
+                results[group_id] = self._storage.delete(group, keys, now_ms, group_too=True)
                 if not results[group_id]:
                     group.offsets = {}
                     self._remove(group, now_ms)
@@ -197,14 +199,21 @@ class Registry:
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
         """Delete offsets and write their tombstones; a group that is left empty and without offsets is deleted, too.
 
-        Returns the error if they cannot be written; then nothing is deleted.
+        Offsets of these partitions in open transactions are deleted with them. Returns the error if the tombstones cannot be written; then
+        nothing is deleted.
         """
+        keys = dict.fromkeys(keys)
         gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
+        pending = [key for key in group.pending_offsets.partitions() if key in keys]
+        group.writing.subtract(pending)
         ends = _is_unused(group) and (is_check or not self.deletes_at_checks_only)
-        error = self._storage.delete(group, gone, now_ms, group_too=ends)
+        group.writing.update(pending)
+        error = self._storage.delete(group, {**gone, **dict.fromkeys(pending)}, now_ms, group_too=ends)
         if error:
             group.offsets.update(gone)
-        elif ends:
+            return error
+        settle(group, group.pending_offsets.remove(keys), now_ms)
+        if ends:
             self._remove(group, now_ms)
         return error
 
@@ -310,6 +319,18 @@ class Registry:
             self._expiry_timer = None
 
 
+def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
+    """Record that commits of these partitions are no longer pending, and wake those who wait for that."""
+    if not keys:
+        return
+    group.writing.subtract(keys)
+    group.writing += Counter()  # removes the keys whose count is 0
+    waiters = group.stable_waiters[:]
+    group.stable_waiters.clear()
+    for waiter in waiters:
+        waiter(ErrorCode.NONE, now_ms)
+
+
 def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
     """Cancel the timers of a group that this broker drops from memory. Its parked requests get NOT_COORDINATOR."""
     waiters = group.stable_waiters[:]
@@ -326,6 +347,6 @@ def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
 
 def _is_unused(group: AnyGroup) -> bool:
     """Return whether a group has neither members nor offsets, so that it can be deleted."""
-    if group.members or group.offsets or group.writing:
+    if group.members or group.offsets or group.writing.total():
         return False
     return isinstance(group, ConsumerGroup) or (group.is_in(GroupState.EMPTY) and not group.pending)

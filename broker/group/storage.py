@@ -294,7 +294,12 @@ def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> Non
         loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, {key: committed})
         return
     if group_id in loaded.pending:
-        loaded.pending[group_id].supersede([key])
+        if committed is not None:
+            loaded.pending[group_id].supersede([key])
+        else:
+            loaded.pending[group_id].remove([key])
+            if not loaded.pending[group_id]:
+                del loaded.pending[group_id]
     if committed is not None:
         loaded.offsets.setdefault(group_id, {})[key] = committed
     elif (offsets := loaded.offsets.get(group_id)) is not None:

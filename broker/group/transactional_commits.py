@@ -5,13 +5,12 @@ Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import GroupState
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
-from kafkaproto.broker.group.registry import AnyGroup, Registry
+from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.error_codes import ErrorCode
@@ -72,7 +71,7 @@ class TransactionalCommits:
             else:  # pending offsets count as being written until the transaction ends
                 new = group.pending_offsets.add(request.producer_id, accepted)
                 settled = [key for key in accepted if key not in new]
-            _settle(group, settled, at_ms)
+            settle(group, settled, at_ms)
             reply(results | dict.fromkeys(accepted, error_code), at_ms)
 
         producer = request.producer_id, request.producer_epoch
@@ -84,19 +83,7 @@ class TransactionalCommits:
             if group.pending_offsets and self._storage.partition_of(group.group_id) == index:
                 keys, offsets = group.pending_offsets.end(producer_id, committed=committed)
                 group.offsets.update(offsets)
-                _settle(group, keys, now_ms)
-
-
-def _settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that commits of these partitions are no longer pending, and wake those who wait for that."""
-    if not keys:
-        return
-    group.writing.subtract(keys)
-    group.writing += Counter()  # removes the keys whose count is 0
-    waiters = group.stable_waiters[:]
-    group.stable_waiters.clear()
-    for waiter in waiters:
-        waiter(ErrorCode.NONE, now_ms)
+                settle(group, keys, now_ms)
 
 
 def _refusal(group: AnyGroup, request: TransactionalCommit) -> int:

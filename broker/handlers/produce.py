@@ -83,7 +83,10 @@ def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
 def _produce_in_transaction(
     exchange: Exchange, request: ProduceRequest, topics: Sequence[TopicProduceData]
 ) -> Outcome | Delayed:
-    """Append the records when the coordinator has verified the transaction of those that are transactional (TX-26, TX-27)."""
+    """Append the records when the coordinator has verified the transaction of those that are transactional (TX-26, TX-27).
+
+    A request that waits for this keeps a copy of its records, because their frame is overwritten when its dispatch returns.
+    """
     batches: dict[tuple[str, int], BatchHeader] = {}
     for topic in topics:
         for data in topic.partition_data:
@@ -96,8 +99,11 @@ def _produce_in_transaction(
     if len(producers) > 1:
         return _failed(exchange, request, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     delayed = Delayed()
+    is_verified = False
 
     def verified(errors: Mapping[tuple[str, int], int], at_ms: int) -> None:
+        nonlocal is_verified
+        is_verified = True
         outcome = _append_all(exchange, request, topics, errors, at_ms, delayed)
         if not isinstance(outcome, Delayed):
             delayed.complete(lambda: outcome, at_ms)
@@ -110,6 +116,11 @@ def _produce_in_transaction(
         verified,
         adds=exchange.api_version >= FIRST_VERSION_THAT_ADDS_PARTITIONS,
     )
+    if not is_verified:
+        for topic in topics:
+            for data in topic.partition_data:
+                records = data.records
+                data.records = None if records is None else memoryview(bytearray(records))
     return delayed
 
 

@@ -66,7 +66,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
         bench.release_follower(TRANSACTIONS, bench.state_partition(producer).index, broker_id)
 
 
-@pytest.mark.rule("TX-30", "TX-31")
+@pytest.mark.rule("TX-27", "TX-31")
 def test_partition_whose_transaction_ends_during_verification_is_added(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
@@ -123,3 +123,23 @@ def test_stopped_broker_appends_nothing_when_verification_ends(newer: Transactio
     newer.start_broker(leader)
     assert producer.describe().transaction_state == "Ongoing"
     assert read(topic, 0).high_watermark == 0
+
+
+@pytest.mark.rule("TX-31")
+def test_records_that_wait_for_verification_survive_the_next_request(newer: TransactionBench) -> None:
+    """Connections share the buffer of received bytes, which the next request overwrites."""
+    topic, producers = newer.topic(2), [Producer(newer), Producer(newer)]
+    for producer in producers:
+        producer.init()
+        assert producer.send(topic, 0, version=12)[0] == 0
+        assert producer.end(commit=True, version=5)[0] == 0
+        producer.epoch += 1
+    connections = [newer.open(topic.leader(index)) for index in (0, 1)]
+    for index, (producer, connection) in enumerate(zip(producers, connections, strict=True)):
+        newer.send(connection, produce_to(topic, producer, {index: 0}), 12)
+    for connection in connections:
+        assert newer.answer(connection).message.responses[0].partition_responses[0].error_code == 0
+    for index, producer in enumerate(producers):
+        log = newer.cluster.state.nodes[topic.leader(index)].replicas.partitions[(topic.name, index)].log
+        *_, (_, header) = log.batches(0)
+        assert (header.producer_id, header.producer_epoch) == (producer.producer_id, producer.epoch)

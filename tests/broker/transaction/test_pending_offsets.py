@@ -1,0 +1,96 @@
+"""Offsets of open transactions that are deleted before the transaction commits (TX-43 to TX-45)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkaproto.broker.group.offsets import PartitionKey
+from kafkaproto.broker.group.registry import AnyGroup
+from kafkaproto.conformance.groups import OFFSETS_TOPIC, Group
+from kafkaproto.conformance.scene import Topic
+from kafkaproto.conformance.transactions import Producer
+from kafkaproto.error_codes import ErrorCode
+from tests.support.broker.transaction_bench import TransactionBench
+
+
+@pytest.fixture(params=[False, True], ids=["3.9", "4.2"])
+def bench(request: pytest.FixtureRequest) -> Iterator[TransactionBench]:
+    made = TransactionBench(newer=request.param)
+    yield made
+    made.stop()
+
+
+def begin(bench: TransactionBench, topic: Topic) -> tuple[Producer, Group]:
+    """Return a producer with an open transaction, and a group with offset 7 of both partitions of a topic in it."""
+    producer, group = Producer(bench), Group(bench)
+    producer.init()
+    offsets = {(topic.name, 0): 7, (topic.name, 1): 7}
+    assert producer.add_offsets(group) == 0
+    assert producer.commit_offsets(group, offsets) == dict.fromkeys(offsets, 0)
+    return producer, group
+
+
+def state(bench: TransactionBench, group: Group) -> AnyGroup | None:
+    """Return the group on its coordinator, None if there is none."""
+    leader, _ = bench.cluster.state.controller.image.leader_of(OFFSETS_TOPIC, group.index)
+    return bench.cluster.state.nodes[leader].groups.groups.get_any(group.id)
+
+
+def move(bench: TransactionBench, group: Group) -> None:
+    """Make another broker the coordinator of a group, which loads it from its log."""
+    leader, _ = bench.cluster.state.controller.image.leader_of(OFFSETS_TOPIC, group.index)
+    bench.cluster.state.controller.elect(OFFSETS_TOPIC, group.index, (leader + 1) % 3)
+    bench.cluster.run()
+
+
+def committed(bench: TransactionBench, group: Group) -> list[dict[PartitionKey, int]]:
+    """Return the committed offsets on the coordinator, and on the next one, which loads them; empty without a group."""
+    seen = []
+    for _ in range(2):
+        found = state(bench, group)
+        assert found is None or not found.writing
+        seen.append({} if found is None else {key: offset.offset for key, offset in found.offsets.items()})
+        move(bench, group)
+    return seen
+
+
+@pytest.mark.rule("TX-43")
+@pytest.mark.parametrize("moves", [False, True])
+def test_offsets_of_a_deleted_topic_are_not_committed(bench: TransactionBench, moves: bool) -> None:
+    topic, other = bench.topic(2), bench.topic()
+    producer, group = begin(bench, topic)
+    assert producer.commit_offsets(group, {(other.name, 0): 3}) == {(other.name, 0): 0}
+    bench.cluster.state.controller.delete_topic(topic.name)
+    bench.cluster.run()
+    if moves:
+        move(bench, group)
+    producer.finish(commit=True)
+    assert committed(bench, group) == [{(other.name, 0): 3}] * 2
+
+
+@pytest.mark.rule("TX-43")
+@pytest.mark.parametrize("moves", [False, True])
+def test_deleted_offset_is_not_committed(bench: TransactionBench, moves: bool) -> None:
+    topic = bench.topic(2)
+    producer, group = begin(bench, topic)
+    assert group.delete_offsets({topic.name: [1]}) == (0, {(topic.name, 1): 0})
+    if moves:
+        move(bench, group)
+    producer.finish(commit=True)
+    assert committed(bench, group) == [{(topic.name, 0): 7}] * 2
+
+
+@pytest.mark.rule("TX-45")
+@pytest.mark.parametrize("moves", [False, True])
+def test_offsets_of_a_deleted_group_are_not_committed(bench: TransactionBench, moves: bool) -> None:
+    topic = bench.topic(2)
+    producer, group = begin(bench, topic)
+    leader, _ = bench.cluster.state.controller.image.leader_of(OFFSETS_TOPIC, group.index)
+    deleted = bench.cluster.state.nodes[leader].groups.groups.delete([group.id], bench.epoch_ms())
+    assert deleted == {group.id: ErrorCode.NONE}
+    if moves:
+        move(bench, group)
+    producer.finish(commit=True)
+    assert committed(bench, group) == [{}] * 2
