@@ -66,7 +66,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
         bench.release_follower(TRANSACTIONS, bench.state_partition(producer).index, broker_id)
 
 
-@pytest.mark.rule("TX-27", "TX-31")
+@pytest.mark.rule("TX-30", "TX-27", "TX-31")
 def test_partition_whose_transaction_ends_during_verification_is_added(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
