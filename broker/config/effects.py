@@ -59,6 +59,11 @@ _ACTING_BROKER_SETTINGS = """
     offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes offsets.commit.timeout.ms
     offset.metadata.max.bytes offsets.retention.minutes
     offsets.retention.check.interval.ms group.min.session.timeout.ms group.max.session.timeout.ms group.initial.rebalance.delay.ms
+    transaction.state.log.num.partitions transaction.state.log.replication.factor transaction.state.log.min.isr
+    transaction.state.log.segment.bytes transaction.max.timeout.ms transactional.id.expiration.ms request.timeout.ms
+    transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.partition.verification.enable
+    transaction.remove.expired.transaction.cleanup.interval.ms
+    add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms
     group.max.size group.coordinator.rebalance.protocols group.consumer.assignors group.consumer.max.size
     group.consumer.migration.policy group.consumer.regex.refresh.interval.ms
     group.consumer.session.timeout.ms group.consumer.heartbeat.interval.ms producer.id.expiration.ms producer.id.expiration.check.interval.ms
