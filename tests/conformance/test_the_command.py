@@ -144,7 +144,7 @@ def test_conformance_on_one_broker_names_the_replication_factor_of_the_offsets_t
 @pytest.mark.parametrize(
     ("release", "needed"),
     [
-        ("4.2", ["Fetch v0 (the broker serves 4 to 17)", "Produce v2 (the broker serves 3 to 11)"]),
+        ("4.2", ["Fetch v0 (the broker serves 4 to 17)", "Produce v2 (the broker serves 3 to 12)"]),
         ("2.0", ["Fetch v11 (the broker serves 0 to 8)", "Produce v9 (the broker serves 0 to 6)"]),
     ],
 )

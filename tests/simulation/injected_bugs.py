@@ -191,10 +191,10 @@ def _last_value_dropped(_: Original) -> Original:
 
 
 def _tombstone_dropped_at_once(original: Original) -> Original:
-    def kept(self: compaction._Cleaner, batch: bytes, header: BatchHeader) -> bytes | None:
+    def kept(self: compaction._Cleaner, batch: bytes, header: BatchHeader, *more: Any) -> bytes | None:
         delay_ms, self._delete_retention_ms = self._delete_retention_ms, 0
         try:
-            return original(self, batch, header)
+            return original(self, batch, header, *more)
         finally:
             self._delete_retention_ms = delay_ms
 
