@@ -6,9 +6,10 @@ Behaviour: TX-72, TX-73. Each broker lists only the ids that it coordinates, so 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.regular_expressions import TopicPattern, compile_topic_pattern
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -20,6 +21,9 @@ from kafkaproto.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.group.regular_expressions import TopicPattern
 
 NO_FILTER = -1
 STATES = frozenset(state.label for state in State)
@@ -36,6 +40,8 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
         return _failed(exchange, request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     pattern = None
     if request.transactional_id_pattern:
+        from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
+
         try:
             pattern = compile_topic_pattern(request.transactional_id_pattern)
         except KafkaError as error:
