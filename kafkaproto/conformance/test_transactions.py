@@ -298,7 +298,7 @@ def test_end_raises_the_epoch_and_accepts_the_epoch_before_only_as_a_repetition(
 
 
 @pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75")
-def test_produce_and_offset_commits_add_their_partitions_in_the_second_version(subject: Subject) -> None:
+def test_batches_and_offset_commits_add_their_partitions_in_the_second_version(subject: Subject) -> None:
     # scenario SN-56
     need_second_version(subject)
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
