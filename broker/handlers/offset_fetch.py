@@ -1,7 +1,7 @@
 """OffsetFetch (key 9, versions 0-9): the committed offsets of groups.
 
 v2 accepts null topics for all, and adds an error for the group; v3 throttle time; v5 leader epochs; v6 is flexible; v7 adds `require_stable`, which
-refuses partitions with a commit that is not replicated yet (GO-29; there are no transactions yet); v8 takes many groups; v9 adds member ids and
+refuses partitions with a commit that is not replicated yet, or whose transaction is open (GO-29, TX-43); v8 takes many groups; v9 adds member ids and
 epochs, which only groups of the new protocol check (GO-31).
 Behaviour: an offset that was never committed is -1, whatever the group's state. In Kafka, v0 read offsets from ZooKeeper; here it gets error
 UNSUPPORTED_VERSION (35), as from a KRaft broker.

@@ -14,7 +14,7 @@ from kafkaproto.partitioner import java_hash
 
 
 class Ownership:
-    """The partitions of `__consumer_offsets` that this broker coordinates.
+    """The partitions of an internal topic that this broker coordinates.
 
     load, unload: functions called with (partition, time in ms) when the broker starts or stops coordinating a partition. load_ms: a function that
     returns how long loading takes in ms; 0 loads at once.
