@@ -264,15 +264,10 @@ class Reader:
             0, high_watermark, min(high_watermark, partition.log.last_stable_offset), partition.log.log_start_offset
         )
 
-    @staticmethod
-    def last_stable_offset(partition: Partition) -> int:
-        """Return the last stable offset of a partition (F-19)."""
-        return partition.log.last_stable_offset
-
     def bound(self, params: FetchParams, partition: Partition) -> int:
         """Return the first offset that the client of this fetch must not see, such as the high watermark for a consumer (F-15)."""
         log = partition.log
         if params.from_follower:
             return log.log_end_offset
-        stable = self.last_stable_offset(partition) if params.read_committed else log.high_watermark
+        stable = log.last_stable_offset if params.read_committed else log.high_watermark
         return min(stable, log.log_end_offset)

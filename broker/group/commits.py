@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
@@ -166,14 +166,7 @@ class Commits:
     def _store(
         self, group: AnyGroup, offsets: Mapping[PartitionKey, CommittedOffset], now_ms: int, reply: CommitReply
     ) -> None:
-        max_bytes = self._rebalance.settings.offset_metadata_max_bytes
-        results: dict[PartitionKey, int] = {}
-        accepted: dict[PartitionKey, CommittedOffset] = {}
-        for key, committed in offsets.items():
-            if is_too_long(committed.metadata, max_bytes):
-                results[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            else:
-                accepted[key] = committed
+        accepted, results = split_by_metadata(offsets, self._rebalance.settings.offset_metadata_max_bytes)
         if not accepted:
             reply(results, now_ms)
             return

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kafkaproto.error_codes import ErrorCode
+
 PartitionKey = tuple[str, int]
 """Identifies a partition: (topic name, partition index)."""
 
@@ -36,6 +38,18 @@ def is_too_long(metadata: str, max_bytes: int) -> bool:
     if len(metadata) * 2 <= max_bytes:
         return False
     return len(metadata.encode("utf-16-le", "surrogatepass")) // 2 > max_bytes
+
+
+def split_by_metadata(
+    offsets: Mapping[PartitionKey, CommittedOffset], max_bytes: int
+) -> tuple[dict[PartitionKey, CommittedOffset], dict[PartitionKey, int]]:
+    """Return the offsets that may be stored, and an error code for each partition whose metadata is too long (`offset.metadata.max.bytes`)."""
+    errors = {
+        key: int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        for key, committed in offsets.items()
+        if is_too_long(committed.metadata, max_bytes)
+    }
+    return {key: committed for key, committed in offsets.items() if key not in errors}, errors
 
 
 def expired(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.group import GroupState
-from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, is_too_long
+from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split_by_metadata
 from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalCommit
 from kafkaproto.broker.group.storage import GroupStorage
@@ -53,13 +53,7 @@ class TransactionalCommits:
         if error:
             reply(dict.fromkeys(offsets, error), now_ms)
             return
-        results: dict[PartitionKey, int] = {}
-        accepted: dict[PartitionKey, CommittedOffset] = {}
-        for key, committed in offsets.items():
-            if is_too_long(committed.metadata, self._max_metadata_bytes()):
-                results[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            else:
-                accepted[key] = committed
+        accepted, results = split_by_metadata(offsets, self._max_metadata_bytes())
         if not accepted:
             reply(results, now_ms)
             return

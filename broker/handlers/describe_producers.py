@@ -44,8 +44,7 @@ def _describe(exchange: Exchange, topic: str, index: int) -> PartitionResponse:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         partition = exchange.node.replicas.leader_or_error(exchange.node.image, topic, index)
     except KafkaError as error:
-        name = ErrorCode(error.error_code)
-        return PartitionResponse(index, int(name), error.message or None)
+        return PartitionResponse(index, int(error.error_code), error.message or None)
     producers = [
         ProducerState(
             producer_id,

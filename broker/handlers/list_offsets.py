@@ -133,7 +133,7 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
     if from_client:
         committed = request.isolation_level == READ_COMMITTED
         high_watermark = min(log.high_watermark, log.log_end_offset)
-        bound = exchange.node.reader.last_stable_offset(partition) if committed else high_watermark
+        bound = log.last_stable_offset if committed else high_watermark
     unknown = from_client and partition.is_leader and partition.high_watermark_unknown()
     if timestamp == LATEST:
         if unknown:

@@ -211,7 +211,7 @@ def _append(
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if unverified:
-            raise KafkaError(unverified, UNVERIFIED_MESSAGES.get(unverified, ""))
+            return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
         appended = node.replicas.append(
             partition,
             produced,
@@ -253,8 +253,6 @@ def _error(index: int, error_code: int, message: str | None = None) -> Partition
 
 
 def _refused(index: int, error: KafkaError, partition: Partition | None) -> PartitionProduceResponse:
-    if error.message in UNVERIFIED_MESSAGES.values():
-        return _error(index, error.error_code, error.message)
     answer = _error(index, error.error_code)
     if error.error_code == ErrorCode.NOT_ENOUGH_REPLICAS and partition is not None:
         answer.log_start_offset = partition.log.log_start_offset

@@ -181,7 +181,7 @@ class _Cleaner:
         transactions = CleanedTransactions(self._aborted)
         for batch, header in self._batches():
             if header.is_control:
-                transactions.is_empty(header, commits=_commits(batch))
+                transactions.is_empty(header, commits=_commits(_readable(batch)))
             elif not transactions.is_aborted(header) and header.last_offset >= first_dirty_offset:
                 for record in _readable(batch) or ():
                     if record.key is not None:
@@ -229,7 +229,8 @@ class _Cleaner:
 
     def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
         """Return a control batch unchanged while records of its transaction are left, and then until its delete horizon (KIP-534)."""
-        commits, listed = _commits(batch), _readable(batch)
+        listed = _readable(batch)
+        commits = _commits(listed)
         is_other = commits is None and listed != []
         if is_other or not transactions.is_empty(header, commits=commits):
             return batch
@@ -253,9 +254,8 @@ class _Cleaner:
         return record.key is not None and record.offset >= self._latest.get(record.key, -1)
 
 
-def _commits(batch: bytes) -> bool | None:
-    """Return whether a control batch ends a transaction as committed; None if its record has been removed or ends none."""
-    listed = _readable(batch)
+def _commits(listed: Sequence[Record] | None) -> bool | None:
+    """Return whether the records of a control batch end a transaction as committed; None if they are removed or damaged, or end none."""
     end = end_of_transaction(listed[0]) if listed else None
     return None if end is None else end.committed
 
