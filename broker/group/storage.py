@@ -28,6 +28,7 @@ from kafkaproto.broker.group.records import (
     offset_entry,
     parse,
 )
+from kafkaproto.broker.runtime.internal_topics import LOG_ERRORS, KeyedRecord
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.errors import DecodeError
 
@@ -36,42 +37,20 @@ logger = logging.getLogger("kafkaproto.groups")
 Stored = Callable[[int, int], None]
 """A function that is called once, with an error code (0: stored) and the time in ms."""
 
-_NOT_AVAILABLE: dict[int, int] = dict.fromkeys(
-    (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-    ),
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-)
-_NOT_COORDINATOR: dict[int, int] = dict.fromkeys(
-    (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.NOT_COORDINATOR
-)
 _TOO_LARGE = ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE
 _COMMIT_ERRORS: dict[int, int] = {
-    **_NOT_AVAILABLE,
-    **_NOT_COORDINATOR,
+    **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE),
 }
 _GROUP_ERRORS: dict[int, int] = {
-    **_NOT_AVAILABLE,
-    **_NOT_COORDINATOR,
+    **LOG_ERRORS,
     **dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 
 
-class LoggedRecord(Protocol):
-    """Interface of a stored record: the part that this module reads. value: None for a tombstone."""
-
-    @property
-    def offset(self) -> int: ...
-
-    @property
-    def key(self) -> bytes | None: ...
-
-    @property
-    def value(self) -> bytes | None: ...
+class LoggedRecord(KeyedRecord, Protocol):
+    """Interface of a stored record: the part that this module reads."""
 
     @property
     def producer_id(self) -> int:

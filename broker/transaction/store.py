@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.runtime.internal_topics import LOG_ERRORS, KeyedRecord
 from kafkaproto.broker.runtime.ownership import Ownership
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.broker.transaction.records import Entry, entry, parse
@@ -22,37 +23,12 @@ logger = logging.getLogger("kafkaproto.transactions")
 Done = Callable[[int, int], None]
 """Called once with an error code (0 for none) and the time in ms."""
 
-_NOT_AVAILABLE: dict[int, int] = dict.fromkeys(
-    (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        ErrorCode.REQUEST_TIMED_OUT,
-    ),
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-)
-_NOT_COORDINATOR: dict[int, int] = dict.fromkeys(
-    (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.NOT_COORDINATOR
-)
-_ERRORS: dict[int, int] = {
-    **_NOT_AVAILABLE,
-    **_NOT_COORDINATOR,
-    **dict.fromkeys((ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE), ErrorCode.UNKNOWN_SERVER_ERROR),
+_ERRORS: dict[int, int] = LOG_ERRORS | {
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """The errors that clients get for those of the log (TX-7)."""
-
-
-class LoggedRecord(Protocol):
-    """The part of a stored record that this module reads. value: None for a tombstone."""
-
-    @property
-    def offset(self) -> int: ...
-
-    @property
-    def key(self) -> bytes | None: ...
-
-    @property
-    def value(self) -> bytes | None: ...
 
 
 class StateLog(Protocol):
@@ -61,7 +37,7 @@ class StateLog(Protocol):
     def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Done) -> None:
         """Append records to a partition. `done` is called when they are replicated, or with an error."""
 
-    def read(self, index: int) -> Iterable[LoggedRecord]:
+    def read(self, index: int) -> Iterable[KeyedRecord]:
         """Return the records of a partition from its start to its end."""
         ...
 
@@ -176,7 +152,9 @@ class TransactionStore:
             try:
                 transactional_id, data = parse(record.key, record.value)
             except ProtocolError as error:
-                logger.warning("%s-%d: the record at offset %d is skipped: %s", index, record.offset, error)
+                logger.warning(
+                    "__transaction_state-%d: the record at offset %d is skipped: %s", index, record.offset, error
+                )
                 continue
             if data is None:
                 found.pop(transactional_id, None)
