@@ -1,4 +1,4 @@
-"""The cost of a feature: rows of the race on a broker with the feature and on one without it, interleaved. Writes docs/benchmarks.md.
+"""Measures the cost of a feature: benchmark rows on a broker with the feature and on one without it, interleaved. Writes docs/benchmarks.md.
 
 quotas: 1,000 client ids and 1,000 users, including those of the benchmark's client, have byte and time quotas that are never reached: every
 request is charged and none is throttled. trace: all traffic is recorded (`--trace`).
@@ -32,10 +32,10 @@ WITHOUT, WITH = "without", "with"
 
 
 def cells(of_batches: float, of_requests: float) -> list[Cell]:
-    """Return rows of the race that are short enough for many rounds.
+    """Return rows of the benchmark `benchmarks.race` that are short enough for many rounds.
 
-    of_batches, of_requests: least ratio of the speed with the feature to the speed without it, in rows where the handling of batches dominates
-    and in rows where the handling of requests does.
+    of_batches, of_requests: the least ratio of the speed with the feature to the speed without it, in rows where the handling of batches
+    dominates and in rows where the handling of requests does.
     """
     large, small = ({WITH: 0.0, WITHOUT: ratio} for ratio in (of_batches, of_requests))
     return [
@@ -50,7 +50,7 @@ def cells(of_batches: float, of_requests: float) -> list[Cell]:
 
 
 def set_quotas(address: str) -> None:
-    """Set quotas for many clients, and for the client id and user that the race runs as."""
+    """Set quotas for many clients, including the client id and user of the benchmark's own client."""
     clients = ["race", *(f"client-{i}" for i in range(MANY - 1))]
     users = ["ANONYMOUS", *(f"user-{i}" for i in range(MANY - 1))]
     entities = [[("client-id", name)] for name in clients] + [[("user", name)] for name in users]
@@ -86,8 +86,8 @@ def with_trace() -> Iterator[Program]:
 class Feature(NamedTuple):
     """A feature whose cost is measured.
 
-    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells: rows of the race
-    with the required ratios.
+    title, text: title and text of its section in docs/benchmarks.md. start: a function that runs a broker with the feature. cells:
+    benchmark rows with the required ratios.
     """
 
     title: str

@@ -1,7 +1,7 @@
-"""The floor of the race: a minimal asyncio server that responds to the requests of race.py. It is not a broker.
+"""A minimal asyncio server that responds to the requests of the benchmark `benchmarks.race`. It is not a broker.
 
-It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to the floor's shows how much of
-the speed of bare asyncio the broker keeps. Records lie in memory files if the system supports them.
+It has one partition per topic and one version per request, and checks only the CRC. The ratio of a broker's speed to that of this server
+shows how much of the speed of bare asyncio the broker keeps. Records are stored in memory files if the system supports them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def records_file() -> IO[bytes]:
 
 
 class Log:
-    """The log of one partition: a file with all batches, and the byte position in it at which each batch begins."""
+    """The log of one partition: a file with all batches, and a list of the byte positions at which the batches begin."""
 
     def __init__(self) -> None:
         self.file = records_file()
@@ -57,7 +57,7 @@ class Log:
 
 
 class Floor(asyncio.BufferedProtocol):
-    """One connection of the server. Frames are handled in the buffer that received them."""
+    """One connection of the minimal server. It decodes each request in the receive buffer, without copying the frame."""
 
     logs: dict[bytes, Log] = {}  # noqa: RUF012 - the whole state of the program
     port = 0

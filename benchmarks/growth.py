@@ -1,8 +1,7 @@
-"""How the time of a request grows with its partitions, with the connections and with the length of the log. Writes a chart and docs/benchmarks.md.
+"""Measures how the time of a request grows with its partitions, with the connections and with the length of the log.
 
-Every number is divided by the first one of its row: absolute times depend on the machine, but the shape of the growth does not.
-
-It needs the extra "plots".
+Writes a chart and docs/benchmarks.md. Every number is divided by the first one of its row: absolute times depend on the machine, but the
+shape of the growth does not. The module needs the extra "plots".
 """
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ def seconds_each(work: Callable[[], object], least: int = 15, budget_s: float = 
 
 
 def by_partitions(address: str, counts: list[int]) -> Points:
-    """Return the seconds of a full fetch, by the number of partitions in it. The partitions have no records."""
+    """Measure a full fetch of partitions without records. Returns a dict of the number of partitions to the seconds per fetch.
+
+    counts: the numbers of partitions to measure.
+    """
     seconds_by_count = {}
     for count in counts:
         topic = client.new_topic(address, count)
@@ -55,7 +57,10 @@ def by_partitions(address: str, counts: list[int]) -> Points:
 
 
 def by_connections(address: str, counts: list[int]) -> Points:
-    """Return the seconds of a round trip on one connection, by the number of open connections. The other connections are idle."""
+    """Measure a round trip on one connection while others are idle. Returns a dict of the number of open connections to the seconds it takes.
+
+    counts: the numbers of open connections to measure.
+    """
     seconds_by_count, connections = {}, []
     data = client.frame(1, MetadataRequest([]))
     try:
@@ -77,7 +82,10 @@ def by_connections(address: str, counts: list[int]) -> Points:
 
 
 def by_log_length(address: str, megabytes: list[int]) -> Points:
-    """Return the seconds of a fetch of one 16 KB batch at a random offset, by the size of the log in MB."""
+    """Measure a fetch of one 16 KB batch at a random offset. Returns a dict of the size of the log in MB to the seconds per fetch.
+
+    megabytes: the sizes of the log to measure.
+    """
     topic = client.new_topic(address)
     batch = client.batch_of(16, 1000)
     generator = random.Random(1)

@@ -1,6 +1,6 @@
-"""Rows per second that Spark reads with kafka_py and with its own Kafka connector, alternating in one session. Writes docs/benchmarks.md.
+"""Measures rows per second that Spark reads with kafka_py and with its own Kafka connector, alternating in one session.
 
-Values have 100 bytes. Each read counts all records and sums their CRCs; both sources must return the same sum.
+Values have 100 bytes. Each read counts all records and sums their CRCs; both sources must return the same sum. Writes docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONNECTOR, OURS = "kafka", "kafka_py"
 
 
 class Cell(NamedTuple):
-    """A benchmark row: the number of records per batch in the topic, and the options of the read."""
+    """A benchmark row, given by the number of records per batch in the topic and the options of the read."""
 
     name: str
     batch_records: int

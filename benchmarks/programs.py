@@ -1,6 +1,6 @@
-"""A program that takes part in a race: starts it, pins it to cores, measures its memory, stops it.
+"""A program to measure, such as a broker: starts it, pins it to cores, measures its memory, stops it.
 
-This module does not depend on what the race measures.
+This module does not depend on what is measured.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def choice_of(names: Collection[str]) -> Callable[[str], str]:
 
 
 class Program:
-    """A process that prints its address as its first line. A subclass may start another process.
+    """A process that prints its address as its first line, such as a broker.
 
-    seen: maps the name of a row of the race to its measured numbers, one per round. idle_mb, after_mb: resident memory in MiB before and after the
-    race.
+    seen: maps the name of a benchmark row to its measured numbers, one per round. idle_mb, after_mb: resident memory in MiB before and after the
+    benchmark.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Program:
         raise RuntimeError("/proc/PID/status has no VmRSS; the race runs on Linux only")
 
     def note_memory(self) -> None:
-        """Measure the memory files of the process. `most_memory_file_bytes` keeps the largest size measured so far."""
+        """Measure the size of the process's memory files, and keep the largest size so far in `most_memory_file_bytes`."""
         self.most_memory_file_bytes = max(self.most_memory_file_bytes, self.memory_file_bytes())
 
     def memory_file_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The sections of docs/benchmarks.md: each has a table, the command that made it, and the date, between two marker lines."""
+"""The sections of docs/benchmarks.md. Between two marker lines, each has a table, the command that made it, and the date."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How the pipeline scales: the time from a synthetic trace to the report page, against the time to turn the trace into Parquet once.
+"""Measures how the pipeline scales: the time from a synthetic trace to the report page, divided by the time to convert the trace to Parquet once.
 
-Each size runs in a process of its own with 4 GB for the driver. The report also makes the tables, so the ratio cannot be below 1.
+Each size runs in a process of its own with 4 GB for the Spark driver. The report also converts the trace, so the ratio cannot be below 1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PICTURE = PAGE.parent / "images" / "scale.svg"
 
 
 def measure_size(size: int, folder: Path) -> dict[str, float]:
-    """Measure one size of trace in a separate process.
+    """Measure the pipeline with a trace of `size` requests, in a separate process.
 
     Returns the seconds to write Parquet once, the seconds for the whole report, and the memory in MB of the largest Spark worker.
     """
@@ -65,7 +65,7 @@ def _peaks_mb(pid: int) -> Iterator[float]:
 def measure_here(folder: Path) -> dict[str, float]:
     """Measure in this process the time from trace to Parquet, then the time from trace to report page in another folder.
 
-    Returns `parquet_s` and `whole_s`, both in seconds, and `broken`, the number of broken rules.
+    Returns a dict: `parquet_s` and `whole_s`, both in seconds, and `broken`, the number of rules that the trace breaks.
     """
     from kafkaproto.pipeline.session import local_session
     from kafkaproto.pipeline.trace.progress import Progress
@@ -124,7 +124,7 @@ def write_report(results: list[dict[str, float]], sizes: str) -> None:
 
 
 def main() -> int:
-    """Run the command. Returns exit status 1, with --check, if the ratio exceeds its limit or a rule is broken; otherwise 0."""
+    """Run the benchmark `benchmarks.scale`. Returns exit status 0, or 1 if `--check` is given and the ratio exceeds its limit or a rule is broken."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale",
         description="Measure the pipeline on large traces. Writes docs/benchmarks.md.",

@@ -1,7 +1,7 @@
 """Synthetic traces of any size from a seed: produces, fetches and heartbeats of many connections, one of which has half of all traffic.
 
-The codec makes each kind of frame once; then values in it are replaced, so that ten million requests take minutes. The traffic is consistent: offsets
-and times increase and every batch is read, so rules have something to check, and hold.
+The codec makes each kind of frame once. Then values in the frame are replaced, so that ten million requests take minutes. The traffic is
+consistent: offsets and times increase and every batch is read, so the pipeline's rules have something to check, and hold.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def entries(count: int, seed: int) -> Iterator[Exchange]:
 
 
 def write(folder: Path, count: int, seed: int = 1) -> int:
-    """Write a trace of `count` requests in files of 64 MB; return its size in bytes."""
+    """Write a trace of `count` requests in files of 64 MB. Returns its size in bytes."""
     folder.mkdir(parents=True)
     meta = {
         "recorder": "synthetic",

@@ -1,4 +1,4 @@
-"""`python -m broker` in a checkout, `python -m kafkaproto.broker` anywhere: the command `kafkaproto broker`."""
+"""The command `kafkaproto broker`: run `python -m broker` in a checkout, or `python -m kafkaproto.broker` with the installed package."""
 
 import sys
 

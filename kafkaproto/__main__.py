@@ -1,4 +1,4 @@
-"""`python -m kafkaproto`: runs the script `kafkaproto`."""
+"""Entry point of `python -m kafkaproto`, which does the same as the command `kafkaproto`."""
 
 import sys
 

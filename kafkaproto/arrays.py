@@ -63,12 +63,12 @@ class ArrayType(LengthPrefixed):
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether a decoded item can take more memory than `kafkaproto.memory` allows for its encoded bytes."""
+        """Return whether a decoder must count the memory of the items, because a decoded item can be much larger than its bytes."""
         return self._weight_of_item(memory.HEAVY) > 0
 
     @cached_property
     def item_weight(self) -> int:
-        """Return the maximum memory of a decoded item in bytes, minus `memory.FREE` bytes for each of its encoded bytes.
+        """Return the maximum memory of a decoded item beyond `memory.FREE` bytes for each of its encoded bytes, in bytes.
 
         The items of an array inside the item are not included: the decoder counts them when it decodes that array.
         """
@@ -134,20 +134,20 @@ class ArrayType(LengthPrefixed):
 
 
 def Array(item: WireType) -> ArrayType:  # capitalised, because layouts use it like a type
-    """Return the type of a list: int32 count, then the items."""
+    """Return the wire type of a list that is encoded as an int32 count, then the items."""
     return ArrayType(item, compact=False, nullable=False)
 
 
 def NullableArray(item: WireType) -> ArrayType:
-    """Return the type of a list or None: int32 count, -1 for None."""
+    """Return the wire type of a list or None: an int32 count, which is -1 for None, then the items."""
     return ArrayType(item, compact=False, nullable=True)
 
 
 def CompactArray(item: WireType) -> ArrayType:
-    """Return the type of a list: uvarint count + 1, then the items."""
+    """Return the wire type of a list that is encoded as count + 1 (unsigned varint), then the items."""
     return ArrayType(item, compact=True, nullable=False)
 
 
 def CompactNullableArray(item: WireType) -> ArrayType:
-    """Return the type of a list or None: uvarint count + 1, 0 for None."""
+    """Return the wire type of a list or None: count + 1 as an unsigned varint, which is 0 for None, then the items."""
     return ArrayType(item, compact=True, nullable=True)

@@ -12,10 +12,10 @@ from typing import NoReturn
 
 
 def redirect(package: str) -> NoReturn:
-    """Run the module that `python -m` names under its installed name and exit, or raise ImportError.
+    """Run the module that `python -m` names as a submodule of `kafkaproto`, then exit.
 
-    package: `broker` or `pipeline`. Raises ImportError if the package is imported in any other way than by `-m`; the message names the module
-    to import instead.
+    package: `broker` or `pipeline`, the name under which Python found the module. Raises ImportError if the package is imported in any other way than
+    by `-m`; the message names the module to import instead.
     """
     if sys.argv[:1] == ["-m"]:  # once runpy has found the module, it replaces "-m" by the module's path
         module = _module_of_command_line()

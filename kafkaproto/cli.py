@@ -102,7 +102,7 @@ def main() -> int:
 
 
 def without_command(command: str) -> int:
-    """Print the help, the version or the error for an unknown command. Returns the exit status."""
+    """Print the help or the version of `kafkaproto`, or an error for an unknown command. Returns the exit status."""
     if command in ("--version", "-V", "version"):
         from kafkaproto import __version__
 

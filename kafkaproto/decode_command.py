@@ -71,7 +71,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _request_frame(data: bytes) -> Iterator[str]:
-    """Yield the JSON of a request, with or without its length in front. API and version are taken from the request header."""
+    """Yield the JSON of a request with or without its length prefix. API and version are taken from the request header."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big", signed=True)
     if len(data) < LENGTH_BYTES or length < 0:
         return _request(data, 0)
@@ -87,7 +87,7 @@ def _request_frame(data: bytes) -> Iterator[str]:
 
 
 def _is_request(data: bytes) -> bool:
-    """Return whether the bytes are exactly one request without its length."""
+    """Return whether the bytes are exactly one request without its length prefix."""
     view = memoryview(data)
     try:
         header, position = decode_request_header(view, 0, len(view))
@@ -98,7 +98,7 @@ def _is_request(data: bytes) -> bool:
 
 
 def _begins_with_header(data: bytes) -> bool:
-    """Return whether the bytes begin with an API key and a version that exist."""
+    """Return whether the bytes begin with the key of a known API and one of its versions."""
     key, version = int.from_bytes(data[:2], "big"), int.from_bytes(data[2:4], "big")
     return key in APIS and APIS[key].min_version <= version <= APIS[key].max_version
 
@@ -113,7 +113,7 @@ def _parts(
 ) -> Iterator[str]:
     """Yield the JSON of the message in `data` from index `start` on.
 
-    with_header: whether the message's header precedes it. left: the number of bytes after the frame, which the JSON reports.
+    with_header: whether a request or response header precedes the message. left: the number of bytes after the frame, which the JSON reports.
     """
     if is_response and with_header:
         api_codec = codec(api_codec.key, response_version(api_codec.key, api_codec.version, memoryview(data)[start:]))
@@ -157,7 +157,7 @@ def _data(options: argparse.Namespace, data: bytes) -> Iterator[str]:
 
 
 def _batches(data: bytes) -> Iterator[str]:
-    """Yield the JSON of all whole batches. An incomplete batch at the end, as in a fetch response, is not decoded."""
+    """Yield the JSON of all complete record batches. An incomplete batch at the end, as in a fetch response, is not decoded."""
     whole = complete_bytes(data)
     shown = []
     for entry in batches(data[:whole] if whole else data):  # without a whole batch, this names what is wrong
@@ -195,7 +195,8 @@ def _readable(data: bytes | None) -> str | dict[str, str] | None:
 def _output(shown: dict[str, Any], rows: Sequence[Mapping[str, Any]] | None, left: int) -> Iterator[str]:
     """Yield the lines of the JSON output.
 
-    shown: the content except for the fields. rows: the fields, each printed on one line; None for none. left: the number of bytes after the frame.
+    shown: the content except the fields. rows: the fields, each printed on one line; None if there are none. left: the number of bytes after the
+    frame.
     """
     if left:
         shown["left"] = left

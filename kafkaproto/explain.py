@@ -1,9 +1,9 @@
 """Explanation of a decoding failure: decodes the rejected message again, slowly, to find the invalid field and byte.
 
-Fast decoding uses compiled functions (flat code, `kafkaproto.flat`), which do not know where they failed. The slow decoder walks field by
-field. A client that sends damaged frames of 100 MB must not cost minutes of CPU time for each, so flat code skips the valid items of an
-array, and only the first invalid item is decoded slowly; nested arrays are handled in the same way. This costs one pass of flat code for
-each level of nesting, whatever the size, and keeps no decoded object. This module does not depend on any API.
+The generated decoders (`kafkaproto.flat`) are fast and do not know in which field they failed; the slow decoder goes field by field. A client that
+sends damaged frames of 100 MB must not cost minutes of CPU time for each. A generated decoder therefore skips the valid items of an array, and only
+the first invalid item is decoded slowly; nested arrays are handled in the same way. This costs one fast pass for each level of nesting, whatever the
+size, and keeps no decoded object. This module does not depend on any API.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def explain(layout: StructType[Any], view: memoryview, pos: int, end: int) -> De
 
 
 def explain_decode_failure(layout: StructType[Any], view: flat.Buffer, pos: int, end: int, stopped: int) -> DecodeError:
-    """Return the error in a message, from ``pos`` up to ``end``, that flat code rejected. stopped: the position at which flat code failed."""
+    """Return the error in a message, from ``pos`` up to ``end``, that the fast decoder rejected.
+
+    stopped: the position at which the fast decoder failed.
+    """
     return explain(layout, memoryview(view), pos, end) or DecodeError(layout.cls.__name__, stopped, "cannot be read")
 
 

@@ -72,7 +72,7 @@ def _struct_to_json(layout: StructType[Any], obj: Any, path: str) -> dict[str, J
 
 
 def value_to_json(kind: WireType, value: Any, path: str) -> Json:
-    """Return the JSON value for a value of a wire type."""
+    """Return the value of a field as JSON. kind: the wire type of the field. path: its path, for error messages."""
     if value is None:
         return _checked_null(kind, path)
     match kind:
@@ -139,7 +139,7 @@ def _struct_from_json(layout: StructType[Any], data: Json, path: str) -> Any:
 
 
 def value_from_json(kind: WireType, data: Json, path: str) -> Any:
-    """Return the value of a wire type that a JSON value describes."""
+    """Return the value of a field from its JSON form. kind: the wire type of the field. path: its path, for error messages."""
     if data is None:
         return _checked_null(kind, path)
     match kind:

@@ -15,7 +15,7 @@ from kafkaproto.message import Message
 
 
 class CommandError(ValueError):
-    """Raised if a command cannot be executed. Its message is the line to print."""
+    """Raised if a command of `kafkaproto` cannot be executed. Its message is the line to print on stderr."""
 
 
 RECORD_BATCH = "RecordBatch"

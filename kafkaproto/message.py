@@ -1,8 +1,8 @@
-"""Messages: the wire layout of a dataclass, with the functions that callers use.
+"""Message layouts: the wire layout of a dataclass, with functions to decode and encode its objects.
 
-A `Message` is the declaration that a reader sees, and everything else derives from it: its readable form walks the fields
-one by one (`kafkaproto.struct_types`); `decode_flat` and `encode_flat` are straight-line functions compiled from the same
-fields on first use. This module does not depend on any API.
+A `Message` declares the fields of one version, and everything else derives from it: the slow decoder and encoder go through the fields one by one
+(`kafkaproto.struct_types`); `decode_flat` and `encode_flat` are straight-line functions compiled from the same fields on first use. This module does
+not depend on any API.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ READ_GROWTH = 4
 
 
 class _NotWhole(Exception):
-    """Raised if the bytes do not begin with a whole message. stopped: the position at which the decoder failed."""
+    """Raised if the bytes do not begin with a complete message. stopped: the position at which the decoder failed."""
 
     def __init__(self, stopped: int) -> None:
         super().__init__(stopped)
@@ -46,9 +46,9 @@ class _NotWhole(Exception):
 class Message(StructType[T]):
     """A wire layout of the dataclass ``cls``: its fields in wire order, with the tag section last if there is one.
 
-    ``versions`` is for error texts. ``absent`` names the fields that this layout lacks and whose values must not be lost
-    (`StructType`). ``leading`` is True for headers: the decoder then does not copy the buffer first, because the copy would
-    include the message that follows the header.
+    ``versions`` names the versions with this layout in error messages. ``absent`` names the fields that this layout lacks and whose values must not
+    be lost (`StructType`). ``leading`` is True for headers: their decoder does not copy the buffer, because the copy would include the message after
+    the header.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Message(StructType[T]):
         return code.compile(text, "decode")
 
     def decoder_text(self, copied: bool | None = None) -> tuple[str, FlatCode]:
-        """Return the flat decoder's source text, and the `FlatCode` with its constants.
+        """Return the source text of the generated decoder, and the `FlatCode` with its constants.
 
         copied: whether the decoder copies the message first; None for the default, `is_copied`.
         """
@@ -123,7 +123,7 @@ class Message(StructType[T]):
         return code.text("def decode(view, pos, end):", prologue, epilogue), code
 
     def encoder_text(self) -> tuple[str, FlatCode]:
-        """Return the flat encoder's source text, and the `FlatCode` with its constants."""
+        """Return the source text of the generated encoder, and the `FlatCode` with its constants."""
         code = FlatCode(decoding=False)
         self.emit_encode(code, "o")
         prologue = ["    start = len(out)", "    spliced = len(splices) if splices is not None else 0"]
@@ -154,14 +154,17 @@ class Message(StructType[T]):
         return super()._build(obj, stream, context if type(context) is Writing else Writing(), path)
 
     def build(self, obj: T, **contextkw: Any) -> bytes:
-        """Encode field by field, slowly, with errors that name the field. Raises EncodeError.
+        """Encode a message field by field: slower than `encode`, with errors that name the field. Raises EncodeError.
 
         contextkw: construct's context, which is ignored.
         """
         return self.build_spliced(obj, None)
 
     def build_spliced(self, obj: T, splices: Splices | None) -> bytes:
-        """Encode field by field, slowly, with errors that name the field. Appends ranges of records to ``splices``. Raises EncodeError."""
+        """Encode a message field by field: slower than `encode`, with errors that name the field. Raises EncodeError.
+
+        splices: the list to which ranges of records are appended as (position, range); None if records must be bytes.
+        """
         stream = BytesIO()
         with self.naming_versions():
             self._build(obj, stream, Writing(splices), "(building)")
@@ -192,21 +195,20 @@ class Message(StructType[T]):
     # Use inside construct's own classes, compiled by `construct.Construct.compile`
 
     def _emitparse(self, code: Any) -> str:
-        """Return the expression by which construct's compiled code decodes this message: a call of the flat decoder."""
+        """Return source text that decodes this message, for the code that construct compiles: a call of the generated decoder."""
         code.linkedparsers[id(self)] = self._parse_flat
         return f"linkedparsers[{id(self)}](io)"
 
     def _emitbuild(self, code: Any) -> str:
-        """Return the expression by which construct's compiled code encodes this message: a call of the flat encoder."""
+        """Return source text that encodes this message, for the code that construct compiles: a call of the generated encoder."""
         code.linkedbuilders[id(self)] = self._build_flat
         return f"linkedbuilders[{id(self)}](obj, io)"
 
     @cached_property
     def _decode_in_place(self) -> Callable[[flat.Buffer, int, int], tuple[T, int]]:
-        """Return a flat decoder that does not copy the buffer.
+        """Return a generated decoder that does not copy the buffer. It raises `_NotWhole` instead of DecodeError.
 
-        With many messages in one stream, `decode_flat` would copy the whole rest of the stream for each. Raises `_NotWhole` instead of
-        DecodeError.
+        With many messages in one stream, `decode_flat` would copy the whole rest of the stream for each.
         """
         return self._decoder(False, lambda view, pos, end, stopped: _NotWhole(stopped))
 

@@ -144,7 +144,7 @@ class LengthPrefixed(WireType):
             raise EncodeError(path, f"a length of {length} does not fit in {TYPE_NAMES[self.width]}") from None
 
     def emit_length_decode(self, code: FlatCode) -> str:
-        """Add code that decodes the length as it is on the wire, and return the name of its variable."""
+        """Add code that decodes the length prefix (plus one if compact), and return the name of the variable that holds it."""
         length = code.local("length")
         if self.compact:
             code.fixed("B", length)
@@ -154,7 +154,7 @@ class LengthPrefixed(WireType):
         return length
 
     def emit_tail_decode(self, code: FlatCode, length: str) -> None:
-        """Add code that decodes the rest of a compact length, whose first byte is in the variable ``length``."""
+        """Add code that decodes the remaining bytes of a compact length. The variable ``length`` holds its first byte."""
         code.constant("read_uvarint_tail", flat.read_uvarint_tail)
         code.line(f"if {length} > 127: {length}, p = read_uvarint_tail(b, p, {length})")
 
@@ -176,7 +176,10 @@ class LengthPrefixed(WireType):
             code.line("else: raise Malformed")
 
     def emit_slice_end(self, code: FlatCode, length: str) -> str:
-        """Add code that computes the end of the value's bytes, and return its variable. Later code checks that it is within the message."""
+        """Add code that computes the end of the value's bytes, and return the name of its variable.
+
+        The code that follows checks that the end is within the message.
+        """
         end = code.local("q")
         code.line(f"{end} = p + {length} - 1" if self.compact else f"{end} = p + {length}")
         return end
@@ -320,7 +323,7 @@ class BytesType(LengthPrefixed):
         code.line(f"if not isinstance({data}, BYTES_LIKE): raise TypeError", f"{code.out} += {data}")
 
     def emit_measure(self, code: FlatCode, source: str) -> tuple[str, str]:
-        """Add code that assigns two variables, and return their names: the value (empty bytes for null), and its length as sent."""
+        """Add code that assigns the value (empty bytes for null) and its length prefix to two variables, and return their names."""
         data, length = code.local("data"), code.local("length")
         code.before(f"{data} = {source}")
         if self.nullable:
@@ -337,7 +340,7 @@ BYTES_LIKE = (bytes, bytearray, memoryview)
 class RecordsType(BytesType):
     """Wire type of record batches, which are neither copied nor interpreted.
 
-    Flat decoding returns a slice of the caller's memoryview. Encoding appends `bytes` to the output. Any other object must have a length: the
+    The fast decoder returns a slice of the caller's memoryview. Encoding appends `bytes` to the output. Any other object must have a length: the
     encoder writes this length and appends ``(position, value)`` to the caller's list of splices.
     """
 

@@ -1,8 +1,7 @@
-"""Wire type of structs: the fields that a wire layout has of a dataclass, in wire order.
+"""Wire type of structs: those fields of a dataclass that a wire layout contains, in wire order.
 
-``_parse`` and ``_build`` walk the fields one by one and name path and offset in errors; ``emit_decode`` and
-``emit_encode`` emit equivalent lines of flat code. This module does not depend on any API, on the JSON form or on the
-explanation of failures.
+``_parse`` and ``_build`` decode and encode the fields one by one, and name path and offset in errors; ``emit_decode`` and ``emit_encode`` generate
+equivalent fast code. This module does not depend on any API, on the JSON form or on the explanation of failures.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def loses_tags(self) -> bool:
-        """Return whether an object may hold unknown tags although this layout cannot encode them, because its version is not flexible."""
+        """Return whether an object may have unknown tags that would be lost, because the version of this layout is not flexible."""
         return self.tags is None and UNKNOWN_TAGS in self.defaults
 
     @cached_property
@@ -125,7 +124,7 @@ class StructType(WireType, Generic[T]):
 
     @cached_property
     def row(self) -> str | None:
-        """Return the struct format of all fields together; None if a field has no fixed width or there is a tag section."""
+        """Return the struct format of all fields together; None if a field has no fixed width or if the struct has a tag section."""
         formats = [wire_type.fmt for _, wire_type in self.fields if isinstance(wire_type, FixedWidth)]
         return "".join(formats) if formats and len(formats) == len(self.fields) and not self.tags else None
 

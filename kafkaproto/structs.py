@@ -58,7 +58,7 @@ def _names(struct: Struct) -> Mapping[str, Any]:
 class Whole(Struct):
     """Base of the dataclasses that are whole messages: encodes and decodes an object in a given version.
 
-    Code that handles many messages of one version keeps its layout instead (`layout`, or `kafkaproto.api.codec`).
+    Code that handles many messages of one version looks up the codec once instead (`layout`, or `kafkaproto.api.codec`).
     """
 
     __slots__ = ()

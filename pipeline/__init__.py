@@ -1,4 +1,4 @@
-"""PySpark jobs over Kafka traffic. They reach brokers only over the network. They import the codec, and the broker's arithmetic of quotas."""
+"""PySpark jobs over Kafka traffic. They connect to brokers only over the network; they share the codec and the quota arithmetic with the broker."""
 
 if __name__ == "pipeline":
     from kafkaproto.checkout import redirect

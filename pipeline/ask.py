@@ -22,7 +22,10 @@ CLIENT_ID = "pipeline"
 
 
 def ask(address: str, request: Any, version: int) -> Any:
-    """Send one request to the broker at "host:port" and return the response. Raises OSError, EOFError or ProtocolError."""
+    """Send one request to the broker at "host:port" and return the response. version: API version of both.
+
+    Raises OSError if the connection fails, EOFError if the broker closes it, ProtocolError if the response cannot be decoded.
+    """
     client = Client(CLIENT_ID)
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as sock:
@@ -31,7 +34,10 @@ def ask(address: str, request: Any, version: int) -> Any:
 
 
 def set_client_quota(address: str, client_id: str, **bytes_per_second: float) -> None:
-    """Set producer_byte_rate or consumer_byte_rate of a client id, by AlterClientQuotas (KIP-546). Raises RuntimeError if rejected."""
+    """Set quotas of a client id with AlterClientQuotas (KIP-546). Raises RuntimeError if the broker rejects the request.
+
+    bytes_per_second: `producer_byte_rate`, `consumer_byte_rate` or both.
+    """
     entry = AlterClientQuotasRequestEntryData(
         [AlterClientQuotasRequestEntityData("client-id", client_id)],
         [OpData(key, float(value)) for key, value in bytes_per_second.items()],

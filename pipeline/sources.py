@@ -1,4 +1,7 @@
-"""The runs of traces and captures in a file or a folder, and their rows. This module does not depend on Spark or the tables' folder."""
+"""The recordings (runs) in a file or folder of traces or captures, and their rows.
+
+This module does not depend on Spark or the tables' folder.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from kafkaproto.trace.format import SUFFIX, Entry, TraceError
 
 
 def runs_of(path: Path, ports: Iterable[int] = ()) -> tuple[list[Run], list[Notice]]:
-    """Return the runs of all files, and notices about files that cannot be used. Raises TraceError if there is no file at all.
+    """Return the recordings (runs) in all files, and notices about files that cannot be used. Raises TraceError if there is no file.
 
-    ports: ports of the brokers in captures; empty: every connection that speaks Kafka.
+    ports: the ports on which brokers listen, to select connections in captures; empty: select every connection that speaks Kafka.
     """
     runs, notices = captures.runs_of(path, ports)
     if not (runs or notices):

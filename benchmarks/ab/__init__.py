@@ -1,1 +1,1 @@
-"""Comparison of the working tree with another commit: instructions per request and to start, idle memory, and speed in rows of the race."""
+"""Comparison of the working tree with another commit: instructions per request and at start, idle memory, and speed over real sockets."""

@@ -22,17 +22,17 @@ _PART = re.compile(r"callgrind\.(\d+)\.(\d+)\Z")
 
 
 class Count(NamedTuple):
-    """The number of instructions of a benchmark row, or the reason why they could not be counted."""
+    """The number of instructions that a benchmark row executed, or the reason why callgrind could not count them."""
 
     instructions: float | None
     why: str = ""
 
 
 class Run(NamedTuple):
-    """A script that ran under callgrind.
+    """The result of a script that ran under callgrind.
 
-    parts: maps (process id, part number from 1) to a number of instructions; each call of `getpriority` in the script ends a part and begins the
-    next. why: the last line of stderr if the script failed, else "".
+    parts: maps (process id, part number from 1) to a number of instructions; each call of `getpriority` in the script ends a part and
+    begins the next. why: the last line of stderr if the script failed, else "".
     """
 
     stdout: str
@@ -46,7 +46,10 @@ def valgrind() -> str | None:
 
 
 def of_requests(side: Side, rows: Sequence[str], requests: int) -> dict[str, Count]:
-    """Return the instructions per request of each row of the workload."""
+    """Return the instructions per request of each benchmark row of `workload.py`, or the reason why they could not be counted.
+
+    requests: the number of requests that each row sends while instructions are counted.
+    """
     return request_counts(side, rows, requests, callgrind(side, "workload.py", "--requests", str(requests), *rows))
 
 
@@ -69,7 +72,7 @@ def request_counts(side: Side, rows: Sequence[str], requests: int, run: Run) -> 
 
 
 def of_start(side: Side) -> dict[str, Count]:
-    """Return two counts by name of the row: instructions until the ready line, and until the end of the postponed work.
+    """Return two counts by name of the benchmark row: instructions until the ready line, and until the end of the postponed work.
 
     Postponed work is what the broker does only after it has printed the ready line.
     """
@@ -92,7 +95,7 @@ def read_parts(folder: Path) -> dict[tuple[int, int], int]:
 
 
 def callgrind(side: Side, script: str, *arguments: str) -> Run:
-    """Run a script of this folder, or one with an absolute path, under callgrind, with the code of one side.
+    """Run a script under callgrind, with the code of one of the two commits. script: the name of a file in this folder, or an absolute path.
 
     Before that, the script runs once without callgrind. This writes the compiled files of all modules that it imports, including those of Python, so
     that compilation is not counted.

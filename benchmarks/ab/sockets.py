@@ -1,4 +1,4 @@
-"""Measurements of both brokers over real sockets: rows of the race in alternation, and memory when idle."""
+"""Measurements of the brokers of both sides over real sockets: speed in alternation, and memory when idle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDLE = "idle memory, MB"
 
 
 class Row(NamedTuple):
-    """One row of the race, short enough for many rounds.
+    """A benchmark row over real sockets, short enough for many rounds.
 
     run: takes a broker's address and returns the measured speed, of which larger is better. brokers: number of brokers that the row needs.
     """
@@ -48,16 +48,17 @@ ROWS = [
 
 
 def broker(side: Side, brokers: int = 1) -> Program:
-    """Return a program that runs the broker of a side; in a checkout, `python -m broker` starts it."""
+    """Return a program that runs the broker of a commit or of the working tree; in a checkout, `python -m broker` starts it."""
     command = [str(side.python), "-P", "-m", "broker", "--port", "0", "--log-level", "error", "--brokers", str(brokers)]
     return Program(side.name, command, folder=side.folder, environment=side.environment())
 
 
 def raced(sides: Sequence[Side], rows: Sequence[Row], rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Return the measured speeds by name of the row and then by name of the side, one number for each round.
+    """Measure the rows on both sides, and return the speeds by name of the row and then by name of the side, one number for each round.
 
-    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the limit are
-    measured for as many rounds again, and all their rounds count: more rounds confirm a real difference and even out the noise of a busy machine.
+    The order of the sides alternates from round to round, and client and broker run on different cores. Rows whose median misses the limit
+    are measured for as many rounds again, and all their rounds count: more rounds separate a real difference from the noise of
+    a busy machine.
     """
     speeds: dict[str, dict[str, list[float]]] = {}
     for brokers in sorted({row.brokers for row in rows}):
@@ -87,7 +88,7 @@ def _is_slow(programs: Sequence[Program], name: str) -> bool:
 
 
 def idle_mb(sides: Sequence[Side], starts: int = STARTS) -> dict[str, float]:
-    """Return by name of the side the resident memory in MiB of a broker that has answered one request.
+    """Return the resident memory in MiB of a broker that has answered one request, by name of the side.
 
     It is the median of `starts` starts, in which the sides alternate.
     """

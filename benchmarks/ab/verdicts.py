@@ -1,4 +1,4 @@
-"""The limits of a comparison, and the table that says which benchmark rows keep them."""
+"""The limits of a comparison with another commit, and the table that says which benchmark rows keep them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ OK, MISSED = "ok", "MISSED"
 
 
 class Result(NamedTuple):
-    """One benchmark row with the numbers of both sides.
+    """A benchmark row with the numbers of both sides: the other commit (`base`) and the working tree (`now`).
 
-    base, now: the numbers as printed. ratio: now/base, None if it could not be measured. limit: the largest allowed ratio, or the smallest if
-    `larger_is_better`. why: the reason for a missing ratio.
+    base, now: the numbers as printed. ratio: now/base, None if it could not be measured. limit: the largest allowed ratio, or the smallest
+    if `larger_is_better`. why: the reason for a missing ratio.
     """
 
     row: str
@@ -43,10 +43,10 @@ class Result(NamedTuple):
 
 
 def at_most(row: str, base: float | None, now: float | None, limit: float, form: str, why: str = "") -> Result:
-    """Return the result of a row in which the smaller number is better.
+    """Return the result of a benchmark row in which the smaller number is better.
 
-    base, now: the numbers of the sides, None if not measured. limit: the largest allowed ratio now/base. form: format string for each number, such as
-    "{:,.0f}". why: the reason for a missing number.
+    base, now: the numbers of the other commit and of the working tree, None if not measured. limit: the largest allowed ratio now/base.
+    form: format string for each number, such as "{:,.0f}". why: the reason for a missing number.
     """
     texts = ["-" if number is None else form.format(number) for number in (base, now)]
     ratio = now / base if base and now is not None else None
@@ -54,9 +54,10 @@ def at_most(row: str, base: float | None, now: float | None, limit: float, form:
 
 
 def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
-    """Return the result of a row from the speeds that both sides reached in each round.
+    """Return the result of a benchmark row from the speeds of both sides in each round, in the same order.
 
-    Its ratio is the median of the ratios now/base of all rounds. A machine's speed changes from round to round, but both sides of a round share it.
+    The row's ratio is the median of the ratios now/base of all rounds. A machine's speed changes from round to round, but both sides of a
+    round share it.
     """
     if len(base) != len(now) or not base:
         return Result(row, "-", "-", None, LEAST_SPEED, True, f"{len(base)} rounds of the base and {len(now)} of now")
@@ -66,7 +67,7 @@ def paired(row: str, base: Sequence[float], now: Sequence[float]) -> Result:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the results in aligned columns."""
+    """Return the results as text, a table with aligned columns."""
     lines = [HEAD, *(result.cells() for result in results)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
     return "\n".join(

@@ -1,1 +1,1 @@
-"""The benchmark of the codec against the other codecs for Python: `python -m benchmarks.codec` (make bench)."""
+"""The benchmark of the codec against other codecs for Python: `python -m benchmarks.codec` (make bench)."""

@@ -1,7 +1,7 @@
-"""The codec against kafka-python, aiokafka, kio and stock construct: all decode and encode the same bytes. Writes docs/benchmarks.md.
+"""Compares the codec with kafka-python, aiokafka, kio and stock construct: all decode and encode the same bytes. Writes docs/benchmarks.md.
 
-Each case runs in a process of its own, in several passes over all cases. In a process the codecs alternate in short rounds; a ratio is computed
-within each round, and the median of all rounds counts.
+Each case runs in a process of its own, in several passes over all cases. In a process the codecs alternate in short rounds; a ratio is
+computed within each round, and the median of all rounds counts.
 
 usage: python -m benchmarks.codec      (make bench)
 """
@@ -28,7 +28,7 @@ COST_REPEATS = 9
 
 
 def measure(titles: list[str], passes: int, rounds: int, round_seconds: float) -> tables.Measured:
-    """Return the seconds per call in all rounds of all passes, by (title, kind of work) and then by codec."""
+    """Return the seconds per call in all rounds of all passes, by (title of the case, kind of work) and then by codec."""
     seconds_by_codec: tables.Measured = {}
     start = time.monotonic()
     for number in range(passes):

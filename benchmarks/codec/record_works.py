@@ -22,7 +22,7 @@ Plain = tuple[int, int, bytes | None, bytes | None]
 
 
 class NotSupportedYet(Exception):
-    """Raised if this project's codec does not have a function yet."""
+    """Raised if this project's codec lacks the function that a benchmark case measures."""
 
 
 def record_works(case: RecordCase) -> dict[str, dict[str, Work]]:
@@ -38,7 +38,7 @@ def batch_for(case: RecordCase) -> bytes:
 
 
 def batch_readers() -> dict[str, Callable[[bytes], Any]]:
-    """Return, by codec, the class whose objects are batches and can be iterated over."""
+    """Return a dict of codecs to the class with which each reads a batch. Its objects can be iterated over."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatch as AiokafkaC
     from kafka.record import default_records as kafka_python
@@ -79,9 +79,10 @@ def keys(case: RecordCase) -> dict[str, Work]:
 
 
 def columns(case: RecordCase) -> dict[str, Work]:
-    """Return, by codec, functions that split a batch into columns.
+    """Return a dict of codecs to functions that split a batch into columns.
 
-    This project's codec makes arrays of numbers. Other codecs have no such function: theirs iterate over the records and make a tuple per column.
+    This project's codec makes arrays of numbers. Other codecs have no such function: theirs iterate over the records and make a tuple per
+    column.
     """
     data = batch_for(case)
     columns_of = columns_function("columns")
@@ -99,7 +100,7 @@ def columns(case: RecordCase) -> dict[str, Work]:
 
 
 def build(case: RecordCase) -> dict[str, Work]:
-    """Return, by codec, functions that build a batch from keys and values."""
+    """Return a dict of codecs to functions that build a batch from keys and values."""
     from aiokafka.record import default_records as aiokafka_python
     from aiokafka.record._crecords import DefaultRecordBatchBuilder as AiokafkaC
     from kafka.record import default_records as kafka_python

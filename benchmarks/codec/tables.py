@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md, from measured seconds: ratios, their limits, and whether they are kept."""
+"""The tables of docs/benchmarks.md about the codec, from measured times in seconds: ratios, their limits, and whether they are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MISSING = "-"
 
 @dataclass
 class Section:
-    """One table of the page, with its title and text."""
+    """One table of docs/benchmarks.md, with its title and text."""
 
     key: str
     title: str
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Cell:
-    """The ratios of one case, by codec: the codec's time divided by the time of this project's codec."""
+    """The ratios of one benchmark case, by codec: the codec's time divided by the time of this project's codec."""
 
     title: str
     kind: str
@@ -127,7 +127,7 @@ def summary(all_cells: list[Cell]) -> Section:
 
 
 def bound(value: float, least: float) -> str:
-    """Return `least`, the required ratio, as text. It is marked as missed if `value`, the measured ratio, is below it."""
+    """Return the required ratio `least` as table text, with a mark if the measured ratio `value` does not reach it."""
     return f"≥ {least:g}" + ("" if value >= least else " **missed**")
 
 

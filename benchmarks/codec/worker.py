@@ -1,4 +1,4 @@
-"""The measurement of one case in a process of its own: every codec in turn, round after round. Prints the time of each round as JSON.
+"""Measures one case of the codec benchmark in a process of its own: every codec in turn, round after round. Prints the times as JSON.
 
 usage: python -m benchmarks.codec.worker TITLE ROUNDS ROUND_SECONDS
 """
@@ -27,7 +27,7 @@ def works_of(case: Case) -> dict[str, dict[str, Work]]:
 def measure(works: dict[str, Work], rounds: int, round_seconds: float) -> dict[str, list[float]]:
     """Return the seconds per call of each codec in each round.
 
-    The garbage collector is on; `gc.freeze` excludes the objects that exist before the first round from it.
+    The garbage collector is on, but ignores the objects that exist before the first round (`gc.freeze`).
     """
     calls = {name: calibrate(work, round_seconds) for name, work in works.items()}
     seconds_by_codec: dict[str, list[float]] = {name: [] for name in works}

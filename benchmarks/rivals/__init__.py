@@ -1,1 +1,1 @@
-"""Other brokers: Apache Kafka and kfake, fetched on first use. Benchmarks race them, and tests compare with them."""
+"""Other brokers: Apache Kafka and kfake, downloaded on first use. Benchmarks and tests compare this project's broker with them."""

@@ -25,23 +25,23 @@ _REPLICAS = ("([0-9]+[:-][0-9]+)?", "([0-9]+:[0-9]+)?")
 class Setting(NamedTuple):
     """One setting of a broker, a topic or a group.
 
-    kind: boolean, string, int, short, long, double, list, password or class, as in DescribeConfigs. default: the typed default, None if there
-    is none. default_text: the default as Kafka writes it.
+    kind: its type as in DescribeConfigs: boolean, string, int, short, long, double, list, password or class. default: the typed default value, None
+    if there is none. default_text: the default as Kafka writes it.
 
-    low, high: inclusive bounds of a number, None for no bound. special: an allowed number outside the bounds. values: the allowed values, or
-    the allowed items of a list; any if empty. any_case: whether upper and lower case are equal. versions: whether the values are metadata
-    versions of Kafka, where `2.8` stands for `2.8-IV1`. items: two patterns that each item of a list must match, for `semantics` kip and
-    for kafka (D10); the whole value may also be `*`. not_empty: whether an empty text is rejected.
+    low, high: inclusive bounds of a number, None for no bound. special: an allowed number outside these bounds. values: the allowed values, or the
+    allowed items of a list; any if empty. any_case: whether the comparison with `values` ignores case. versions: whether the values are metadata
+    versions of Kafka, where `2.8` stands for `2.8-IV1`. items: two patterns for the items of a list; each item must match the first one with
+    `semantics=kip`, the second one with `semantics=kafka` (D10). The whole value may also be `*`. not_empty: whether an empty value is rejected.
+    distinct: whether repeated items of a list are removed, as in Kafka 4.0 and later (KIP-1161).
 
-    mode: "r" if the setting is fixed at start, "b" if it is dynamic for one broker, "c" if it is dynamic for one broker or all brokers.
-    distinct: whether an item that a list repeats counts once, as in releases from 4.0 (KIP-1161).
-    internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this one is not
-    set. only_dynamic: whether it takes effect only when it is set on a running broker (R-12). per_listener: whether
+    mode: "r" if the setting is fixed at start, "b" if it can be changed at run time for one broker, "c" if it can be changed at run time for one
+    broker or all brokers. internal: whether DescribeConfigs returns it only if it is set. fallbacks: the broker settings to use, in order, if this
+    one is not set. only_dynamic: whether a value given at start is ignored, so that only AlterConfigs can set it (R-12). per_listener: whether
     `listener.name.<listener>.<name>` sets it for one listener.
 
-    acts: whether it changes what this broker does. fixed_here: whether Kafka can change it on a running broker and this broker cannot.
-    foreign: whether Kafka of this release does not know it, so that DescribeConfigs shows neither type nor value. refusal: the values that
-    this broker rejects although Kafka accepts them; None if there are none.
+    acts: whether this broker implements the setting; otherwise its value has no effect. fixed_here: whether Kafka can change it on a running broker
+    and this broker cannot. foreign: whether the emulated release of Kafka does not have the setting, so that DescribeConfigs shows neither type nor
+    value. refusal: the rule for the values that this broker rejects although Kafka accepts them; None if there are none.
     """
 
     name: str
@@ -105,11 +105,11 @@ class Setting(NamedTuple):
 
 
 class Definitions:
-    """All settings of one table of releases, by name.
+    """The definitions of all settings in one table, by name. A table belongs to one Kafka release and is used for a range of releases.
 
-    broker: Kafka's broker settings, the dynamic-only ones (`only_dynamic`), those that exist only in this broker, and those that Kafka
-    3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it inherits.
-    finer: maps a setting in a coarse unit such as `log.retention.hours` to the equivalent one in milliseconds, `log.retention.ms`.
+    broker: Kafka's broker settings, including those that can only be set on a running broker (`only_dynamic`), those that exist only in this broker,
+    and those that Kafka 3.0 removed and this broker still supports. broker_name_of_topic: maps a topic setting to the broker setting whose value it
+    inherits. finer: maps a setting in a coarse unit such as `log.retention.hours` to the equivalent one in milliseconds, `log.retention.ms`.
     """
 
     def __init__(self, table: str) -> None:
@@ -136,7 +136,7 @@ class Definitions:
 
     @property
     def other(self) -> Definitions:
-        """Return the definitions of the other table: that of 4.2.0 if this is the table of 3.9.1, and the other way round."""
+        """Return the table of the other Kafka version: that of 4.2.0 for the table of 3.9.1, and that of 3.9.1 for the table of 4.2.0."""
         return _definitions(NEWER_TABLE if self.table == OLDER_TABLE else OLDER_TABLE)
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of settings for DescribeConfigs and CreateTopics: the current value, its source, and the layers below it.
+"""Descriptions of settings for DescribeConfigs and CreateTopics: the current value, its source, and the values in other layers.
 
 Follows `ConfigHelper` and `DynamicBrokerConfig.brokerConfigSynonyms` in Kafka. This module does not depend on wire messages.
 """
@@ -19,9 +19,9 @@ MESSAGE_FORMAT_VERSION = "message.format.version"
 
 
 class Synonym(NamedTuple):
-    """The unparsed value that one layer has for a setting.
+    """The value that a setting has in one layer, such as the dynamic settings of a broker or Kafka's defaults, as unparsed text.
 
-    name: the name of the setting itself, or of a setting that replaces it if it is not set, such as `log.retention.hours`.
+    name: the setting itself, or the setting that Kafka uses in its place if it is not set, such as `log.retention.hours`.
     """
 
     name: str
@@ -30,9 +30,10 @@ class Synonym(NamedTuple):
 
 
 class Described(NamedTuple):
-    """The description of one setting of a topic, broker or group. kind: None if Kafka does not know the setting. value: None if sensitive or not set.
+    """The description of one setting of a topic, broker or group in DescribeConfigs.
 
-    synonyms: the values of all layers that have one, the value in effect first.
+    kind: the type of the setting, None if Kafka does not know the setting. value: None if it is sensitive or not set. synonyms: the values of all
+    layers that have one, the value in effect first.
     """
 
     name: str
@@ -91,9 +92,9 @@ def _broker_description(
 
 
 def _is_read_only(setting: Setting) -> bool:
-    """Return whether Kafka describes a setting as read-only.
+    """Return whether DescribeConfigs reports a setting as read-only.
 
-    Kafka describes replication quotas and listener settings as read-only although they are dynamic.
+    As in Kafka, replication quotas and listener settings are reported as read-only, although they can be changed at run time.
     """
     return setting.only_dynamic or not setting.dynamic or setting.name.startswith(LISTENER_PREFIX)
 
@@ -129,7 +130,10 @@ def _broker_synonyms(
 
 
 def shown(setting: Setting, text: str | None) -> str | None:
-    """Return a value as Kafka writes it after parsing it: `TRUE` becomes `true`, a list has no spaces, and no duplicates from 4.0."""
+    """Return the text of a value as Kafka writes it after parsing it.
+
+    For example, `TRUE` becomes `true`. A list loses its spaces and, from Kafka 4.0 on, repeated items.
+    """
     if text is None:
         return None
     if setting.kind == "list":
@@ -169,7 +173,8 @@ def effective_topic_values(
 ) -> Iterator[tuple[str, str | None, Source]]:
     """Yield (name, value, source) of each setting of a new topic, as CreateTopics returns them (`KafkaConfigSchema`).
 
-    A value that is derived from a setting in minutes or hours has the source of that setting, unlike in DescribeConfigs.
+    If a value comes from a setting in minutes or hours, the source is the source of that setting. DescribeConfigs reports such values
+    differently.
     """
     at_start = _given_at_start(config, broker_id)
     for name, setting in config.definitions.topic.items():

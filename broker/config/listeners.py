@@ -15,7 +15,10 @@ _MAP_EXAMPLE = "for example listener.security.protocol.map=INSIDE:PLAINTEXT,OUTS
 
 
 class Listener(NamedTuple):
-    """One listener. An empty advertised_host and an advertised_port of 0 stand for the host and port that the listener is bound to."""
+    """One listener of a broker, and the address that the broker advertises for it.
+
+    An empty advertised_host, or an advertised_port of 0, stands for the host or port that the listener is bound to.
+    """
 
     name: str
     host: str
@@ -25,7 +28,10 @@ class Listener(NamedTuple):
 
 
 def parse_endpoints(setting: str, text: str) -> dict[str, tuple[str, int]]:
-    """Return a dict of listener names to (host, port). Raises ConfigError for malformed text and for a repeated name."""
+    """Return a dict of listener names to (host, port). Raises ConfigError for malformed text and for a repeated name.
+
+    setting: the name of the setting, for the error message.
+    """
     example = f"for example {setting}=INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:19092"
     endpoints: dict[str, tuple[str, int]] = {}
     for part in text.split(","):

@@ -122,9 +122,9 @@ def broker_setting(name: str, definitions: Definitions | None = None) -> Setting
 
 
 def custom_setting(name: str, known: Definitions) -> Setting:
-    """Return a definition for a broker setting that Kafka does not know; clients may set such settings on a running broker.
+    """Return a definition for a broker setting that Kafka does not know. Clients may set such a setting on a running broker, to any text.
 
-    Any text is a valid value. `listener.name.<listener>.<setting>` has the definition of <setting> if Kafka knows that.
+    Exception: `listener.name.<listener>.<setting>` gets the definition of <setting> if Kafka knows <setting>.
     """
     if not name.startswith(LISTENER_PREFIX):
         return Setting(name, "string", foreign=True)

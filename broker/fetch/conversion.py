@@ -25,7 +25,7 @@ _CHUNK_BYTES = 128 << 10
 
 
 def knows_all(version: int) -> bool:
-    """Return whether clients of a Fetch version understand every record format and compression type that a log may contain."""
+    """Return whether clients of a Fetch version can read every record format and compression type, so that no record needs conversion."""
     return version >= FIRST_VERSION_WITH_ZSTD
 
 
@@ -34,10 +34,13 @@ def for_client(
 ) -> PartitionRead:
     """Return the result of reading one partition in a form that a client before version 10 understands.
 
-    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides: A. the topic's
-    compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), whatever else is wrong; B. version 4 or later: unchanged; C. a consumer of a
-    topic for which conversion is off: error UNSUPPORTED_VERSION (35), even if there is nothing to read; D. errors and empty reads: unchanged; E.
-    otherwise converted records.
+    partition: None if this broker has no replica of it; the result is then unchanged. Otherwise the first case that applies decides:
+
+    A. The topic's compression.type is zstd: error UNSUPPORTED_COMPRESSION_TYPE (76), even if the read failed.
+    B. The request has version 4 or later: the result is unchanged.
+    C. A consumer reads a topic for which conversion is off: error UNSUPPORTED_VERSION (35), even if there is nothing to read.
+    D. The read failed or returned no records: the result is unchanged.
+    E. Otherwise the records are converted to an older format.
     """
     if partition is None:
         return read
@@ -95,6 +98,6 @@ def _converted(data: bytes, magic: int, offset: int) -> bytes:
 
 
 def _padding(size_bytes: int) -> bytes:
-    """Return `size_bytes` bytes that begin like the header of a longer batch. Clients ignore them as an incomplete batch."""
+    """Return `size_bytes` bytes that look like the beginning of a longer batch. Clients skip them, as they skip any incomplete batch."""
     head = _PADDING_HEAD.pack(-1, max(size_bytes + 1, _SMALLEST_BATCH_BYTES))
     return head.ljust(size_bytes, b"\0")[: max(0, size_bytes)]

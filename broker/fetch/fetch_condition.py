@@ -1,6 +1,6 @@
 """The conditions under which a fetch waits for data, and under which its wait ends (`DelayedFetch` in Kafka).
 
-When the wait is over, the broker reads again; nothing of the first read is kept. This module does not depend on wire messages, sessions or
+When the wait is over, the broker reads again and discards the results of the first read. This module does not depend on wire messages, sessions or
 client quotas.
 """
 
@@ -29,7 +29,7 @@ def must_answer_now(
 
 
 class FetchCondition:
-    """The condition for completing a parked fetch: `min_bytes` are available, or the wait cannot help any more."""
+    """The condition under which a waiting fetch gets its response: `min_bytes` are available, or no more data can arrive for it."""
 
     __slots__ = ("_min_bytes", "_params", "_partitions", "_reader")
 
@@ -48,19 +48,22 @@ class FetchCondition:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the watchers of the fetch's partitions, one dictionary each. A fetch registered in them is checked when a partition changes."""
+        """Return the set of watchers of each partition in the fetch. The fetch adds itself to them, to be checked when a partition changes."""
         return [partition.watchers for _, partition in self._partitions]
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether `min_bytes` are available now, or waiting is pointless (F-29). Kafka also checks this before it parks a fetch."""
+        """Return whether the response must be sent now: `min_bytes` are available, or waiting is pointless (F-29).
+
+        As in Kafka, this is also checked before a fetch begins to wait.
+        """
         return self._pointless(now_ms) or self._available(now_ms) >= self._min_bytes
 
     def _pointless(self, now_ms: int) -> bool:
         """Return whether waiting is pointless, in any of these cases.
 
-        A. a partition was deleted; B. leadership or epoch changed; C. the requested offset is above the end of the visible records (D1) or
-        below the log start; D. a read would end with its segment and not at the last visible record, unless the follower is throttled (R-6);
-        E. epochs diverge; F. a follower's high watermark is stale (D5).
+        A. a partition was deleted; B. leadership or epoch changed; C. the requested offset is above the end of the visible records (D1) or below the
+        log start; D. a read would stop at the end of its segment, before the last visible record, unless the follower is throttled (R-6); E. epochs
+        diverge; F. a follower's high watermark is stale (D5).
         """
         for fetch, partition in self._partitions:
             if partition.gone or self._reader.check(self._params, fetch, partition):
@@ -92,9 +95,9 @@ class FetchCondition:
         return self._params.replica_id >= 0 and self._reader.throttles(self._params, partition, now_ms)
 
     def note_gone_partitions(self) -> None:
-        """Set the error of each partition that was deleted while the fetch was parked, before the broker reads for the response.
+        """Set an error for each partition that was deleted while the fetch waited: UNKNOWN_TOPIC_OR_PARTITION (3).
 
-        The error is UNKNOWN_TOPIC_OR_PARTITION (3).
+        Called before the broker reads the other partitions for the response.
         """
         for fetch, partition in self._partitions:
             if partition.gone:

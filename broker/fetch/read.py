@@ -50,10 +50,10 @@ class FetchParams:
 
 @dataclass(slots=True)
 class PartitionFetch:
-    """One partition of a fetch request. error: an error detected before any reading (F-23); the other fields have no meaning then.
+    """One partition of a fetch request. error: the code of an error detected before reading (F-23); if it is not 0, the other fields have no meaning.
 
-    offset: the first offset to read. log_start_offset: that of the follower's log. wanted_epoch: the leader epoch that the client knows.
-    last_epoch: the epoch of the last record that the client has. The last three are -1 if the client did not send them.
+    offset: the first offset to read. log_start_offset: the log start offset of a follower. wanted_epoch: the leader epoch that the client knows.
+    last_epoch: the epoch of the last record that the client has. Each of the last three is -1 if the client did not send it.
     """
 
     topic: str
@@ -115,7 +115,7 @@ class Reader:
     def read_all(
         self, params: FetchParams, fetches: Sequence[PartitionFetch], image: Image, now_ms: int
     ) -> list[PartitionRead]:
-        """Read all partitions in order (F-6 to F-11). When the limit is used up, later partitions get their real offsets and no records."""
+        """Read all partitions in order (F-6 to F-11). When the byte limit is reached, later partitions get their real offsets and no records."""
         remaining = params.max_bytes
         privileged = params.version >= FIRST_VERSION_WITH_PRIVILEGE
         results = []
@@ -136,7 +136,7 @@ class Reader:
         image: Image,
         now_ms: int,
     ) -> PartitionRead:
-        """Read one partition, after the checks of rule F-24 in their order.
+        """Read one partition, after the checks of leader epoch, leadership, replica membership and offset, in Kafka's order (F-24).
 
         remaining: the bytes left of the request's limit. privileged: whether the first batch may exceed the limits (F-7).
         """
@@ -230,7 +230,7 @@ class Reader:
         return self._out_of_range(result)
 
     def _out_of_range(self, result: PartitionRead) -> PartitionRead:
-        """Return error 1 (OFFSET_OUT_OF_RANGE): with the replica's real offsets under `semantics` kip, without offsets under kafka (D3)."""
+        """Return the result OFFSET_OUT_OF_RANGE (1). It has the replica's offsets with the setting `semantics=kip`, otherwise none (D3)."""
         if not self._strict_kip:
             return failed(ErrorCode.OFFSET_OUT_OF_RANGE)
         result.error_code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -250,7 +250,7 @@ class Reader:
         )
 
     def has_stale_high_watermark(self, params: FetchParams, partition: Partition) -> bool:
-        """Return whether the broker must respond at once because the follower's high watermark is out of date (D5); only under `semantics` kip."""
+        """Return whether a follower's high watermark is out of date, so that the broker must respond at once; only with `semantics=kip` (D5)."""
         if not self._strict_kip or not params.from_follower:
             return False
         follower = partition.followers.get(params.replica_id)

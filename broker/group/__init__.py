@@ -1,5 +1,6 @@
-"""Classic consumer groups: members, generations, assignments, committed offsets.
+"""Consumer groups, classic ones and those of the new protocol (KIP-848): members, generations or epochs, assignments, committed offsets.
 
-`coordinator` handles the requests, `rebalance` moves a group from one generation to the next, `group` holds the state of a single group, `commits`
-and `offsets` hold committed offsets, `placement` decides which broker coordinates a group. This package does not depend on wire messages or clocks.
+For classic groups, `coordinator` handles the requests, `rebalance` moves a group from one generation to the next, and `group` holds the state of a
+single group. `consumer_coordinator`, `transitions` and `consumer_group` do the same for the new protocol. `commits` and `offsets` handle committed
+offsets, `placement` decides which broker coordinates a group. This package does not depend on wire messages or clocks.
 """

@@ -10,13 +10,13 @@ from kafkaproto.broker.group.results import UNKNOWN_GROUP, GroupDescription, Gro
 
 
 class Offsets(Protocol):
-    """Interface of the committed offsets of a broker's groups."""
+    """Interface of the object that holds one broker's committed offsets of groups, with the methods that `AllGroups` uses."""
 
     def forget_topic(self, topic: str, now_ms: int) -> None: ...
 
 
 class GroupsOfBroker(Protocol):
-    """Interface of a broker's group coordinator: the part that this module uses."""
+    """Interface of a broker's group coordinator, with the methods that `AllGroups` uses."""
 
     @property
     def commits(self) -> Offsets: ...
@@ -29,7 +29,10 @@ class GroupsOfBroker(Protocol):
 
 
 class AllGroups:
-    """The groups of a cluster. coordinators: a function that returns the group coordinators of the brokers that have had groups."""
+    """The groups of all brokers of a cluster.
+
+    coordinators: a function that returns the existing group coordinators, at most one for each broker.
+    """
 
     def __init__(self, coordinators: Callable[[], Iterable[GroupsOfBroker]]) -> None:
         self._coordinators = coordinators
@@ -40,7 +43,7 @@ class AllGroups:
             coordinator.commits.forget_topic(topic, now_ms)
 
     def list_groups(self) -> list[GroupOverview]:
-        """Return all groups, broker by broker."""
+        """Return an overview of each group of the cluster. The groups of one broker follow one another."""
         return [group for coordinator in self._coordinators() for group in coordinator.list_groups()]
 
     def describe(self, group_id: str) -> GroupDescription:

@@ -1,4 +1,4 @@
-"""The partitions that a member of a consumer group has, or is to have (KIP-848)."""
+"""Types for the partitions that are assigned to a member of a consumer group (KIP-848)."""
 
 from __future__ import annotations
 

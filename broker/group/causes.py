@@ -1,6 +1,6 @@
-"""A change of a group and its causes, as observers get them.
+"""The arguments of the event `group_changed`: a change of a consumer group and its causes.
 
-This module does not import groups, so that observers do not load the coordinator when the broker starts.
+This module does not import the group coordinator, so that programs which only observe events do not load it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _TEXTS = {
 
 
 class Cause(NamedTuple):
-    """One cause for a change of a group; `str(cause)` is a sentence.
+    """One cause for a change of a group, such as a member that left; `str(cause)` describes it in a sentence.
 
     kind: a member of `CauseKind`, which compares equal to its text. member_id: the member that the cause is about; None if it is about
     the whole group. names: the topics of `TOPICS_CHANGED`; for `REPLACED` the id that the static member had before.

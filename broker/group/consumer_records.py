@@ -1,4 +1,4 @@
-"""The records that Kafka stores for a consumer group of the new protocol in `__consumer_offsets` (GO-5, GO-8, GO-9).
+"""The records that Kafka stores for a consumer group of the new protocol (KIP-848) in `__consumer_offsets` (GO-5, GO-8, GO-9).
 
 Corresponds to `GroupCoordinatorRecordHelpers`. An entry is (key, value); a value of None is a tombstone.
 """
@@ -40,13 +40,16 @@ _VALUE_VERSION = 0
 
 
 def group_entry(group_id: str, epoch: int | None, metadata_hash: int = 0) -> Entry:
-    """Return the record of a group's epoch, with the hash of its topics from 4.1 on; None makes a tombstone."""
+    """Return the record of a group's epoch, or its tombstone if `epoch` is None. metadata_hash: the hash of the group's topics, from 4.1 on."""
     value = None if epoch is None else ConsumerGroupMetadataValue(epoch, metadata_hash)
     return _entry(ConsumerGroupMetadataKey(group_id), _GROUP, value)
 
 
 def topics_entry(group_id: str, topics: Mapping[str, SubscribedTopic] | None) -> Entry:
-    """Return the record of the subscribed topics, as brokers before 4.1 store it; None makes a tombstone. Only those before 4.0 have racks."""
+    """Return the record of the subscribed topics that brokers before 4.1 store, or its tombstone if `topics` is None.
+
+    Brokers before 4.0 also store the racks of the partitions.
+    """
     value = None
     if topics is not None:
         listed = [
@@ -79,7 +82,7 @@ def member_entry(group_id: str, member: ConsumerMember) -> Entry:
 
 
 def assignment_epoch_entry(group_id: str, epoch: int | None) -> Entry:
-    """Return the record of the target assignment's epoch. If `epoch` is None, it is a tombstone."""
+    """Return the record of the target assignment's epoch, or its tombstone if `epoch` is None."""
     value = None if epoch is None else ConsumerGroupTargetAssignmentMetadataValue(epoch)
     return _entry(ConsumerGroupTargetAssignmentMetadataKey(group_id), _ASSIGNMENT_EPOCH, value)
 
@@ -113,7 +116,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
 
 
 def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Entry:
-    """Return the record of a regular expression and the topics that it matches. If `resolved` is None, it is a tombstone (GN-51)."""
+    """Return the record of a regular expression and the topics that it matches, or its tombstone if `resolved` is None (GN-51)."""
     value = None
     if resolved is not None:
         value = ConsumerGroupRegularExpressionValue(sorted(resolved.topics), 0, resolved.resolved_ms)
@@ -136,7 +139,7 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
 
 
 def apply(group: ConsumerGroup, key: Whole, value: Any) -> bool:
-    """Apply a stored record to a group that is being loaded (GO-11). Returns False if the record was the tombstone of the whole group."""
+    """Apply a stored record to a group that is being loaded (GO-11). Returns False if the record deletes the whole group, otherwise True."""
     if isinstance(key, ConsumerGroupMetadataKey):
         if value is None:
             return False

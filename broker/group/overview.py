@@ -56,7 +56,7 @@ def described(group: Group | None, group_id: str) -> GroupDescription:
 
 
 def described_consumer(group: ConsumerGroup) -> GroupDescription:
-    """Describe a group of the new protocol in the form of a classic one; the assignments are encoded as those of consumers."""
+    """Describe a group of the new protocol in the form of a classic one. The assignments are encoded as classic consumers encode them."""
     names = {topic.topic_id: name for name, topic in group.topics.items()}
     members = [
         DescribedMember(

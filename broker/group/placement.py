@@ -16,31 +16,30 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Placed(Protocol):
-    """Interface of a partition: its leader, which is all that this module uses."""
+    """Interface of a partition of an internal topic, with its leader."""
 
     @property
     def leader(self) -> int: ...
 
 
 class InternalTopic(Protocol):
-    """Interface of an internal topic: its partitions, which are all that this module uses."""
+    """Interface of an internal topic, with its partitions."""
 
     @property
     def partitions(self) -> Sequence[Placed]: ...
 
 
 class InternalTopics(Protocol):
-    """Interface of a controller: the part that this module uses."""
+    """Interface of the controller, with the method that returns an internal topic and creates it if it is missing."""
 
     def ensure_internal(self, name: str) -> InternalTopic:
         """Return the internal topic `name`, creating it if it does not exist. Raises KafkaError if it cannot be created."""
 
 
 def coordinator_of(key: str, topic: str, topics: InternalTopics) -> int:
-    """Return the broker that coordinates the group or transactional id `key`: the leader of its partition of `topic`.
+    """Return the id of the broker that coordinates the group or transactional id `key`: the leader of its partition of `topic`.
 
-    Creates the topic if it does not exist. Raises KafkaError 15 (COORDINATOR_NOT_AVAILABLE) if that fails, or while the partition has no
-    leader.
+    Creates the topic if it does not exist. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails, or while the partition has no leader.
     """
     try:
         placed = topics.ensure_internal(topic)

@@ -1,8 +1,8 @@
 """The rebalance of a group from one generation to the next: for which members it waits, how long, and which members are removed.
 
 The join phase collects the members' JoinGroup requests, the sync phase distributes the leader's assignment. This module sets the timers of a group
-and responds to its parked requests. `coordinator` decides whether a request is allowed. Corresponds to the second half of Kafka's `GroupCoordinator`,
-with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and `DelayedHeartbeat`.
+and responds to its waiting requests. `coordinator` decides whether a request is allowed. Corresponds to the second half of Kafka's
+`GroupCoordinator`, with `DelayedJoin`, `InitialDelayedJoin`, `DelayedSync` and `DelayedHeartbeat`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def _stop_sync_timer_if_settled(group: Group) -> None:
 
 
 class Rebalance:
-    """The transitions of all classic groups between states.
+    """Moves classic groups from state to state: members join and leave, and rebalances start and end.
 
-    `settings` may be replaced at run time. `sessions` has the session timeouts of members. `changes` reports the changes of the groups of both
+    `settings` may be replaced at run time. `sessions` has the session timers of members. `changes` reports the changes of the groups of both
     protocols to observers.
     """
 
@@ -57,7 +57,7 @@ class Rebalance:
     # Members come and change
 
     def add_member(self, group: Group, member_id: str, request: JoinRequest, reply: JoinReply, now_ms: int) -> None:
-        """Add a new member whose JoinGroup is parked, and start a rebalance unless the group is in its join phase."""
+        """Add a new member, whose JoinGroup gets its response later, and start a rebalance unless the group is in its join phase."""
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
         cancel(group.pending.pop(member_id, None))
@@ -85,7 +85,10 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def take_request(self, group: Group, member: Member, request: JoinRequest, reply: JoinReply | None) -> None:
-        """Make `request` the member's parked JoinGroup. reply: the function that sends the response; None if another function sends it."""
+        """Store the JoinGroup request of a current member until the join phase ends, with its protocols and timeouts.
+
+        An earlier waiting JoinGroup gets REBALANCE_IN_PROGRESS. reply: the function that sends the response; None if other code sends it.
+        """
         self.changes.note_request(group, member.member_id, member.protocols, request.protocols)
         self.answer_join(member, JoinResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS))
         member.protocols = request.protocols
@@ -96,7 +99,7 @@ class Rebalance:
     # Members go
 
     def remove_member(self, group: Group, member: Member, now_ms: int) -> None:
-        """Remove a member that left or expired, and start a rebalance. A parked request of the member gets the error UNKNOWN_MEMBER_ID.
+        """Remove a member that left or expired, and start a rebalance. A waiting request of the member gets the error UNKNOWN_MEMBER_ID.
 
         During the join phase no rebalance starts, but the phase ends if all remaining members have joined.
         """
@@ -108,7 +111,7 @@ class Rebalance:
             self.complete_join_if_all_are_here(group, now_ms)
 
     def drop(self, group: Group, member: Member) -> None:
-        """Remove a member without starting a rebalance. A parked request of the member gets the error UNKNOWN_MEMBER_ID."""
+        """Remove a member without starting a rebalance. A waiting request of the member gets the error UNKNOWN_MEMBER_ID."""
         self.answer_join(member, JoinResult(UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID))
         self.answer_sync(member, SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
         cancel(member.session_timer)
@@ -117,7 +120,7 @@ class Rebalance:
         _stop_sync_timer_if_settled(group)
 
     def remove_pending_member(self, group: Group, member_id: str, now_ms: int) -> None:
-        """Remove a member id that was given to a new member, because the member did not join with it in time."""
+        """Remove a member id that was given to a new member, because the member left or did not join with it in time."""
         cancel(group.pending.pop(member_id, None))
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.complete_join_if_all_are_here(group, now_ms)
@@ -130,7 +133,7 @@ class Rebalance:
             self.prepare(group, now_ms)
 
     def prepare(self, group: Group, now_ms: int) -> None:
-        """Start a rebalance: all members must join again. Parked SyncGroup requests get the error REBALANCE_IN_PROGRESS."""
+        """Start a rebalance: all members must join again. Waiting SyncGroup requests get the error REBALANCE_IN_PROGRESS."""
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             for member in group.members.values():
                 member.assignment = b""
@@ -214,7 +217,7 @@ class Rebalance:
     # The sync phase
 
     def park_sync(self, group: Group, member: Member, reply: SyncReply) -> None:
-        """Park the member's SyncGroup request until the leader sends the assignment."""
+        """Hold the member's SyncGroup request back until the leader sends the assignment."""
         self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
         self.has_synced(group, member)
@@ -250,7 +253,7 @@ class Rebalance:
     # Responses and timeouts
 
     def answer_join(self, member: Member, result: JoinResult) -> None:
-        """Respond to the member's parked JoinGroup request, if there is one."""
+        """Respond to the member's waiting JoinGroup request, if there is one."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
             self._replies.put(reply, result)
@@ -283,7 +286,10 @@ class Rebalance:
         self._replies.flush(now_ms)
 
     def interrupt(self, group: Group, now_ms: int) -> None:
-        """Put REBALANCE_IN_PROGRESS responses for all parked requests of a group into `replies`, because the group changes its protocol (GN-55)."""
+        """Respond to all waiting requests of a group with REBALANCE_IN_PROGRESS, because the group changes to the new protocol (KIP-848, GN-55).
+
+        The responses wait in `replies` until it is flushed.
+        """
         for member in group.members.values():
             if member.is_waiting:
                 self.sessions.heard_from(group, member, now_ms)
@@ -291,7 +297,7 @@ class Rebalance:
             self.answer_sync(member, SyncResult(ErrorCode.REBALANCE_IN_PROGRESS))
 
     def end(self, group: Group, now_ms: int) -> None:
-        """End a group that is being deleted: cancel its timers, and respond to its parked requests with NOT_COORDINATOR."""
+        """Move a group that this broker drops to the state Dead: cancel its timers, and respond to its waiting requests with NOT_COORDINATOR."""
         for member in list(group.members.values()):
             self.answer_join(member, JoinResult(member.member_id, ErrorCode.NOT_COORDINATOR))
             self.answer_sync(member, SyncResult(ErrorCode.NOT_COORDINATOR))

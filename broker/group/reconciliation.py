@@ -41,7 +41,7 @@ class FencedMember(Exception):
 
 
 class Goal(NamedTuple):
-    """The assignment that a member moves towards, and the rules for the steps.
+    """The target assignment of a member, and what decides how far the next step of its reconciliation goes.
 
     owner_epoch: a function that returns the epoch of the member that has a partition assigned or pending revocation, -1 if none has. is_release_4_2:
     whether the rules of Kafka 4.2 apply. subscribed: the ids of the member's topics; None for all of the target. is_resubscribed: whether the current
@@ -83,7 +83,10 @@ def _owns(owned: Assignment | None, revoked: Assignment) -> bool:
 
 
 def _without_unsubscribed(current: Current, goal: Goal, owned: Assignment | None) -> Current:
-    """Return the state without the topics that the member no longer subscribes to. Kafka 4.2 removes these even before a new target (KAFKA-19431)."""
+    """Return the state without partitions of topics that the member no longer subscribes to.
+
+    Kafka 4.2 and later remove these even before the group has a new target assignment (KAFKA-19431). Earlier releases return `current`.
+    """
     if not goal.is_release_4_2 or not goal.is_resubscribed or goal.subscribed is None:
         return current
     kept = {t: indexes for t, indexes in current.assigned.items() if t in goal.subscribed}
@@ -121,7 +124,7 @@ def _next(current: Current, base_epoch: int, goal: Goal, owned: Assignment | Non
 
 
 def _moved(before: Current, after: Current) -> Current:
-    """Return `after`, with the epoch in `before` as its previous epoch. Kafka sets it even if the epoch stays the same."""
+    """Return the state `after`, with its `previous_epoch` set to the epoch of `before`. As in Kafka, both may be equal."""
     return after._replace(previous_epoch=before.epoch)
 
 

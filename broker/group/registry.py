@@ -28,7 +28,7 @@ AnyGroup = Group | ConsumerGroup
 
 
 class Registry:
-    """All groups of a broker, by id. A timer looks for expired offsets while there is a group."""
+    """All groups that one broker coordinates, by id. While there are groups, a timer deletes expired offsets."""
 
     def __init__(self, timers: Timers, rebalance: Rebalance, storage: GroupStorage) -> None:
         self._groups: dict[str, Group] = {}
@@ -53,7 +53,7 @@ class Registry:
         return self._groups.get(group_id)
 
     def get_consumer(self, group_id: str) -> ConsumerGroup | None:
-        """Return a consumer group of the new protocol, None if this broker does not have it."""
+        """Return a consumer group of the new protocol (KIP-848), None if this broker does not have it."""
         return self._consumers.get(group_id)
 
     def get_any(self, group_id: str) -> AnyGroup | None:
@@ -67,9 +67,9 @@ class Registry:
         return group
 
     def create_for_member(self, group_id: str, now_ms: int) -> tuple[int, Group | None]:
-        """Create the classic group of its first member, and return (0, group), or (error, None) if it cannot be stored.
+        """Create a classic group for its first member. Returns (0, group), or (error code, None) if the group cannot be stored.
 
-        It replaces an empty consumer group and keeps its offsets (GN-63).
+        The new group replaces an empty group of the new protocol and keeps its offsets (GN-63).
         """
         replaced, group = self._consumers.get(group_id), Group(group_id, now_ms)
         if replaced is not None:
@@ -103,7 +103,7 @@ class Registry:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerGroup:
-        """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Parked requests get REBALANCE_IN_PROGRESS.
+        """Convert a classic group to the new protocol, with its members and offsets (GN-10, GN-55). Waiting requests get REBALANCE_IN_PROGRESS.
 
         entries: the list to which the records of the conversion are added. `put_back` undoes it. Raises KafkaError GROUP_ID_NOT_FOUND (69).
         """
@@ -127,7 +127,7 @@ class Registry:
         return group
 
     def put_back(self, classic: Group) -> None:
-        """Restore the classic group that `upgrade` replaced, because the heartbeat was rejected. As in Kafka, responses already sent stay sent."""
+        """Restore the classic group that `upgrade` replaced, because the heartbeat was rejected. As in Kafka, sent responses are not undone."""
         for member in self._consumers.pop(classic.group_id).members.values():
             cancel_timers(member)
         self._groups[classic.group_id] = classic
@@ -142,9 +142,10 @@ class Registry:
         *,
         rebalances: bool = True,
     ) -> None:
-        """Convert a consumer group to a classic one without the members `leaving`; the others must join again (GN-61).
+        """Convert a consumer group to a classic one without the members in `leaving` (GN-61).
 
-        rebalances: whether the members must join again. False if a static member joined with the classic protocol and the same topics.
+        entries: the list to which the records of the conversion are added. rebalances: whether the remaining members must join again. False if a
+        static member joined with the classic protocol and the same topics.
         """
         entries += consumer_records.group_tombstones(group)
         classic = to_classic_group(group, leaving, topics, now_ms)
@@ -197,10 +198,10 @@ class Registry:
         return results
 
     def drop(self, group: AnyGroup, keys: Iterable[PartitionKey], now_ms: int, *, is_check: bool = False) -> int:
-        """Delete offsets and write their tombstones; a group that is left empty and without offsets is deleted, too.
+        """Delete committed offsets and write their tombstones. The group is deleted, too, if it then has neither members nor offsets.
 
-        Offsets of these partitions in open transactions are deleted with them. Returns the error if the tombstones cannot be written; then
-        nothing is deleted.
+        Pending transactional offsets of these partitions are deleted, too. Returns the error code if the tombstones cannot be written; then nothing
+        is deleted. is_check: whether this is the periodic check for expired offsets.
         """
         keys = dict.fromkeys(keys)
         gone = {key: group.offsets.pop(key) for key in keys if key in group.offsets}
@@ -223,7 +224,7 @@ class Registry:
         a. If the group had members and has none now, retention counts from the time when the last one left.
         b. In a stable consumer group, offsets of subscribed topics are kept. For other topics retention counts from each commit.
         c. If the group never had members, retention counts from each commit.
-        d. In a group of the new protocol, as b.
+        d. In a group of the new protocol (KIP-848), with or without members, offsets are deleted by rule b.
         e. Otherwise (during a rebalance, or without the consumer protocol) nothing expires.
         """
         retention_ms = self._rebalance.settings.offsets_retention_ms
@@ -245,7 +246,7 @@ class Registry:
         self._expiry_timer = self._timers.at(now_ms + interval_ms, self._expire_all)
 
     def _expire_all(self, now_ms: int) -> None:
-        """Delete offsets past their retention, and then groups that have neither members nor offsets."""
+        """Delete offsets past their retention, and groups that then have neither members nor offsets."""
         self._expiry_timer = None
         for group in self:
             self._expire(group, now_ms)
@@ -279,7 +280,7 @@ class Registry:
             holder.writing.update(pending.partitions())
 
     def unload(self, is_gone: Callable[[str], bool], now_ms: int) -> None:
-        """Drop groups from memory; their parked requests get NOT_COORDINATOR (GO-12).
+        """Drop groups from memory; their waiting requests get NOT_COORDINATOR (GO-12).
 
         is_gone: a function that returns whether to drop the group with a given id.
         """
@@ -320,7 +321,7 @@ class Registry:
 
 
 def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
-    """Record that commits of these partitions are no longer pending, and wake those who wait for that."""
+    """Record that commits of these partitions have finished, and call the group's `stable_waiters`, which wait for that."""
     if not keys:
         return
     group.writing.subtract(keys)
@@ -332,7 +333,7 @@ def settle(group: AnyGroup, keys: list[PartitionKey], now_ms: int) -> None:
 
 
 def _end(group: AnyGroup, rebalance: Rebalance, now_ms: int) -> None:
-    """Cancel the timers of a group that this broker drops from memory. Its parked requests get NOT_COORDINATOR."""
+    """Cancel the timers of a group that this broker drops from memory, and respond to its waiting requests with NOT_COORDINATOR."""
     waiters = group.stable_waiters[:]
     group.stable_waiters.clear()
     for waiter in waiters:

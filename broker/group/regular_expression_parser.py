@@ -137,7 +137,7 @@ class _Parser:
         self._groups.append(_Group(ignore_case_outside=outside))
 
     def _read_name(self) -> None:
-        """Parse the name of a group, from its question mark to its closing bracket."""
+        """Parse the name of a group such as `(?<name>...)`, from the question mark to the closing angle bracket."""
         begin = self._text.index("<", self._position) + 1
         end = self._text.find(">", begin)
         name = self._text[begin:end]
@@ -151,7 +151,7 @@ class _Parser:
     def _read_flags(self) -> bool:
         """Parse and apply flags, from their question mark on. Returns whether they open a group: true for `(?i:`, false for `(?i)`.
 
-        Only i changes which topics match: s and m concern line breaks, U concerns which of several matches is found.
+        Only the flag i changes which topics match. The flags s and m concern line breaks, and U chooses between several matches.
         """
         self._position += 1
         ignore_case, negative, complete = self._ignore_case, False, True

@@ -47,7 +47,7 @@ class Sessions:
         self.expect(group, member, member.session_timeout_ms, now_ms)
 
     def expect(self, group: Group, member: Member, timeout_ms: int, now_ms: int) -> None:
-        """Restart the session timer of a member with `timeout_ms` instead of the member's own session timeout."""
+        """Restart the session timer of a member, so that it fires after `timeout_ms` instead of the member's own session timeout."""
         cancel(member.session_timer)
         member.session_timer = self._timers.at(
             now_ms + timeout_ms, lambda at_ms: self._member_expired(group, member, at_ms)

@@ -33,7 +33,7 @@ class _Before(NamedTuple):
 
 
 class StaticMembers:
-    """Handles the restart of static members. replies: the queue for results."""
+    """Handles the restart of static members. replies: the queue of responses."""
 
     def __init__(self, rebalance: Rebalance, replies: DeferredReplies, storage: GroupStorage) -> None:
         self._rebalance = rebalance
@@ -46,8 +46,9 @@ class StaticMembers:
         """Handle the join of a static member that has no member id because its process was restarted. The member gets the id `new_id`.
 
         a. In a stable group whose protocol stays the same, the member keeps its assignment. It gets the result when the new id is stored (GC-34).
-        b. During the join phase its request is parked like those of the other members.
-        c. In a stable group whose protocol would change, and during the sync phase, whose leader knows the old id, a rebalance starts.
+        b. During the join phase its request waits like those of the other members.
+        c. In a stable group whose protocol would change, a rebalance starts.
+        d. During the sync phase a rebalance starts, because the leader would send an assignment for the old id.
         """
         keeps_generation = group.is_in(GroupState.STABLE) and group.keeps_protocol_with(member, request.protocols)
         before = self._replace(group, member, new_id, now_ms)
@@ -72,7 +73,7 @@ class StaticMembers:
         self._storage.store_group(group, assignments, now_ms, stored)
 
     def _replace(self, group: Group, member: Member, new_id: str, now_ms: int) -> _Before:
-        """Give a static member its new id. Parked requests of its old process get FENCED_INSTANCE_ID."""
+        """Give a static member its new id. Waiting requests of its old process get FENCED_INSTANCE_ID."""
         before = _Before(
             member.member_id,
             member.protocols,
@@ -101,7 +102,10 @@ class StaticMembers:
 
 
 def _result(group: Group, new_id: str, leader_before: str, request: JoinRequest) -> JoinResult:
-    """Return the JoinGroup result for a restarted member that keeps its generation (GC-33)."""
+    """Return the JoinGroup result for a restarted member that keeps its generation (GC-33).
+
+    leader_before: the leader's id before the restart. Clients that cannot skip the assignment get it, so that they do not assign partitions.
+    """
     result = group.current_generation(new_id)
     if request.can_skip_assignment:
         result.skip_assignment = group.is_leader(new_id)

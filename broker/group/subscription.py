@@ -1,4 +1,4 @@
-"""The subscribed topics in the metadata of consumers; a coordinator needs nothing else of it.
+"""The topics in the subscription that a consumer sends with JoinGroup, the only part of it that a coordinator uses.
 
 This module decodes the start of ConsumerProtocolSubscription, which is the same in all versions: version, then topics.
 """

@@ -1,5 +1,5 @@
 """The request handlers, one file per API.
 
-A handler validates the request, calls the components that hold the state, and builds the response. It imports no other handler. Of
-quotas, it charges only the controller mutation quota; all others are charged after it returns.
+A handler validates the request, calls the components that store the cluster's data, and builds the response. It imports no other handler. A
+handler itself charges only the controller mutation quota. The broker charges all other quotas after the handler has returned.
 """

@@ -32,7 +32,7 @@ class MemoryBudget:
         self.open_files = 0
 
     def reserve(self, n: int) -> bool:
-        """Reserve `n` bytes. Returns False, and reserves nothing, if they are not available."""
+        """Reserve `n` bytes of the memory budget. Returns False, and reserves nothing, if they are not available."""
         if self.used_bytes + n > self.limit_bytes:
             return False
         self.used_bytes += n
@@ -66,7 +66,7 @@ class SegmentFile(FileIO):
         return True
 
     def trim(self, size_bytes: int) -> None:
-        """Return to the budget what this file reserved beyond `size_bytes` (rounded up to whole memory pages), because it will not grow any more."""
+        """Give the reserved memory beyond `size_bytes` (rounded up to whole memory pages) back to the budget, because the file no longer grows."""
         surplus = self.reserved_bytes - _whole_pages(size_bytes)
         if surplus > 0:
             self.budget.release(surplus)
@@ -84,10 +84,10 @@ class SegmentFile(FileIO):
 
 
 class FileRange:
-    """A range of `length` bytes of `file`, starting at `offset`, which a response sends by `loop.sendfile` or reads by `pread`.
+    """A range of `length` bytes of `file` from `offset` on. A response sends it with `loop.sendfile` or reads it with `pread`.
 
-    lease: the piece of the spill file that contains the range, or None if `file` is not the spill file. The reference keeps the piece from
-    being reused while the range exists.
+    lease: the piece of the spill file that contains the range. The spill file does not reuse the piece while this object refers to it. None if
+    `file` is not the spill file.
     """
 
     __slots__ = ("file", "lease", "length", "offset")
@@ -106,7 +106,7 @@ class FileRange:
 
 
 class Piece:
-    """A part of the spill file: `size` bytes, starting at `offset`. They become free when the last reference to this object is gone."""
+    """A part of the spill file: `size` bytes from `offset` on. The spill file reuses the bytes when this object is garbage-collected."""
 
     __slots__ = ("file", "offset", "size", "spill")
 

@@ -1,10 +1,10 @@
-"""A sparse index over a store: one entry for the first batch that begins at least 4 KiB after the batch of the last entry.
+"""A sparse index over the store, the bytes of a partition. It has an entry for the first batch that begins at least 4 KiB after the previous entry.
 
-An entry takes 24 bytes in three packed columns: position, base offset, and the largest max_timestamp of the batches from this entry up to
-the next. Offsets increase within a run, but not over the whole store, so every lookup takes a range of positions: `start` inclusive, `end`
-exclusive. A range may begin or end between two entries. If a result depends on batches between entries, the index returns the positions to
-scan: never more than the batches of one entry. It replaces both Kafka's `OffsetIndex` and `TimeIndex`. This module does not depend on
-segments, replicas or records.
+An entry takes 24 bytes in three packed columns: position, base offset, and the largest max_timestamp of the batches from this entry up to the next.
+Offsets increase within the batches of one replica, but not over the whole store, so every lookup takes a range of positions: `start` inclusive, `end`
+exclusive. A range may begin or end between two entries. If a result depends on batches between entries, the index returns the positions to scan:
+never more than the batches of one entry. It replaces both Kafka's `OffsetIndex` and `TimeIndex`. This module does not depend on segments, replicas or
+records.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _STRIDE = 1024  # entries whose largest timestamp is computed by one call, at C 
 
 
 class SparseIndex:
-    """The index entries of a store. Entries are added in the order of positions, and the oldest ones are removed."""
+    """The index of a partition's store: finds where in the store, in bytes, the batch with a given offset or timestamp begins.
+
+    Entries are added in the order of positions. The store removes the oldest ones together with the bytes that they point to.
+    """
 
     __slots__ = ("_base_offsets", "_max_timestamps", "_next_entry_position", "_positions")
 
@@ -32,7 +35,7 @@ class SparseIndex:
         return len(self._positions)
 
     def add(self, position: int, base_offset: int, max_timestamp: int) -> None:
-        """Add the batch at `position`, which was appended after all batches added before, to the index."""
+        """Add a batch to the index. `position`: where the batch begins in the store, in bytes; it must be after all batches added before."""
         if position >= self._next_entry_position:
             self._positions.append(position)
             self._base_offsets.append(base_offset)
@@ -52,9 +55,9 @@ class SparseIndex:
         return self._positions[entry] if entry >= low else start
 
     def floor_position(self, start: int, position: int) -> int:
-        """Return the position from which to scan for the batch that contains `position`.
+        """Return a position at or before `position` where a batch begins, from which to scan for the batch that contains `position`.
 
-        It is the position of the last entry not after `position`, or `start` if that entry lies before it.
+        It is the last index entry at or before `position`, or `start` if that entry lies before `start`.
         """
         entry = bisect_right(self._positions, position) - 1
         return max(start, self._positions[entry]) if entry >= 0 else start
@@ -79,10 +82,10 @@ class SparseIndex:
             yield self._positions[entry], self._positions[entry + 1] if entry + 1 < high else end
 
     def spans_of_latest(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the ranges of positions, from `start` up to `end`, that may contain the batch with the largest timestamp.
+        """Return at most three (start, end) ranges of positions, in order and end exclusive, that may contain the batch with the largest timestamp.
 
-        A range is (start, end), end exclusive; ranges are in order of positions. There are at most three: the batches before the first index entry;
-        the batches of the entry with the largest timestamp (the earliest such entry, the last one excepted); and the batches of the last entry, whose
+        The ranges lie between `start` and `end`. They are the batches before the first index entry, the batches of the entry with the
+        largest timestamp (the earliest of several), and the batches of the last entry. The last entry is always scanned, because its
         timestamp may belong to a batch after `end`.
         """
         low = bisect_left(self._positions, start)

@@ -1,7 +1,7 @@
 """Periodic log maintenance: retention, compaction, expiry of idle producers (`LogManager` and `LogCleaner` in Kafka).
 
-Kafka checks every log at fixed intervals. This module skips those checks at which nothing can be due, so that an idle cluster has no
-timer events. Each replica is checked independently (N-15). This module does not depend on wire messages or clients.
+Kafka checks every log at fixed intervals. This module skips the checks at which no log can need work, so an idle cluster has no timer
+events. Each replica is checked independently (N-15). This module does not depend on wire messages or clients.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ logger = logging.getLogger("kafkaproto.log")
 
 
 class Replica(Protocol):
-    """Interface of a replica for log maintenance: the part of `replication.partition.Partition` that this package uses.
+    """A replica as log maintenance sees it. `replication.partition.Partition` implements this interface.
 
-    cleaning: the limits of compaction, None if the topic is not compacted. expiry: when the oldest segment expires, as computed by the latest
-    check; None before the first one, and after segments were deleted.
+    cleaning: the limits of compaction, None if the topic is not compacted. expiry: when the oldest segment expires, as the latest check
+    computed it. It is None before the first check, and again after segments were deleted.
     """
 
     topic: str
@@ -39,7 +39,7 @@ class Replica(Protocol):
     expiry: Expiry | None
 
     def expired(self, now_ms: int) -> None:
-        """Handle the event that retention deleted records of this replica."""
+        """Report this replica's new log start offset, after retention has deleted expired records."""
 
 
 Replicas = Callable[[], Iterable[Replica]]
@@ -47,10 +47,10 @@ Replicas = Callable[[], Iterable[Replica]]
 
 
 class LogTask(ABC):
-    """A periodic maintenance task for all replicas.
+    """A periodic maintenance task for all replicas, such as retention or compaction.
 
-    A check does the work that is due, and schedules the next check for the time at which work may be due again. interval: the name of the
-    setting that holds the time between two checks in milliseconds. looked: a function called before each check.
+    A check does the work that is due, and schedules the next check for the earliest time at which more work may be due. interval: the name
+    of the setting with the time between two checks in ms. looked: a function called before each check.
     """
 
     interval: str
@@ -64,11 +64,11 @@ class LogTask(ABC):
 
     @abstractmethod
     def run(self, now_ms: int) -> None:
-        """Do all maintenance work that is due."""
+        """Do the work of this task that is due at `now_ms`, for all replicas."""
 
     @abstractmethod
     def due_ms(self, partition: Replica, now_ms: int) -> int | None:
-        """Return the time in ms when `partition` needs the next check, if nothing else changes; None if it needs none."""
+        """Return the time in ms at which work on `partition` is due if nothing is appended or changed until then; None if no time is known."""
 
     def look_soon(self, now_ms: int) -> None:
         """Schedule a check one interval from now, unless an earlier check is scheduled."""
@@ -146,7 +146,8 @@ class Compaction(LogTask):
     def clean(self, topic: str, index: int, now_ms: int) -> None:
         """Compact all replicas of one partition now, however small the dirty part is.
 
-        Raises KafkaError 3 (unknown partition), 44 (the topic is not compacted), 56 (the store cannot write).
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), POLICY_VIOLATION (44) if the topic is not compacted, or KAFKA_STORAGE_ERROR (56) if the
+        result cannot be written.
         """
         replicas = [p for p in self.partitions() if (p.topic, p.index) == (topic, index)]
         if not replicas:
@@ -206,7 +207,7 @@ class LogManager:
             task.rest()
 
     def wake(self, now_ms: int) -> None:
-        """Ensure that each task has a check scheduled. Called after records were appended, and after settings or replicas changed."""
+        """Schedule a check for each task that has none. Called after records were appended, and after settings or replicas changed."""
         if self._is_idle:
             self._is_idle = False
             for task in self._tasks:

@@ -25,7 +25,7 @@ class RetentionLimits(NamedTuple):
 
 
 def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
-    """Raise the log start offset to delete the expired segments. Returns whether it moved. Raises StorageError."""
+    """Raise the log start offset to delete the expired segments. Returns whether it was raised. Raises StorageError if it cannot be persisted."""
     segments = list(log.runs.segments())
     gone = _expired(log, segments, limits, now_ms)
     if not gone:
@@ -39,9 +39,9 @@ def expire(log: ReplicaLog, limits: RetentionLimits, now_ms: int) -> bool:
 
 
 class Expiry(NamedTuple):
-    """When the oldest segment of a log expires by age: `at_ms`, None if never. An append to the segment can make it later.
+    """The time at which the oldest segment of a log expires by age: `at_ms`, None if never. Appends to this segment may postpone it.
 
-    The other fields are the limits and the log's offsets that were used to compute this time. log_end_offset is -1 if no segment expires.
+    The other fields are the limits and offsets from which the time was computed. `log_end_offset` is -1 if no segment expires.
     """
 
     at_ms: int | None
@@ -50,7 +50,10 @@ class Expiry(NamedTuple):
     limits: RetentionLimits
 
     def holds(self, log: ReplicaLog, limits: RetentionLimits) -> bool:
-        """Return whether `at_ms` is still a lower bound: the limits and the oldest segment have not changed, so nothing can expire before."""
+        """Return whether `at_ms` is still valid: the limits are the same, and the log start has not moved and the log end not gone back.
+
+        Returns False if the log had no segment that could expire, because it may have one now.
+        """
         unchanged = self.log_start_offset == log.log_start_offset and self.limits == limits
         return unchanged and 0 < self.log_end_offset <= log.log_end_offset
 

@@ -23,7 +23,10 @@ _NO_TAIL = (1 << 63) - 1
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """Consecutive batches: store positions from `start` up to `end`, offsets from `first_offset` up to `end_offset`; both ends exclusive."""
+    """Consecutive batches of one replica, as positions in the store (in bytes) from `start` to `end` and offsets from `first_offset` to `end_offset`.
+
+    Both ends are exclusive.
+    """
 
     start: int
     end: int
@@ -41,7 +44,10 @@ class Place(NamedTuple):
 
 
 class LogSegment(NamedTuple):
-    """A segment of a log: offsets from `first_offset` up to `end_offset`. parts: (start, end) positions of its batches. Ends are exclusive."""
+    """A segment of a log: its offsets, from `first_offset` up to `end_offset`, exclusive.
+
+    parts: the (start, end) byte positions of its batches in the store, end exclusive.
+    """
 
     first_offset: int
     end_offset: int
@@ -53,7 +59,7 @@ class LogSegment(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """An immutable `Run`: a run that compaction or recovery produces, or one in persisted state."""
+    """An immutable `Run`, for the results of compaction and recovery and for persisted state."""
 
     start: int
     end: int
@@ -62,7 +68,7 @@ class OffsetRange(NamedTuple):
 
 
 class Runs:
-    """The runs of one replica. The store keeps the bytes for as long as a run refers to them."""
+    """The runs of one replica: the ranges of the shared store that contain its batches. The store keeps the bytes as long as a run refers to them."""
 
     __slots__ = ("_reader", "_runs", "_tail_offset", "_tail_position", "store")
 
@@ -77,7 +83,7 @@ class Runs:
 
     @property
     def end_offset(self) -> int:
-        """Return the end offset of the last batch, -1 if there is no batch. The log may end later, because compaction leaves gaps."""
+        """Return the end offset of the last batch, -1 if there is no batch. The log end offset may be larger, because compaction removes batches."""
         return self._runs[-1].end_offset if self._runs else -1
 
     @property
@@ -140,9 +146,10 @@ class Runs:
             yield LogSegment(first_offset, self.end_offset, tuple(parts))
 
     def upper_bound(self, offset: int, size_bytes: int) -> int:
-        """Return an offset above all records in `size_bytes` bytes that begin with the batch that holds `offset`, as Kafka estimates it.
+        """Return an offset above all records of a read: `size_bytes` bytes that begin with the batch that holds `offset`.
 
-        It is the last offset of the next batch with an entry in the index, or else the end of the segment (`fetchUpperBoundOffset`).
+        Like Kafka's `fetchUpperBoundOffset` it may be higher than needed. It is the last offset of the first later batch with an index
+        entry, or the end offset of the segment if it has no such batch.
         """
         place = self.locate(offset)
         run, segment_end = place.run, self.store.segment_end(place.position)

@@ -18,7 +18,7 @@ _FIRST_READ_BYTES = INTERVAL_BYTES + HEADER_BYTES
 
 
 def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield (position, header) of every batch at positions from `start` up to `end`, exclusive.
+    """Yield (position, header) of every batch at byte positions of the store from `start` up to `end`, exclusive.
 
     A batch must begin at `start`. Raises StorageError if no batch ends at `end`.
     """
@@ -31,7 +31,7 @@ def headers(store: Store, start: int, end: int) -> Iterator[tuple[int, BatchHead
 
 
 def base_offset_at(store: Store, position: int) -> int:
-    """Return the base offset of the batch at `position`."""
+    """Return the base offset of the batch that begins at byte `position` of the store."""
     return read_header(store.read(position, HEADER_BYTES)).base_offset
 
 

@@ -30,12 +30,12 @@ NO_LIMIT_BYTES = (1 << 63) - 1
 class Segment(Protocol):
     """Interface of a segment of the store: the bytes at positions from `base` up to `end`, exclusive.
 
-    Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the
-    store knows the end.
+    Methods take offsets in bytes, counted from the segment's first byte. `end` is valid once the segment is sealed; until then only the store knows
+    the end.
 
-    One segment of the log may extend over several segments of the store; `carried_bytes` of it are in the segments before this one.
-    `untimed_ms` is when a batch without a timestamp was last appended, -1 if none was. `has_leftover` is whether bytes of a failed append
-    are still in the file after the end.
+    One segment of the log may extend over several segments of the store; `carried_bytes` of it are in the segments before this one. `untimed_ms` is
+    when (ms of the broker's clock) a batch without a timestamp was last appended, -1 if none was. `has_leftover` is whether bytes of a failed
+    append are still in the file after the end.
     """
 
     base: int
@@ -102,7 +102,7 @@ class _Extent:
         """Do nothing: the file is released when the last reference to it is gone."""
 
     def close(self) -> None:
-        """Call `drop`, because only named files outlive the process."""
+        """Delete the bytes (`drop`), because only named files outlive the process."""
         self.drop()
 
 
@@ -117,7 +117,10 @@ class MemorySegment(_Extent):
         self._bytes: bytearray | None = None
 
     def make_room(self, size: int, length: int) -> int:
-        """Reserve budget for exactly `length` more bytes, if the segment stays small or no more files may be opened; otherwise return 0."""
+        """Reserve memory for `length` more bytes, and return the new size. Returns 0 if the segment must move to a file.
+
+        The segment stays in memory if it remains small, or if no more files may be opened.
+        """
         budget = self._budget
         if size + length > SMALL_SEGMENT_BYTES and budget.open_files < budget.file_limit:
             return 0
@@ -163,7 +166,10 @@ class FileSegment(_Extent):
         self._file = file
 
     def make_room(self, size: int, length: int) -> int:
-        """Reserve budget for a memory file: in large steps, or exactly what is needed when the budget runs low."""
+        """Reserve memory for `length` more bytes: a larger step if the budget allows it, otherwise exactly `length` bytes.
+
+        Returns the size up to which the segment may grow, 0 if the budget is used up. A temporary file on disk needs no reservation.
+        """
         file = self._file
         if not file.reserved_bytes:
             return NO_LIMIT_BYTES  # on disk
@@ -227,7 +233,7 @@ class PieceSegment(_Extent):
 class NamedSegment(_Extent):
     """Bytes in a file of a data directory. The file is created by the first append; `path` is None before.
 
-    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` says that compaction
+    The pool of open files may close the file at any time; the segment opens it again by its path. `is_cleaned` is whether compaction
     writes it. Bytes after the end would be read after a restart, so a failed append must leave none.
     """
 
@@ -253,7 +259,7 @@ class NamedSegment(_Extent):
         return NO_LIMIT_BYTES
 
     def write(self, data: Data, start: int) -> None:
-        """Write `data` at offset `start`, whole or not at all. Raises OSError."""
+        """Write `data` at offset `start`, either completely or not at all. Raises OSError."""
         if self._fd < 0:
             self._open_to_append(start)
         try:
@@ -334,12 +340,12 @@ class NamedSegment(_Extent):
         return self._folder.pool.open(path, self._evicted)
 
     def _evicted(self, _: Path) -> None:
-        """Drop the reference to the open file, because the pool has closed it."""
+        """Drop the reference to the file, which the pool of open files has closed. The next access opens the file again."""
         self._fd = -1
 
 
 def grant_bytes(size: int) -> int:
-    """Return by how many bytes to extend the reservation of a memory file that has `size` bytes: by its size, within 128 KiB and 1 MiB."""
+    """Return how many more bytes to reserve for a memory file of `size` bytes: as many again, but at least 128 KiB and at most 1 MiB."""
     return min(max(2 * SMALL_SEGMENT_BYTES, size), LARGEST_GRANT_BYTES)
 
 

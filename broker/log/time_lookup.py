@@ -1,6 +1,7 @@
 """Look-up of offsets by timestamp (ListOffsets, KIP-33, KIP-79, KIP-734; rules L-6, L-7).
 
-The index narrows the search to a few ranges of positions, and the headers there narrow it to a few batches. Only these are decoded.
+The index narrows the search to a few ranges of positions, and the batch headers in these ranges narrow it to a few batches. Only the records of
+these batches are decoded.
 This module does not depend on isolation levels, high watermarks, or epochs other than those in the batches.
 """
 
@@ -24,7 +25,7 @@ class FoundRecord(NamedTuple):
 
 
 def first_at_or_after(runs: Runs, timestamp: int, log_start_offset: int) -> FoundRecord | None:
-    """Return the first record from the log start on whose timestamp is not below `timestamp` (ms), None if there is none (L-6)."""
+    """Return the first record at or after the log start offset that has a timestamp of `timestamp` (ms) or later; None if there is none (L-6)."""
     store = runs.store
     for start, end in runs.ranges(log_start_offset):
         for span_start, span_end in store.index.spans_reaching(start, end, timestamp):

@@ -1,6 +1,7 @@
-"""Placement of replicas: each broker in turn leads a partition, and replicas are on distinct racks as far as possible (`StripedReplicaPlacer`).
+"""Placement of replicas: the brokers lead partitions in turn, and replicas are on distinct racks as far as possible (`StripedReplicaPlacer`).
 
-The placement is deterministic: the p-th broker leads partition p of a new topic, so that a test knows it beforehand.
+The placement is deterministic, so that a test can predict it: the first broker leads partition 0 of a new topic, the second broker leads partition 1,
+and so on, starting again after the last broker.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ def assign(
 
 
 def _spread(candidates: list[int], count: int, racks: Mapping[int, str | None]) -> tuple[int, ...]:
-    """Return the first `count` candidates. No rack is used twice before each rack has been used once."""
+    """Return the first `count` candidates, as far as possible on different racks.
+
+    A rack is used a second time only when every rack has been used once.
+    """
     chosen: list[int] = []
     left = candidates
     while left and len(chosen) < count:

@@ -1,4 +1,4 @@
-"""Return of leaderships to preferred replicas at regular intervals (`maybeBalancePartitionLeaders`).
+"""Preferred leader election at regular intervals: moves leadership back to preferred replicas (`maybeBalancePartitionLeaders`).
 
 This module does not depend on how an election works: the controller performs or rejects it.
 """
@@ -14,7 +14,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 def is_imbalanced(state: PartitionState) -> bool:
-    """Return whether a partition has a leader other than its preferred replica, although that is in sync."""
+    """Return whether a partition has a leader other than its preferred replica, although the preferred replica is in sync."""
     return state.leader not in (state.replicas[0], NO_LEADER) and state.replicas[0] in state.isr
 
 

@@ -30,7 +30,7 @@ def settled(state: PartitionState) -> PartitionState:
     """Return the partition with its reassignment completed if all added replicas are in sync; otherwise unchanged.
 
     The old replicas are then removed. The leader may be among them, so a new election may be needed. Removing a replica starts a new leader epoch, so
-    that records it writes later can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
+    that records which the removed replica writes later can be recognised (`triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`).
     """
     if not (state.adding or state.removing):
         return state

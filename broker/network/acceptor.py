@@ -1,8 +1,8 @@
 """The acceptor of a listener: admits new connections one after another, as Kafka's acceptor thread does (W-12, W-13).
 
-A new connection is a socket that the kernel has accepted and the broker does not read yet. A connection that must wait delays those
-behind it; one that is rejected is closed, at once or after a throttle time. Time is an argument; the waits are timers. This module does
-not depend on asyncio. It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
+A new connection is a socket that the kernel has accepted and the broker does not read yet. If a connection must wait, all later ones wait behind it.
+A rejected connection is closed, at once or after a throttle time. Time is an argument; the waits are timers. This module does not depend on asyncio.
+It corresponds to Kafka's `Acceptor` and `ConnectionQuotas.inc`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 
 
 class Caller(Protocol):
-    """Interface of a new connection that the acceptor admits or closes."""
+    """Interface of a new connection, which the acceptor admits or closes."""
 
     @property
     def address(self) -> str: ...
@@ -59,7 +59,7 @@ class Acceptor:
         return bool(self._waiting)
 
     def accept(self, caller: Caller, now_ms: int) -> None:
-        """Admit or close a new connection when all connections that arrived before it have been handled; at once if none is waiting."""
+        """Admit or reject a new connection. If others wait, this happens after they have been admitted or rejected; otherwise at once."""
         self._waiting.append(caller)
         if len(self._waiting) == 1:
             self.proceed(now_ms)
@@ -110,7 +110,7 @@ class Acceptor:
         self._report(kind, now_ms, {"listener": self.listener, "address": caller.address, **facts})
 
     def close(self) -> None:
-        """Close all waiting connections because the broker stops."""
+        """Close all connections that wait to be admitted or closed, because the broker stops."""
         self._until_ms = None
         if self._timer is not None:
             self._timer.cancel()

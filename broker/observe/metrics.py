@@ -70,7 +70,7 @@ class ThrottleQueues(Observer):
 
 
 class Measured(Protocol):
-    """Interface of a cluster: the parts that a snapshot of the metrics reads."""
+    """Interface of a cluster with the attributes from which `snapshot` computes the metrics."""
 
     mutations: MutationQuotas
     throttle_queues: ThrottleQueues
@@ -111,7 +111,7 @@ _RATE_NAMES = {"Produce": "byte-rate", "Fetch": "byte-rate", "Request": "request
 
 
 def _of_clients(node: Node, now_ms: int) -> Values:
-    """Yield the metrics of each client identity.
+    """Yield the quota metrics of each client identity (user, client id or both).
 
     These are byte-rate or request-time, throttle-time if the client was throttled recently, and exempt-request-time.
     """
@@ -148,10 +148,10 @@ def _of_replication(quota: ReplicationQuota, now_ms: int) -> Values:
 
 
 def _of_replicas(node: Node, now_ms: int) -> Values:
-    """Yield two metrics that KIP-73 proposes for watching a reassignment. Kafka itself never had them.
+    """Yield the lag and the write rate of replicas, two metrics that KIP-73 proposes for watching a reassignment. Kafka itself never had them.
 
-    SumReplicaLag: the number of records that the follower replicas on this broker lack. PartitionBytesInRate: bytes per second that producers
-    have written to a partition since its replica was created on this broker, its leader.
+    SumReplicaLag: the number of records that the follower replicas on this broker have not fetched yet. PartitionBytesInRate: for each partition
+    that this broker leads, the bytes per second that producers wrote since the replica was created.
     """
     replicas = node.replicas
     yield "SumReplicaLag", "ReplicaManager", (), float(sum(f.lag for f in replicas.fetchers.values()))
@@ -162,7 +162,7 @@ def _of_replicas(node: Node, now_ms: int) -> Values:
 
 
 def _of_sessions(node: Node) -> Values:
-    """Yield the metrics of the fetch session cache. Of Kafka's meters for evictions, only the Count is reported."""
+    """Yield the metrics of the fetch session cache. Of Kafka's meter for evictions, only the attribute Count is reported."""
     cache = node.sessions
     yield "NumIncrementalFetchSessions", "FetchSessionCache", (), float(len(cache))
     yield "NumIncrementalFetchPartitionsCached", "FetchSessionCache", (), float(cache.partition_count)

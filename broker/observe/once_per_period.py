@@ -1,4 +1,4 @@
-"""Limits log lines to one per key and period. Events in between are counted and reported with the next line.
+"""A limit for log lines: one per key and period. Further events of the key are counted, and the next line can report their number.
 
 The number of keys in memory is bounded.
 """
@@ -20,7 +20,10 @@ class OncePerPeriod:
         self._last: dict[Hashable, tuple[int, int]] = {}
 
     def count(self, key: Hashable, now_ms: int) -> int | None:
-        """Count an event. Returns None if it must not be logged, otherwise how many events of its key were not logged since the last one."""
+        """Count an event, and decide whether to log it at `now_ms` (milliseconds of the cluster's clock).
+
+        Returns None if it must not be logged, otherwise the number of events with this key that were not logged since the last logged one.
+        """
         said_ms, quiet = self._last.get(key, (now_ms - self.period_ms, 0))
         if 0 <= now_ms - said_ms < self.period_ms:
             self._last[key] = (said_ms, quiet + 1)

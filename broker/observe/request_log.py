@@ -12,7 +12,7 @@ logger = logging.getLogger("kafkaproto.requests")
 
 
 class RequestLog(Observer):
-    """Logs each new connection and each completed request. Must be attached after `journal`: it logs the journal's newest request."""
+    """An observer that logs each new connection and each completed request. Attach it after the journal, from which it reads the request."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

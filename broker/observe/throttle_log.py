@@ -24,9 +24,9 @@ REMEMBERED = 1000
 
 
 class ThrottleLog(Observer):
-    """Logs a throttle if its quota entity had no log line in the last second.
+    """Logs a throttle if its quota entity, or its forced-throttle rule, had no log line in the last second.
 
-    The line also says how many throttles were not logged since the last.
+    The line also says how many throttles were not logged since the previous line.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class ThrottleLog(Observer):
             self.note(throttle_of(exchange, throttle_ms, reason, held))
 
     def note(self, seen: ThrottleSeen) -> None:
-        """Log the throttle, or only count it if its entity had a log line in the last second."""
+        """Log the throttle, or only count it if its quota entity or rule had a log line in the last second."""
         reason = seen.reason
         key: tuple[object, ...]
         if isinstance(reason, ForcedThrottle):

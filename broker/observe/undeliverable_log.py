@@ -1,4 +1,4 @@
-"""Logs a warning for each client and partition whose next batch the client's quota can never allow (Q-14)."""
+"""Warnings about clients that can never fetch the next batch of a partition, because their quota is too small for it (Q-14)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def undeliverable_text(facts: Mapping[str, Any]) -> str:
 
 
 class UndeliverableLog(Observer):
-    """Logs each client and partition that the broker reports as undeliverable: the client can never fetch the next batch."""
+    """An observer that logs a warning when a client can never fetch the next batch of a partition, because the batch exceeds its quota."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
         if kind == UNDELIVERABLE:

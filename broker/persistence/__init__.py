@@ -1,7 +1,7 @@
-"""The data directory: the state of a cluster that survives its process, and how the next process restores it.
+"""The data directory: stores a cluster on disk, so that the next process can restore it.
 
-Batches are in segment files that the log appends to; the metadata log holds everything else. All data is written before the broker
-responds, so it survives `kill -9`. It need not survive a power failure: segment files are forced to the disk only as flush.messages
-requires, and the metadata log never. If the metadata of a partition is lost, the next start deletes its records even if they were flushed,
-or fails if the metadata log is damaged.
+Batches are in segment files that the log appends to; the metadata log contains everything else. The broker writes all data before it
+responds, so the data survives `kill -9`. It may not survive a power failure: fsync is called for segment files only as flush.messages
+requires, and never for the metadata log. If a power failure damages the metadata log, the next start may fail. If the metadata of a
+partition is lost, the next start deletes its records even if they were flushed.
 """

@@ -29,7 +29,7 @@ EXAMPLE = "for example --data-dir ./kafka-data"
 class DataDirectory:
     """An open data directory, locked for this process until `close`. Raises ConfigError if it cannot be used.
 
-    new_cluster_id: the cluster id for a new folder. The attribute `cluster_id` is the one stored in the folder.
+    new_cluster_id: the cluster id to store in a new folder. The attribute `cluster_id` is the stored id, of a new or an existing folder.
     """
 
     def __init__(self, path: str | os.PathLike[str], new_cluster_id: str) -> None:
@@ -64,7 +64,7 @@ class DataDirectory:
         return sorted(path for path in (self.path / "topics").iterdir() if _PARTITION.fullmatch(path.name))
 
     def close(self) -> None:
-        """Release the lock."""
+        """Release the lock of the data directory."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

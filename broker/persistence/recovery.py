@@ -24,7 +24,10 @@ from kafkaproto.records.headers import in_memory, walk_headers
 
 
 class LogStart(NamedTuple):
-    """A move of the log start offset, made when the store ended at position `at`, with the producers of the batches before the new start."""
+    """A change of the log start offset in the metadata log.
+
+    at: the position where the store ended at that time. producers: the states of the producers of the batches below the new start.
+    """
 
     at: int
     log_start_offset: int
@@ -33,16 +36,19 @@ class LogStart(NamedTuple):
 
 @dataclass(slots=True)
 class LogFacts:
-    """The metadata records of one partition: the last complete state, and the moves of the log start since then."""
+    """What the metadata log contains about one partition's log.
+
+    state: the last complete state of the log. starts: the changes of the log start offset after it.
+    """
 
     state: LogState = field(default_factory=lambda: LogState(0, 0, 0, 0, [], [], {}))
     starts: list[LogStart] = field(default_factory=list)
 
 
 class Recovered(NamedTuple):
-    """The result of a recovery. cut_bytes: how many bytes were removed because of damage.
+    """The result of a recovery. state: the restored state of the log. cut_bytes: how many damaged bytes were removed.
 
-    cut_at: the offset at which the log ends because of that, -1 if no bytes were removed.
+    cut_at: the offset at which the log ends because of the damage, -1 if no bytes were removed.
     """
 
     state: LogState
@@ -86,13 +92,16 @@ def _segments_worth_keeping(folder: SegmentFolder, runs: Sequence[OffsetRange], 
 def _resume(
     store: Store, folder: SegmentFolder, segments: Sequence[NamedSegment], end_position: int, is_open: bool
 ) -> None:
-    """Make the store continue with `segments`, at `end_position`. is_open: whether the next append goes to the last segment."""
+    """Make the store use `segments`, and append at position `end_position`.
+
+    is_open: True if the next append continues the last segment, False if it starts a new one.
+    """
     following = [] if is_open else [NamedSegment(end_position, 0, folder, is_cleaned=False)]
     store.resume([*segments, *following], end_position)
 
 
 def _as_a_log(store: Store, facts: LogFacts, files: _Files) -> Recovered:
-    """Return the log, built from its last persisted state and its files, and truncated where a batch is damaged."""
+    """Rebuild the log from its last persisted state and its files, truncate it where a batch is damaged, and return the result."""
     state = facts.state
     runs, damaged_at = _kept_runs(store, files, state.runs)
     log = ReplicaLog(store)
@@ -139,7 +148,10 @@ class _Files:
         return self.segments[0].base if self.segments else None
 
     def batches(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Yield (position, header) of every batch in `start`..`end`. Raises _Damage where a batch is damaged or a file is missing."""
+        """Yield (position, header) of every batch at byte positions from `start` up to `end`, exclusive.
+
+        Raises _Damage where a batch is damaged or a file is missing.
+        """
         position = start
         for segment in self.segments:
             if segment.end <= position or position >= end or segment.path is None:
@@ -165,7 +177,7 @@ class _Files:
     def cut(self, position: int, needed: Sequence[OffsetRange]) -> int:
         """Delete the bytes from `position` on, where the log is damaged, and return how many were deleted.
 
-        Later segments are kept if a run in `needed` uses them or if compaction wrote them. Positions are not used again.
+        A later segment is kept if a range in `needed` uses it or if compaction wrote it. The deleted positions are not used again.
         """
         cut_bytes = 0
         kept: list[NamedSegment] = []
@@ -192,7 +204,10 @@ class _Files:
 
 
 def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tuple[list[OffsetRange], int | None]:
-    """Return the runs up to the first damaged batch, and the position of that batch or None. Adds the batches to the index."""
+    """Return the ranges of the log up to the first damaged batch, and the position of that batch or None. Adds the batches to the index.
+
+    runs: the ranges of positions in the store that the log consists of, in the order of their offsets.
+    """
     first = files.first_position
     there = [] if first is None else [run._replace(start=max(run.start, first)) for run in runs if run.end > first]
     whole: dict[OffsetRange, OffsetRange] = {}
@@ -219,9 +234,9 @@ def _kept_runs(store: Store, files: _Files, runs: Sequence[OffsetRange]) -> tupl
 
 
 def _take_tail(log: ReplicaLog, files: _Files, facts: LogFacts) -> int:
-    """Append the batches that were written after the last persisted state to the log. Returns how many damaged bytes were removed.
+    """Append the batches to the log that were written after its last persisted state. Returns the number of damaged bytes that were removed.
 
-    A batch whose offset is below the end of the log shows that a new leader had truncated the log there.
+    If the offset of a batch lies below the end of the log, a new leader had truncated the log there, so the log is truncated first.
     """
     starts = deque(facts.starts)
     for segment in files.segments:

@@ -26,8 +26,8 @@ _BEGINNING = b'{"'
 class WriteAheadLog:
     """An open file of records. `records`: the records that the file had when it was opened.
 
-    `cut_bytes`: the size of an incomplete record at the end, which is ignored, and which `replace` removes. Raises ValueError if a damaged record is
-    followed by others, which no interrupted write can cause.
+    `cut_bytes`: the size of an incomplete record at the end. It is ignored, and `replace` removes it. Raises ValueError if complete records
+    follow a damaged one, which no interrupted write can cause.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +40,7 @@ class WriteAheadLog:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def append(self, fact: MetadataRecord) -> None:
-        """Append a record with one unbuffered write. Raises StorageError; then the record is not in the file."""
+        """Append a record with one unbuffered write. If it raises StorageError, the record is not in the file."""
         data = _framed(fact)
         try:
             written = os.pwrite(self._fd, data, self.size_bytes)
@@ -53,7 +53,7 @@ class WriteAheadLog:
         self.size_bytes += len(data)
 
     def replace(self, facts: Iterable[MetadataRecord]) -> None:
-        """Replace all records atomically. Raises StorageError; then the old records stay."""
+        """Replace all records atomically. If it raises StorageError, the file still has the old records."""
         new, fd = self.path.with_name("facts.new"), -1
         try:
             with new.open("wb") as file:
@@ -103,7 +103,7 @@ def _payload(data: bytes, at: int) -> memoryview | None:
 
 
 def _is_fact_behind(data: bytes, at: int) -> bool:
-    """Return whether a complete record begins anywhere after position `at`."""
+    """Return whether a complete record begins anywhere after index `at`, which means that the damage at `at` is not just an interrupted write."""
     payload_at = data.find(_BEGINNING, at + _HEAD.size + 1)
     while payload_at >= 0:
         if _payload(data, payload_at - _HEAD.size):

@@ -32,7 +32,7 @@ INT32_MAX = 2**31 - 1
 
 
 class QuotaManager(ClientSensors[Sensor]):
-    """One type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
+    """Measures one type of client quota on one broker. The measured values are bytes, or percent of one thread for request time.
 
     name: "Produce", "Fetch" or "Request". key: the key of the quota, such as "producer_byte_rate". cap_ms: the longest throttle time.
     """
@@ -96,7 +96,7 @@ class QuotaManager(ClientSensors[Sensor]):
         return int(min(bound * (self._samples - 1) * (self._window_ms // 1000), INT32_MAX))
 
     def throttled(self, user: str, client_id: str | None, value: float, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Count a throttle of `wait_ms`, the result of `record` for `value`. Returns the reason for the throttle, for the journal."""
+        """Record that a client is throttled for `wait_ms`, the time that `record` returned for `value`. Returns the reason for the journal."""
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         rate = client.sensor.rate
         return self._throttled(

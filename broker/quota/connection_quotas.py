@@ -109,9 +109,9 @@ class ConnectionQuotas:
     # ---- how fast ------------------------------------------------------------------------------------------------------------
 
     def arrived(self, listener: str, now_ms: int) -> int:
-        """Count a new connection in the rates of its listener and the broker, and return how many ms it must wait to be admitted.
+        """Count a new connection in the rates of its listener and of the broker. Returns how many ms it must wait before it is admitted.
 
-        A connection to a protected listener is not counted in the rate of the broker.
+        0 means that both rates are within their limits. A connection to a protected listener does not count in the rate of the broker.
         """
         limits = self._current()
         wait_ms = self._record(self._listener_rates[listener], limits.of_listener[listener][1], now_ms)
@@ -120,9 +120,9 @@ class ConnectionQuotas:
         return wait_ms
 
     def address_throttle_ms(self, listener: str, address: str, now_ms: int) -> int:
-        """Count a new connection in the rate of its address. Returns 0 if it is within the rate.
+        """Count a new connection in the rate of its IP address. Returns 0 if the rate is within the limit.
 
-        Otherwise returns after how many ms to close the connection, and removes it from all rates.
+        If the rate exceeds the limit, the connection is removed from all rates again. The result is then the time in ms after which to close it.
         """
         address = canonical(address)
         limit = self._ip_limits.get(address, self._default_ip_limit)
@@ -183,7 +183,10 @@ class ConnectionQuotas:
 
     @property
     def surplus(self) -> int:
-        """Return the number of connections that exceed max.connections and must be closed. Connections of a protected listener are never closed."""
+        """Return by how many the broker's connections exceed max.connections, 0 if they do not.
+
+        The caller closes as many connections, but never those of a protected listener.
+        """
         return max(0, self.total - self._current().connections)
 
     def is_protected(self, listener: str) -> bool:

@@ -17,9 +17,9 @@ Lookup = Callable[[QuotaEntity], "float | None"]
 
 
 class Levels(IntFlag):
-    """The levels (user, client id, or both) on which a quota of a type was configured since the broker started.
+    """The levels (user, client id, or both) on which a quota of a type has been configured since the broker started.
 
-    A level stays recorded when its quota is removed.
+    A level stays set when its quota is removed.
     """
 
     NONE = 0
@@ -29,9 +29,10 @@ class Levels(IntFlag):
 
 
 class Binding(NamedTuple):
-    """The quota that applies to one client. Clients with equal `user` and `client_id` here share a sensor; "" means any.
+    """The quota that applies to one client, and the tags of its sensor.
 
-    bound: the quota per second, None for no limit. entity: the entity for which the quota is configured.
+    user, client_id: the tags. Clients with the same tags share a sensor; "" stands for any user or client id. bound: the quota per second, None for
+    no limit. entity: the entity for which the quota is configured.
     """
 
     user: str
@@ -64,7 +65,7 @@ def resolve(lookup: Lookup, levels: Levels, user: str, client_id: str, semantics
 
 
 def of_tags(lookup: Lookup, user_tag: str, client_tag: str) -> Binding:
-    """Return the quota of the clients that share a sensor, given the sensor's tags; ("", "") stands for no client (Q-9)."""
+    """Return the quota for the sensor with the given tags. The tags ("", "") belong to no client, so they give no limit (Q-9)."""
     if user_tag and client_tag:
         return _first(lookup, user_tag, client_tag, _of_pair(user_tag, client_tag))
     if user_tag:

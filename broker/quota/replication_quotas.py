@@ -44,8 +44,8 @@ def partitions_on(text: str, broker_id: int) -> AllPartitions | frozenset[int]:
 class ReplicationQuota:
     """The limit of one direction (sending or receiving) on one broker. Nothing is counted unless it is `active`.
 
-    It is active if a replica is listed as throttled or a rate is set. group: the group of its metrics, LeaderReplication or
-    FollowerReplication (R-10). rate is in bytes a second; times are in ms.
+    It is active if a replica is listed as throttled or a rate is set. group: the group of its metrics, LeaderReplication or FollowerReplication
+    (R-10). The rate is in bytes per second, times are in ms.
     """
 
     __slots__ = ("_listed", "_sample_count", "_samples", "_window_ms", "active", "bound", "group")
@@ -80,7 +80,7 @@ class ReplicationQuota:
         self._samples = SimpleRate(self._sample_count, self._window_ms)
 
     def lists(self, topic: str, index: int) -> bool:
-        """Return whether a partition is on the throttled list of this broker."""
+        """Return whether a partition is in this broker's list of throttled replicas."""
         listed = self._listed.get(topic)
         return listed is not None and index in listed
 
@@ -104,10 +104,10 @@ _PARTITION_BYTES = 36
 
 
 def answer_bytes(partitions: list[tuple[str, int]]) -> int:
-    """Return the size that a response to a follower counts against the quota (R-5).
+    """Return the number of bytes that a response to a follower counts against the replication quota (R-5).
 
-    It is computed because leader and follower share a process and exchange no message. partitions: topic and size of the records of each
-    throttled partition in the response. The size is that of a response with topic ids, which Kafka's followers use.
+    partitions: (topic, size of the records in bytes) for each throttled partition in the response. Leader and follower exchange no real
+    response here, so the size is computed: that of a response with topic ids, which Kafka's followers use.
     """
     total = _ANSWER_BYTES
     topics: list[int] = []

@@ -1,7 +1,7 @@
-"""The sensors of one type of quota: identities, their quotas, and when idle sensors expire (Q-8, Q-10).
+"""The sensors of one type of quota: which clients share a sensor, which quota applies to it, and when it expires (Q-8, Q-10).
 
-A sensor measures a rate (`client_quotas`) or tokens (`mutations`). A client is identified by user name and client id. This module does not
-depend on requests. It corresponds to Kafka's `ClientQuotaManager` without the arithmetic.
+A sensor measures a rate (`client_quotas`) or tokens (`mutations`). A client is identified by user name and client id. This module does not depend on
+requests. It corresponds to Kafka's `ClientQuotaManager` without the arithmetic.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Sensor:
         self._throttles.record(1, now_ms)
 
     def mean_throttle_ms(self, now_ms: int) -> float | None:
-        """Return the mean of the recent throttle times; None if there are none."""
+        """Return the mean in ms of the recent throttle times; None if the client was not throttled recently."""
         if self._throttle_times_ms is None or self._throttles is None:
             return None
         count = self._throttles.total(now_ms)
@@ -198,7 +198,7 @@ class ClientSensors(Generic[S]):
                 )
 
     def quota_changed(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Apply a changed value from the next request on, also to what was recorded before (Q-10)."""
+        """Apply a changed quota from the next request on. Values that were recorded before count against the new quota, too (Q-10)."""
         if key != self.key:
             return
         self._levels |= level_of(entity)
@@ -240,7 +240,7 @@ class ClientSensors(Generic[S]):
         now_ms: int,
         samples: tuple[tuple[int, float], ...] = (),
     ) -> ThrottleReason:
-        """Count a throttle by this type of quota. Returns the reason for the throttle, for the journal."""
+        """Record that a client is throttled for `wait_ms` by this type of quota. Returns the reason for the journal."""
         binding = client.binding
         if binding.entity is None or binding.bound is None:
             raise ValueError(
@@ -261,9 +261,9 @@ class ClientSensors(Generic[S]):
         )
 
     def _drop_idle(self, now_ms: int) -> None:
-        """Drop the sensors that were idle for an hour.
+        """Drop the sensors that no client has used for an hour.
 
-        A timer calls this, so that requests need not check the age of their sensor. There is no timer while there are no sensors.
+        A timer calls this, so that requests need not check the age of their sensor. While there are no sensors, no timer is set.
         """
         sensors = self._sensors
         self._sensors = {tags: s for tags, s in sensors.items() if now_ms - s.last_used_ms <= IDLE_SENSOR_EXPIRY_MS}

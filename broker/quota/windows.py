@@ -37,9 +37,9 @@ def throttle_ms(rate: float, bound: float, window_ms: int) -> int:
 
 
 def longest_window_ms(samples: int, window_ms: int) -> int:
-    """Return the longest time in ms by which `SampledRate.measure` ever divides a sum of recorded values.
+    """Return the longest time in ms over which `SampledRate` averages.
 
-    If a value divided by this time exceeds the quota, the value exceeds the quota whenever it is recorded.
+    If one value divided by this time exceeds a quota, then recording this value always exceeds the quota.
     """
     return (samples + 1) * window_ms - 2
 
@@ -125,7 +125,7 @@ class SampledRate:
         return throttle_ms(rate, bound, window_ms) if rate > bound else 0
 
     def peek(self, now_ms: int) -> float:
-        """Return the rate per second without changing anything, unlike `measure`."""
+        """Return the rate per second at `now_ms` without dropping obsolete slots, which `measure` does."""
         total, oldest_ms = self._in_view(now_ms)
         return total / (self._span_ms(now_ms - oldest_ms) / 1000.0)
 
@@ -134,7 +134,7 @@ class SampledRate:
         return self._in_view(now_ms)[0]
 
     def _in_view(self, now_ms: int) -> tuple[float, int]:
-        """Return the sum of the slots that are not obsolete, and the start of the oldest of them."""
+        """Return the sum of the values in all slots that are not obsolete, and the time in ms at which the oldest of these slots starts."""
         total = 0.0
         oldest_ms = now_ms
         for value, start_ms, last_ms in zip(self._sums, self._starts_ms, self._lasts_ms, strict=True):

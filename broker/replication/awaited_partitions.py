@@ -1,4 +1,4 @@
-"""The partitions that a parked request waits for, each until it reaches a given offset.
+"""The partitions for which a delayed request waits. The wait ends for each partition when it reaches a given offset.
 
 A produce with acks=-1 waits for the high watermark (`DelayedProduce`), DeleteRecords for the log start offset of every live replica
 (`DelayedDeleteRecords`). This module does not depend on wire messages or quotas.
@@ -14,7 +14,7 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Awaited(ABC):
-    """The wait of a parked request for one partition, which this broker must lead in `leader_epoch` until the wait ends.
+    """A condition on one partition that a delayed request waits for. This broker must lead the partition in `leader_epoch` until the wait ends.
 
     settled: whether the wait has ended. error_code: 0, or Kafka's error code if the wait failed (P-13).
     """
@@ -28,10 +28,10 @@ class Awaited(ABC):
         self.settled = False
 
     def look(self) -> None:
-        """Check the partition, and end the wait if its condition is met or can no longer be met.
+        """Check the partition, and end the wait if the offset is reached or can no longer be reached.
 
-        The wait ends if the partition is deleted (error UNKNOWN_TOPIC_OR_PARTITION (3)), has another leader or epoch (error NOT_LEADER_OR_FOLLOWER
-        (6)), or has reached the offset.
+        If the partition is deleted, the error is UNKNOWN_TOPIC_OR_PARTITION (3). If it has another leader or leader epoch, the error is
+        NOT_LEADER_OR_FOLLOWER (6).
         """
         if self.settled:
             return
@@ -46,7 +46,7 @@ class Awaited(ABC):
 
     @abstractmethod
     def has_come(self) -> bool:
-        """Return whether the partition has reached the required offset. May set `error_code` if it has."""
+        """Return whether the partition has reached the required offset. May set `error_code`, for example if too few replicas are in sync by then."""
 
 
 class AwaitedAppend(Awaited):
@@ -83,7 +83,7 @@ class AwaitedDeletion(Awaited):
 
 
 class AwaitedPartitions:
-    """All partitions that a parked request waits for."""
+    """All partitions that a waiting request waits for."""
 
     __slots__ = ("_awaited",)
 
@@ -92,7 +92,10 @@ class AwaitedPartitions:
 
     @property
     def watchers(self) -> list[dict[Watcher, None]]:
-        """Return the sets of watchers to which the request must be added, so that it is checked whenever one of its partitions changes."""
+        """Return a set of watchers (waiting requests) for each partition.
+
+        The caller adds its request to all of them, so that the request is checked whenever one of the partitions changes.
+        """
         return [awaited.partition.watchers for awaited in self._awaited]
 
     def is_settled(self, now_ms: int) -> bool:

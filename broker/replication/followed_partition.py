@@ -13,10 +13,10 @@ from kafkaproto.broker.replication.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class FetcherSettings:
-    """The settings replica.fetch.* (R-9), kafkaproto.replica.delay.ms and the `semantics` switch. Sizes are in bytes, times in ms.
+    """The settings of a fetcher: replica.fetch.* (R-9), kafkaproto.replica.delay.ms and `semantics`. Sizes are in bytes, times in ms.
 
-    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: whether the leader responds at once to a
-    follower with a stale high watermark, and the follower keeps a high watermark beyond its own log end (D2, D5).
+    delay_ms: the time from an append at the leader until the follower fetches it. strict_kip: whether the leader responds at once to a follower with
+    a stale high watermark, and the follower keeps a high watermark beyond its own log end (D2, D5).
     """
 
     partition_max_bytes: int
@@ -42,10 +42,10 @@ class FetcherOverrides:
 class FollowedPartition:
     """The leader's and the follower's replica of one partition, and the state of the fetches between them.
 
-    due: whether the follower is to receive the partition in the next response, from the time `ready_ms` on. requested: whether the fetch in progress
-    includes the partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was
-    behind the leader's high watermark after the last response with records, None before the first response. reported: (high watermark, log start
-    offset) in the last response, None before the first one and after the partition was left out.
+    due: whether the next response, from the time `ready_ms` on, includes the partition. requested: whether the fetch in progress includes the
+    partition. left_out: whether the follower's quota keeps the partition out of fetches (R-7). lag: how many offsets the follower was behind the
+    leader's high watermark after the last response with records, None before the first response. reported: (high watermark, log start offset) in the
+    last response, None before the first one and after the partition was left out.
     """
 
     __slots__ = (
@@ -82,12 +82,12 @@ class FollowedPartition:
 
     @property
     def hold_at(self) -> int | None:
-        """Return the offset from which on a test keeps the follower from fetching, None if no test does."""
+        """Return the offset at which a test has stopped the follower's fetches, None if it has not."""
         return None if self.overrides is None else self.overrides.hold_at
 
     @property
     def is_held(self) -> bool:
-        """Return whether a test holds the follower at its current offset, so that it requests nothing."""
+        """Return whether the follower has reached the offset at which a test has stopped its fetches."""
         hold_at = self.hold_at
         return hold_at is not None and self.follower.log.log_end_offset >= hold_at
 
@@ -98,7 +98,7 @@ class FollowedPartition:
     # ---- what the leader has that the follower lacks -------------------------------------------------------------------------
 
     def has_more(self) -> bool:
-        """Return whether the leader has records for the follower, below the offset at which a test holds it."""
+        """Return whether the leader has records that the follower may fetch. A test may have set an offset at which the follower stops."""
         end = self.leader.log.log_end_offset
         bound = end if self.hold_at is None else min(end, self.hold_at)
         # The runs end before the log where compaction left a gap at the end and a new leader wrote nothing yet.
@@ -110,7 +110,7 @@ class FollowedPartition:
         return known is not None and known.high_watermark != self.leader.log.high_watermark
 
     def starts_later(self) -> bool:
-        """Return whether the leader's log start is above the follower's, and the follower can raise its own log start."""
+        """Return whether the follower must raise its log start to that of the leader, and its log reaches far enough to do so."""
         log = self.follower.log
         return log.log_start_offset < min(self.leader.log.log_start_offset, log.high_watermark, log.log_end_offset)
 
@@ -126,7 +126,10 @@ class FollowedPartition:
         )
 
     def exceeds(self, follower_quota: ReplicationQuota, now_ms: int) -> bool:
-        """Return whether the next fetch must leave the partition out: it is throttled, it lags, and the follower's quota is exceeded (R-7)."""
+        """Return whether the next fetch leaves the partition out (R-7).
+
+        This is so if the replica is throttled, lags behind the leader, and the follower's replication quota is exceeded.
+        """
         return (
             follower_quota.active
             and self.lag != 0
@@ -142,10 +145,10 @@ class FollowedPartition:
     # ---- a response and the next request -------------------------------------------------------------------------------------
 
     def receive(self, remaining_bytes: int, at_least_one: bool, throttled: bool) -> int:
-        """Append the records that the leader has (N-9), unless throttled, and apply the leader's high watermark and log start.
+        """Receive a response: append the leader's records unless `throttled`, and apply the leader's high watermark and log start (N-9).
 
-        remaining_bytes: the bytes that the response may still contain. at_least_one: whether a first batch larger than that is appended
-        nevertheless. Returns how many bytes were appended.
+        remaining_bytes: the bytes that the response may still contain. at_least_one: whether the first batch is appended even if it is larger.
+        Returns how many bytes were appended.
         """
         leader, follower = self.leader, self.follower
         # F-18: the response carries the high watermark as it was before this follower's own fetch moved it.

@@ -19,7 +19,7 @@ _PACKAGE = "org.apache.kafka.common.replica."
 
 @dataclass(frozen=True, slots=True)
 class ClientMetadata:
-    """The client that sends a Fetch request: rack, client id, address and so on, as in Kafka's `ClientMetadata`."""
+    """The client that sends a Fetch request: rack, client id, address and other fields of Kafka's `ClientMetadata`."""
 
     rack_id: str
     client_id: str
@@ -67,7 +67,10 @@ class LeaderSelector:
 
 
 class RackAwareReplicaSelector:
-    """A selector of the leader if it is in the client's rack, else of the most caught-up replica of that rack, else of the leader (N-4)."""
+    """A selector that returns the most caught-up replica in the client's rack (N-4).
+
+    It returns the leader if the leader is in that rack, or if no replica is.
+    """
 
     def select(
         self, topic_partition: tuple[str, int], client_metadata: ClientMetadata, partition_view: PartitionView
@@ -124,7 +127,10 @@ def _unusable(name: str, reason: str) -> ValueError:
 
 
 class GuardedSelector:
-    """A selector that calls another one, and returns the leader if that one raises or returns None (N-14). Logs only the first exception."""
+    """A selector that calls another selector, and returns the leader if that one raises an exception or returns None (N-14).
+
+    Only the first exception is logged.
+    """
 
     def __init__(self, selector: ReplicaSelector) -> None:
         self._selector = selector

@@ -15,14 +15,14 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class Shelf(Protocol):
-    """Interface of a cluster's data directory: the files of partitions, and the state that the previous process persisted."""
+    """Interface of a data directory: it stores the segment files of partitions and the state of their logs for the next process."""
 
     def folder(self, topic_id: bytes, index: int) -> SegmentFolder: ...
 
     def keeper(self, topic_id: bytes, index: int) -> Keeper: ...
 
     def restore(self, topic_id: bytes, index: int, store: Store) -> LogState | None:
-        """Add the segments on the disk to a new store. Returns the state of the log they belong to, None if there is none."""
+        """Add the segments on the disk to a new store. Returns the persisted state of the log, None if there is none."""
 
 
 class Stores:
@@ -65,7 +65,7 @@ class Stores:
         return store
 
     def began(self) -> None:
-        """End the recovery: all replicas have their logs again. Replicas that are created from now on start empty."""
+        """End the recovery, because the logs of all replicas are restored. A replica that is created later starts with an empty log."""
         self._left.clear()
 
     def forget(self, topic_id: bytes, index: int) -> None:

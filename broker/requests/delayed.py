@@ -13,7 +13,7 @@ Build = Callable[[], Outcome]
 
 
 class Delayed:
-    """A request that completes later, once, unless its connection closes first. A handler returns it instead of an outcome.
+    """A request that waits for its outcome. A handler returns this object instead of an outcome. The request completes at most once.
 
     A request that waits for partitions calls `wait`. A request that waits for members of a group does not: the group calls `complete`.
     `complete` takes a function that builds the outcome, so that the time to build it is charged to this request.
@@ -44,7 +44,7 @@ class Delayed:
 
         keys: the `watchers` of the partitions, in which this object registers itself, so that each change of a partition calls `check`.
         is_due: called at each check with the time in ms; the request completes when it returns true. build_at: called with the time in ms
-        when the request completes. expire: called before it if the deadline passed.
+        when the request completes, to build the outcome. expire: called before `build_at` if the deadline has passed.
         """
         self._is_due = is_due
         self._build_at = build_at
@@ -88,7 +88,7 @@ class Delayed:
         self._sink = sink
 
     def abandon(self) -> None:
-        """End the wait without an outcome, because the connection closed. Completing it later does nothing."""
+        """End the wait without an outcome, because the connection closed. Calling `complete` later has no effect."""
         if not self.done:
             self._forget()
 

@@ -1,4 +1,4 @@
-"""The versions from which on the layout of Fetch differs, as far as the handler and the response depend on them."""
+"""The versions of Fetch in which the layout changes, as far as the handler and the encoding of responses depend on them."""
 
 FIRST_WITH_THROTTLE_TIME = 1
 FIRST_WITH_SESSIONS = 7

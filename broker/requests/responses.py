@@ -1,6 +1,7 @@
-"""The encoding of responses.
+"""Encodes responses.
 
-Records are not copied: they stay ranges of the log. Values known only after encoding, such as the throttle time, are written into the encoded bytes.
+Records are not copied: they stay ranges of the log. Values known only after encoding, such as the throttle time, are written into the
+encoded bytes.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def encode(exchange: Exchange, message: Any) -> Frame:
 
 
 def _leave_records_out(message: Any) -> None:
-    """Mark the records of a fetch response so that the encoder leaves all of them out and returns their positions (splices).
+    """Mark the records of a fetch response so that the encoder leaves them out, and returns the positions where they belong (splices).
 
-    The encoder would otherwise copy records that are in memory.
+    Otherwise the encoder would copy those records that are in memory.
     """
     for topic in message.responses:
         for partition in topic.partitions:

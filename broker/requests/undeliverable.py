@@ -1,4 +1,4 @@
-"""The detection of batches that a client can never fetch, because the batch is larger than its quota allows in a whole window (Q-14).
+"""Finds batches that a client can never fetch, because one batch is larger than the client's quota allows in a whole window (Q-14).
 
 The client fetches the same batch again after each throttle, forever. Kafka does not report it.
 """
@@ -25,7 +25,7 @@ _OFFSET_BYTES = 8
 
 
 class UndeliverableBatch(NamedTuple):
-    """A batch that a client can never fetch. facts: the details of the event "undeliverable" that reported it (`report_undeliverable`)."""
+    """A batch that a client can never fetch because of its quota. facts: the details of the event that reported the batch to observers."""
 
     facts: Mapping[str, Any]
     topic_id: bytes
@@ -67,7 +67,7 @@ def report_undeliverable(exchange: Exchange, message: FetchResponse, reason: obj
 
 
 def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
-    """Record that a response is sent with its records, so that their partitions no longer count as undeliverable to this client."""
+    """Record that a response is sent with its records: the client can fetch from their partitions, so no batch of them counts as undeliverable."""
     undeliverable = exchange.node.quotas.fetch.undeliverable
     for topic, partition, _ in _with_records(exchange, message):
         key = exchange.client_id, topic, partition
@@ -78,7 +78,7 @@ def note_delivered(exchange: Exchange, message: FetchResponse) -> None:
 def undeliverable_now(node: Node) -> Iterator[Mapping[str, Any]]:
     """Yield the facts of each batch that a client of one broker still cannot fetch.
 
-    Batches reported before the quotas changed, batches that were deleted, and partitions that the client has fetched since are left out.
+    Left out are batches that were deleted, batches reported before the quotas changed, and partitions that the client has fetched since.
     """
     for batch in node.quotas.fetch.undeliverable.values():
         if batch is not None and _is_in_the_log(node, batch):

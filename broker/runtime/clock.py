@@ -16,7 +16,7 @@ monotonic_ns = time.monotonic_ns
 class Clock(Protocol):
     """A source of time that never goes backwards.
 
-    `is_wall` says whether the clock advances with real time, so that handler times may be measured with it (request-time quotas).
+    is_wall: whether the clock advances with real time. Only then can the broker measure handler times with it, for the request-time quotas.
     """
 
     is_wall: bool
@@ -28,7 +28,7 @@ class Clock(Protocol):
         ...
 
     def real_delay_ms(self, deadline_ms: int) -> float | None:
-        """Return the milliseconds of real time until `deadline_ms`, or None if the clock never reaches it by itself."""
+        """Return how many milliseconds of real time pass until `deadline_ms`; None if the clock stands still until a test advances it."""
         ...
 
 

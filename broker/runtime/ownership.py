@@ -45,9 +45,10 @@ class Ownership:
         return java_hash(key) % self._partition_count if self._partition_count else -1
 
     def refusal(self, key: str) -> int:
-        """Return 0 if this broker coordinates a group or transactional id, else NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS (GC-7, TX-3).
+        """Return 0 if this broker coordinates the group or transactional id `key`, otherwise the error code for the client (GC-7, TX-3).
 
-        A group id may be empty here, because offsets may be stored under the empty id; handlers reject it where it is invalid.
+        The error is COORDINATOR_LOAD_IN_PROGRESS while the partition of `key` is being loaded, else NOT_COORDINATOR. An empty group id is
+        allowed, because offsets may be stored under it; handlers reject it where it is invalid.
         """
         index = self.partition_of(key)
         if index in self._loaded:
@@ -55,7 +56,10 @@ class Ownership:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if index in self._loading else ErrorCode.NOT_COORDINATOR
 
     def change(self, led: Iterable[int], partition_count: int, now_ms: int) -> None:
-        """Set the partitions that this broker leads, of `partition_count`; 0 if the topic does not exist (GO-12)."""
+        """Set the partitions of the topic that this broker leads, which loads new ones and unloads others (GO-12).
+
+        led: their indexes. partition_count: the number of partitions of the topic; 0 if the topic does not exist.
+        """
         led = set(led)
         for index in sorted((self._loaded | set(self._loading)) - led):
             loading = self._loading.pop(index, None)

@@ -50,7 +50,10 @@ class Timers:
         return timer
 
     def earliest_entry_ms(self) -> int | None:
-        """Return a time before which no timer is due: that of the earliest heap entry, even if it is cancelled; None if the heap is empty."""
+        """Return a time that is not later than the next deadline: the time of the earliest entry in the heap; None if the heap is empty.
+
+        The entry may belong to a cancelled timer, so the next deadline may be later.
+        """
         return self._heap[0][0] if self._heap else None
 
     def next_deadline_ms(self) -> int | None:

@@ -61,7 +61,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the brokers one by one. Returns the exit status: 0 if all respond, 1 after the first that does not, 2 for an invalid setting."""
+    """Check the brokers one by one until one does not respond.
+
+    Returns the exit status: 0 if all brokers respond, 1 if one does not, 2 for an invalid setting.
+    """
     options = parser().parse_args(arguments)
     try:
         addresses = options.addresses or _default_addresses(options.container, os.environ)
@@ -80,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ignore(warning: str) -> None:
-    """Ignore a warning about a setting, because `kafkaproto broker` logs it for the same settings."""
+    """Discard a warning about a setting. `kafkaproto broker` has already logged the same warning."""
 
 
 def _default_addresses(container: str | None, variables: Mapping[str, str]) -> list[tuple[str, int]]:

@@ -265,7 +265,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def _get_ready(cluster: Cluster) -> None:
-    """Load the handlers, so that the first request does not wait for them, and set up the garbage collector."""
+    """Import the request handlers, so that the first request is not delayed by imports, and configure the garbage collector."""
     cluster.apis  # noqa: B018 - loads the handlers
     gc.freeze()
     gc.enable()

@@ -33,8 +33,9 @@ FREE_PORT_TRIES = 16
 class Server(Observer):
     """The listening sockets of a cluster. `await start()` opens all, `await stop()` closes everything. `bootstrap` has the addresses.
 
-    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free ports.
-    sendfile: see `BrokerLoop`. trace: a folder for a trace of all traffic, from the first connection on; None for no trace.
+    host, port: for brokers without the setting `listeners`. Broker 0 listens on `port`, the others on the ports after it; 0 picks free
+    ports. sendfile: whether to send large file ranges through sendfile, None for only on Linux. trace: a folder for a trace of all traffic,
+    from the first connection on; None for no trace.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Server(Observer):
         return list(self._bound[broker_id])
 
     async def _bind_all(self, node: Node) -> None:
-        """Bind the listeners of a broker, so that their addresses are known. Clients are not accepted yet."""
+        """Bind the listeners of a broker, so that their addresses are known. Clients are accepted later."""
         advertised: dict[str, tuple[str, int]] = {}
         servers: list[asyncio.Server] = []
         bound: list[tuple[str, int]] = []
@@ -133,7 +134,7 @@ class Server(Observer):
         self.loop.call(lambda: self.cluster.set_listeners(node.broker_id, advertised))
 
     async def _serve(self, node: Node) -> None:
-        """Start to accept clients on the bound ports. This fails if another process has bound the same port too and listened first."""
+        """Start to accept clients on the bound ports. Fails if another process has bound the same port and listened first."""
         servers = self._open.get(node.broker_id, [])
         for i, server in enumerate(tuple(servers)):
             if self._open.get(node.broker_id) is not servers:
@@ -178,7 +179,7 @@ class Server(Observer):
             self._opening.append(asyncio.ensure_future(self._listen_again(self.cluster.nodes[broker_id])))
 
     async def _listen_again(self, node: Node) -> None:
-        """Open the listeners of a restarted broker one after another, so that a quick restart does not collide with the broker's own ports."""
+        """Open the listeners of a restarted broker one after another, so that a quick restart does not find the broker's own ports still in use."""
         async with self._one_opens:
             if node.running and node.broker_id not in self._open:
                 await self._bind_all(node)
@@ -211,7 +212,7 @@ class Server(Observer):
 
 @contextlib.contextmanager
 def _naming_listener(node: Node, listener: Listener, port: int) -> Iterator[None]:
-    """Return a context that turns OSError into ConfigError, which names the listener."""
+    """Return a context manager that re-raises OSError as ConfigError with the name of the listener that cannot be opened."""
     try:
         yield
     except OSError as error:
@@ -235,5 +236,5 @@ async def close_servers(servers: Sequence[asyncio.Server]) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Return the host to advertise for a listener bound to `host`: as in Kafka, this machine's name if it is bound to every address."""
+    """Return the host to advertise for a listener bound to `host`: this machine's name if it is bound to every address, as in Kafka, else `host`."""
     return socket.getfqdn() if host in ("", "0.0.0.0", "::") else host

@@ -50,7 +50,10 @@ def settings_of_options(
 
 
 def _listeners_of_container(options: argparse.Namespace, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return listener settings for brokers that have none: on `--host`, or on every address, which is then advertised as localhost."""
+    """Return listener settings for brokers that have none. They listen on `--host`, by default on every address.
+
+    The advertised address is the same host, or localhost if the broker listens on every address. Existing advertised listeners are kept.
+    """
     host = "0.0.0.0" if options.host is None else options.host
     port = DEFAULT_PORT if options.port is None else options.port
     advertised_host = "localhost" if host in EVERY_ADDRESS else host

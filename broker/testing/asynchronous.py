@@ -58,7 +58,7 @@ class AsyncClock:
 
 
 class AsyncTestCluster(Handle):
-    """A cluster in the running event loop, made by `async_cluster()`. Methods act at once; those that wait are awaited.
+    """A cluster in the running event loop, made by `async_cluster()`. Methods that wait are coroutines; the others act at once.
 
     It runs from `start` to `stop`, in an `async with` block, or during each call of a coroutine function that it decorates.
     """
@@ -159,7 +159,7 @@ class AsyncTestCluster(Handle):
         state: str | None = None,
         timeout_s: float = WAIT_SECONDS,
     ) -> GroupSeen:
-        """Wait until a group of either protocol has `members` members and the state `state`, and return it. None stands for any.
+        """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
         state: such as "Stable", in a classic group "PreparingRebalance", in a KIP-848 group "Assigning" or "Reconciling".
         Raises TypeError or ValueError for impossible arguments, and TimeoutError.

@@ -59,7 +59,7 @@ class Base(ABC):
         return self._running and self._process_id != os.getpid()
 
     def _refuse_in_fork(self) -> None:
-        """Raise RuntimeError in a process forked from the one that runs the cluster: the child has no thread of the broker."""
+        """Raise RuntimeError in a forked child of the process that runs the cluster, because the broker's thread exists only in the parent."""
         if self._is_in_fork():
             raise RuntimeError(
                 f"process {os.getpid()} is a fork of process {self._process_id}, which runs the cluster: call the cluster's methods "

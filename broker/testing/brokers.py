@@ -1,4 +1,4 @@
-"""The methods of a test cluster for its brokers and followers: stop and start a broker, delay and hold a follower."""
+"""The methods of a test cluster for brokers and followers: stop and start a broker, delay or stop the fetches of a follower."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __tracebackhide__ = is_hidden
 
 
 class BrokerMethods(Base):
-    """The methods of a test cluster for its brokers and their replicas."""
+    """A base class of test clusters, with the methods for brokers and their replicas."""
 
     def alter_broker(self, broker_id: int | None = None, **configs: object) -> None:
         """Change dynamic settings of one broker, or of all if `broker_id` is None. Write dots as underscores. The value None removes a setting.
@@ -51,7 +51,7 @@ class BrokerMethods(Base):
 
 
 def checked_broker(cluster: Base, broker_id: int) -> int:
-    """Return `broker_id` unchanged. Raises TypeError for another type, ValueError if there is no such broker."""
+    """Return `broker_id` unchanged. Raises TypeError unless it is an int, ValueError if there is no such broker."""
     check_int("broker_id", broker_id, example=0)
     count = len(cluster.state.nodes)
     if not 0 <= broker_id < count:
@@ -110,9 +110,9 @@ class FollowerHandle:
         return f"<follower of {self._topic}-{self._index} on broker {self._broker_id}>"
 
     def hold(self, at: int | None = None) -> None:
-        """Stop fetching batches that begin at or above offset `at` until `release`, whichever broker leads. None stops at the current offset.
+        """Stop this follower from fetching batches from offset `at` on, whichever broker leads. None stops at the current offset.
 
-        Raises ValueError if the broker does not follow the partition now.
+        The effect lasts until `release`. Raises ValueError if the broker does not follow the partition now.
         """
         if at is not None:
             check_int("at", at, 0, example=100)
@@ -123,7 +123,7 @@ class FollowerHandle:
         self._cluster.run_in_loop(act)
 
     def slow(self, delay_ms: int) -> None:
-        """Delay each fetch by `delay_ms` until `release`, whichever broker leads.
+        """Delay each fetch of this follower by `delay_ms` until `release`, whichever broker leads.
 
         Raises ValueError for a negative delay, and if the broker does not follow the partition now.
         """

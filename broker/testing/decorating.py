@@ -86,14 +86,18 @@ def _checked_name(function: Callable[..., Any]) -> str:
 
 
 def _is(test: Callable[[Any], bool], function: Any) -> bool:
-    """Return whether `test` is true for a function, or for the `__call__` of a callable object."""
+    """Return whether `test(function)` is true. For a callable object, its method `__call__` is tested too."""
     return test(function) or test(getattr(function, "__call__", None))  # noqa: B004 - the method itself is looked at
 
 
 def _with_cluster(
     signature: Signature, outer: Signature, made: Any, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with the cluster inserted as `kafka`. Raises TypeError if arguments before it are missing."""
+    """Return the (positional, keyword) arguments of a call with the cluster added as the parameter `kafka`.
+
+    signature: of the decorated function. outer: of the returned function, which lacks `kafka`. made: the cluster. Raises TypeError if
+    `kafka` is positional-only and the other arguments do not fit.
+    """
     parameter = signature.parameters[PARAMETER]
     place = list(signature.parameters).index(PARAMETER)
     if parameter.kind is Parameter.POSITIONAL_ONLY:

@@ -41,7 +41,7 @@ _WITH_MEMBERS = (
 
 
 class GroupMethods(Base):
-    """The methods of a test cluster that read and change consumer groups of both protocols."""
+    """A base class of test clusters, with the methods that read and change consumer groups of both protocols."""
 
     def groups(self) -> dict[str, GroupSeen]:
         """Return all groups by id, including groups that have only committed offsets."""
@@ -92,10 +92,13 @@ class GroupMethods(Base):
     def fence_member(self, group_id: str, member_id: str) -> None:
         """Fence a member of a KIP-848 group, or a static member of a classic group.
 
-        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110), or UNKNOWN_MEMBER_ID (25) if the
-        coordinator moves first, which knows nothing of removed members. A static member of a classic group
-        loses its `group.instance.id` to a second process, which then stays silent: the next request of the member gets FENCED_INSTANCE_ID
-        (82). Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
+        A member of a KIP-848 group is removed, and its next heartbeat gets FENCED_MEMBER_EPOCH (110). If the coordinator moves before that
+        heartbeat, the member gets UNKNOWN_MEMBER_ID (25), because the new coordinator does not know of removed members.
+
+        In a classic group, a second process joins with the member's `group.instance.id` and then sends nothing more. The next request of
+        the first member gets FENCED_INSTANCE_ID (82).
+
+        Raises ValueError if there is no such group or member, and for a dynamic member of a classic group.
         """
 
         def act() -> None:
@@ -157,7 +160,7 @@ class Wait(NamedTuple):
 
 
 def for_group(group_id: str, members: int | None, state: str | None) -> Wait:
-    """Return a condition that is true when a group has `members` members and the state `state`; None stands for any.
+    """Return a condition that is true when a group has `members` members and the state `state`; None accepts any value.
 
     Raises TypeError or ValueError for arguments of a wrong type, an unknown state, and a number of members that the state cannot have.
     """
@@ -226,7 +229,7 @@ def for_coordinator(group_id: str, broker_id: int) -> Wait:
 
 
 def _offsets_in(cluster: Cluster, topic: str, partition: int | None) -> int:
-    """Return the number of offsets between log start and log end of a topic or one partition. The number of records cannot be larger."""
+    """Return the number of offsets from log start to log end, summed over a topic or for one partition: an upper bound of the records."""
     count = len(cluster.controller.image.topics[topic].partitions)
     indexes = range(count) if partition is None else [partition]
     logs = [leader_of(cluster, topic, index).log for index in indexes]

@@ -23,7 +23,11 @@ LISTENER = "PLAINTEXT"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One response that a client received. at_ms: when it was sent. correlation_id: that of its request. size_bytes: the size without the length."""
+    """One response that a client received.
+
+    at_ms: when it was sent. correlation_id: the id of the request, which the response repeats. size_bytes: the size of the frame without
+    its length prefix.
+    """
 
     at_ms: int
     correlation_id: int
@@ -32,7 +36,7 @@ class Answered:
 
 
 class VirtualCluster:
-    """A cluster whose time stands still until `advance`. `connect` returns clients. Its addresses are invented, because nothing listens.
+    """A cluster whose time stands still until `advance`. `connect` returns clients. Its addresses are invented, because it opens no sockets.
 
     clock: the clock of an earlier cluster, to continue with its data directory; None for a new one. options: further arguments of `Cluster`.
     """
@@ -76,7 +80,7 @@ class VirtualCluster:
         return MemoryClient(self, broker_id, client_id, address, listener)
 
     def run(self) -> None:
-        """Handle everything that the input so far causes, without advancing the time."""
+        """Let the brokers handle the requests sent so far and everything that follows from them, without advancing the clock."""
         self.state.actions.run(self.now_ms)
         while self._soon:
             client = self._soon.pop(0)
@@ -102,12 +106,12 @@ class VirtualCluster:
         self._soon.append(client)
 
     def fail(self, error: Exception) -> None:
-        """Make the test fail with this error. The broker only logs an error in a connection and keeps working."""
+        """Make the test fail with an error that a broker connection raised. A real broker only logs such an error."""
         self._failed.append(error)
 
 
 class MemoryClient:
-    """One connection of a client. `send` pipelines requests, `answers` holds the responses. `ask` sends a request and returns its response.
+    """One connection of a client. `send` and `ask` send a request; `ask` also returns its response. `answers` lists all responses so far.
 
     served_ms: when the broker admitted the connection, None until then. closed_ms: when the broker closed it, None while it is open.
     """
@@ -163,13 +167,13 @@ class MemoryClient:
         return self._client.send(request, version)
 
     def expect(self, correlation_id: int, api_key: int, version: int) -> None:
-        """Note that a response is expected to a request whose bytes the test builds itself, so that it can be decoded."""
+        """Register a request whose bytes the test builds itself, so that the client can decode its response."""
         self._client.sent[correlation_id] = api_key, version
 
     def send_bytes(self, data: bytes, *, patch_length: bool = False) -> None:
         """Send any bytes. Bytes that the broker does not read yet are sent later, as if they stayed in the kernel's buffer.
 
-        patch_length: whether `data` is one frame whose length must first be corrected.
+        patch_length: True if `data` is one frame with a wrong length prefix, which this method corrects before sending.
         """
         if patch_length:
             data = (len(data) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big") + data[LENGTH_BYTES:]
@@ -223,7 +227,7 @@ class MemoryClient:
         self.took(data)
 
     def took(self, data: bytes) -> None:
-        """Decode responses from received bytes. Each has a length prefix. Raises DecodeError, UnexpectedResponse."""
+        """Decode the responses in bytes from the broker, and add them to `answers`. Raises DecodeError, UnexpectedResponse."""
         for response in self._client.receive(data):
             size_bytes = len(response.data)
             self.answers.append(Answered(self._cluster.now_ms, response.correlation_id, response.message, size_bytes))

@@ -14,7 +14,7 @@ __tracebackhide__ = is_hidden
 
 
 class QuotaMethods(Base):
-    """The methods of a test cluster for quotas."""
+    """A base class of test clusters, with the methods for quotas."""
 
     def set_quota(
         self,
@@ -66,7 +66,10 @@ class QuotaMethods(Base):
         return self._run(lambda: self.state.forced_throttles.add(rule))
 
     def cancel_throttle(self, rule: ForcedThrottle) -> None:
-        """End a rule that `force_throttle` returned. A connection that the rule has muted stays muted for its throttle time."""
+        """Stop a forced throttle. Connections that it has already muted stay muted until their throttle time is over.
+
+        rule: the object that `force_throttle` returned.
+        """
         if not isinstance(rule, ForcedThrottle):
             raise TypeError(f"rule must be what force_throttle returned (got {shown(rule)})")
         self._run(lambda: self.state.forced_throttles.cancel(rule))

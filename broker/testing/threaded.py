@@ -1,4 +1,4 @@
-"""A cluster in a thread with its own loop: for tests, scripts and notebooks that are not asyncio themselves."""
+"""A cluster in a thread with its own loop: for tests, scripts and notebooks that do not use asyncio themselves."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class TestCluster(Handle):
         state: str | None = None,
         timeout_s: float = WAIT_SECONDS,
     ) -> GroupSeen:
-        """Wait until a group of either protocol has `members` members and the state `state`, and return it. None stands for any.
+        """Wait until a group of either protocol has `members` members and the state `state`, and return it. None accepts any value.
 
         state: such as "Stable", in a classic group "PreparingRebalance", in a KIP-848 group "Assigning" or "Reconciling".
         Raises TypeError or ValueError for impossible arguments, and TimeoutError.
@@ -316,7 +316,7 @@ class TestCluster(Handle):
 
 
 def _detach(watch: Watch, events: Events, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    """Detach an observer in the broker's thread, and wait until that is done or the thread has ended, because the cluster stops."""
+    """Remove a `wait_for` observer in the broker's thread before the cluster stops. Returns when it is removed or the thread has ended."""
     detached = threading.Event()
 
     def detach() -> None:

@@ -23,7 +23,7 @@ __tracebackhide__ = is_hidden
 
 
 class TopicMethods(Base):
-    """The methods of a test cluster for topics and records."""
+    """A base class of test clusters, with the methods for topics and records."""
 
     _topics: Topics
 
@@ -47,11 +47,11 @@ class TopicMethods(Base):
         configs: Mapping[str, object] | None = None,
         assignment: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
-        """Create a topic. replication_factor -1: the setting `default.replication.factor`.
+        """Create a topic.
 
-        configs: the topic's own settings, such as {"retention.ms": 1000}. assignment: maps partitions to broker ids, the preferred leader
-        first; if given, `partitions` and `replication_factor` are ignored. Raises KafkaError with the code and the message of a
-        CreateTopics response.
+        replication_factor: -1 stands for the setting `default.replication.factor`. configs: the topic's own settings, such as
+        {"retention.ms": 1000}. assignment: maps partitions to broker ids, the preferred leader first; if given, `partitions` and
+        `replication_factor` are ignored. Raises KafkaError with the code and the message of a CreateTopics response.
         """
         _check_topic("", name, partitions, replication_factor, configs, assignment)
         texts = {key: as_text(value) or "" for key, value in (configs or {}).items()}
@@ -104,7 +104,7 @@ class TopicMethods(Base):
         self._run(alter)
 
     def _known(self, topic: str) -> None:
-        """Raise KafkaError if the topic does not exist."""
+        """Check that a topic exists. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if not."""
         if topic not in self.state.controller.image.topics:
             raise records.unknown_topic(self.state, topic)
 
@@ -133,11 +133,12 @@ class TopicMethods(Base):
     ) -> list[tuple[int, int]]:
         """Write records as a producer with acks=1 does, and return (partition, offset) of each. No client library is needed.
 
-        values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition None: chosen by key, and in turn for values
-        without a key. The values of a partition are written in one batch, or in several if `max.message.bytes` or `segment.bytes` demands it.
-        A topic that does not exist is created if `auto.create.topics.enable` allows it. Raises TypeError for other values, and KafkaError,
-        for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. Nothing is written then, except that after
-        KAFKA_STORAGE_ERROR (56) earlier batches stay.
+        values: bytes, text or None, or (key, value) pairs of them, or `NewRecord`. partition: None to choose one by key, and in turn for
+        values without a key. The values of a partition are written in one batch, or in several if `max.message.bytes` or `segment.bytes`
+        demands it. A topic that does not exist is created if `auto.create.topics.enable` allows it.
+
+        Raises TypeError for other values, and KafkaError, for example MESSAGE_TOO_LARGE (10) for a value that no batch can hold. Nothing is
+        written then, except that KAFKA_STORAGE_ERROR (56) leaves earlier batches in place.
         """
         check_text("topic", topic, "orders")
         if partition is not None:

@@ -12,7 +12,10 @@ _OF_THE_TEST = (KafkaError, TimeoutError, TypeError, ValueError)
 
 
 def is_hidden(excinfo: Any) -> bool:
-    """Return whether pytest omits the frames of the module that uses this as its `__tracebackhide__`. `--full-trace` shows them."""
+    """Return whether pytest hides a module's frames from the traceback of an error: True for errors that the test itself caused.
+
+    A module uses this function as its `__tracebackhide__`. The pytest option `--full-trace` shows the frames nevertheless.
+    """
     return isinstance(excinfo.value, _OF_THE_TEST)
 
 

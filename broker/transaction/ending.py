@@ -1,4 +1,4 @@
-"""Whether a request may end a transaction: the tables of EndTxn by state and epoch (TX-37, TX-38).
+"""Functions that decide whether a request may end a transaction, from its state and epoch: the tables of EndTxn (TX-37, TX-38).
 
 Corresponds to `endTransaction` and `endTransactionWithTV1` of Kafka's `TransactionCoordinator`. This module changes nothing.
 """
@@ -12,14 +12,17 @@ from kafkaproto.error_codes import ErrorCode
 
 
 def must_end(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a transaction is to be ended; False if it has ended in this way already. Raises KafkaError 48, 49, 51 or 90."""
+    """Return whether a request ends a transaction; False if the transaction has already ended in the requested way.
+
+    Raises KafkaError INVALID_TXN_STATE (48), INVALID_PRODUCER_ID_MAPPING (49), CONCURRENT_TRANSACTIONS (51) or PRODUCER_FENCED (90).
+    """
     if bumps_epochs(request.client_version):
         return _check_end_with_new_epoch(transaction, request)
     return _check_end(transaction, request)
 
 
 def _check_end(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a transaction is to be ended, without transaction version 2 (TX-37)."""
+    """Return whether a request ends a transaction of transaction version 0 or 1 (TX-37). Raises KafkaError if it must not."""
     data = transaction.data
     if data.producer_id != request.producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -36,9 +39,10 @@ def _check_end(transaction: Transaction, request: EndRequest) -> bool:
 
 
 def _check_end_with_new_epoch(transaction: Transaction, request: EndRequest) -> bool:
-    """Return whether a transaction of version 2 is to be ended (TX-38).
+    """Return whether a request ends a transaction of transaction version 2; False if it has already ended in this way (TX-38).
 
-    A pending transition comes first: the producer may already have the epoch or the producer id that the transition sets.
+    Raises KafkaError if the request is not allowed. A pending transition is checked first, because the producer may already use the epoch
+    or producer id that the transition sets.
     """
     _check_pending(transaction)
     data = transaction.data

@@ -1,6 +1,6 @@
-"""Periodic checks of transactions: for their timeout (TX-58), and for transactional ids that expire (TX-62).
+"""Periodic checks for transactions that have timed out (TX-58) and for transactional ids that have expired (TX-62).
 
-A check takes place at multiples of its interval since the broker started, as in Kafka, but no timer is set while there is nothing to find.
+As in Kafka, a check runs at multiples of its interval since the broker started. No timer is set while there is nothing to find.
 """
 
 from __future__ import annotations

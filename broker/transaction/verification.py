@@ -15,10 +15,10 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Verifier:
-    """Asks coordinators about transactions, for one broker.
+    """Verifies or adds the partitions of transactions for the producers of one broker, with the help of the transaction coordinators.
 
-    coordinator_of: returns the coordinator of a transactional id; raises KafkaError 15 or 16 if it cannot be reached. retry_ms,
-    retry_max_ms: how often and how long to try again while the transaction before is being completed (TX-31).
+    coordinator_of: returns the coordinator of a transactional id, or raises KafkaError if there is none. retry_ms, retry_max_ms: functions
+    that return the pause between attempts and the total time of attempts in ms, while the previous transaction is being completed (TX-31).
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Verifier:
         self._retry_max_ms = retry_max_ms
 
     def verify(self, request: VerificationRequest, now_ms: int, done: Verified) -> None:
-        """Verify or add partitions. `done` is called when the result is known."""
+        """Verify or add partitions. `done` is called with an error code for each partition, at once or later."""
         self._try(request, now_ms, now_ms + self._retry_max_ms(), done)
 
     def _try(self, request: VerificationRequest, now_ms: int, deadline_ms: int, done: Verified) -> None:

@@ -1,4 +1,4 @@
-"""The card: a table of the conformance tests and their rules, with outcome and duration on each cluster under test (subject).
+"""The result table of a conformance run in Markdown: a row per test with its rules, and a column per cluster with outcome and duration.
 
 A pytest plugin: `-p kafkaproto.conformance.card` prints the table after the run.
 """
@@ -20,14 +20,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Place(NamedTuple):
-    """The cell of a test in the table. name: the row. subject: the column, which is the name of the cluster under test."""
+    """The position of a test's outcome in the result table. name: the row. subject: the column, which is the name of the tested cluster."""
 
     name: str
     subject: str
 
 
 class Card:
-    """Collects outcome and duration in seconds of each conformance test on each cluster, and makes the table (card) of them."""
+    """Collects the outcome and the duration in seconds of each conformance test on each cluster, and makes the result table."""
 
     def __init__(self) -> None:
         self.places: dict[str, Place] = {}
@@ -57,7 +57,7 @@ class Card:
             terminalreporter.write(f"\n{self.text()}\n\n")
 
     def text(self) -> str:
-        """Return the table as Markdown."""
+        """Return the result table of the run as Markdown."""
         subjects = list(dict.fromkeys(subject for row in self.rows.values() for subject in row))
         lines = ["| rules | test | " + " | ".join(subjects) + " |", "|---" * (2 + len(subjects)) + "|"]
         for name, row in self.rows.items():
@@ -72,7 +72,7 @@ class Card:
 
 
 def place_of(item: pytest.Item) -> Place:
-    """Return the cell of a test in the table: ``test_x[real-3]`` has the row "test_x [3]" and the column "real"."""
+    """Return the row and column of a test in the result table: ``test_x[real-3]`` has the row "test_x [3]" and the column "real"."""
     base, _, inside = item.name.partition("[")
     words = inside.rstrip("]")
     kind = item.callspec.params.get("running_cluster") if isinstance(item, pytest.Function) and words else None

@@ -1,7 +1,7 @@
 """A raw client: one connection whose requests are built with the codec. It never retries and never hides an error.
 
-`SocketConnection` uses a blocking socket. Other connections need none, for example one to a broker in the same process. This module does not
-depend on the broker's clock: a `subject.Subject` waits for responses.
+`SocketConnection` uses a blocking socket. Other kinds of connections need no socket, for example one to a broker in the same process. This
+module does not depend on the broker's clock: a `subject.Subject` waits for responses.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Answer:
 
 
 class Connection(ABC):
-    """One connection to one broker. `frame` encodes requests, `take` waits for a response frame, `decode` decodes it."""
+    """One connection to one broker. `frame` encodes requests, `take` waits for a response frame, `decode` decodes the frame."""
 
     def __init__(self, client_id: str | None) -> None:
         self.client_id = client_id
@@ -46,12 +46,12 @@ class Connection(ABC):
         """The received bytes that are not a whole frame yet: `receive` appends to them, `take` removes frames."""
 
     def sent_ms(self, correlation_id: int) -> float:
-        """Return when a request without a response yet was sent, in ms on the clock of the cluster under test."""
+        """Return the send time of a pending request, in ms on the clock of the cluster under test."""
         return self._sent_ms[correlation_id]
 
     @property
     def sent(self) -> dict[int, tuple[int, int]]:
-        """Return the requests without a response yet, as a dict of correlation ids to (API key, version)."""
+        """Return the pending requests, which have no response yet, as a dict of correlation ids to (API key, version)."""
         return self._client.sent
 
     def frame(self, request: Any, version: int, now_ms: float = 0.0) -> bytes:
@@ -67,7 +67,7 @@ class Connection(ABC):
         return data
 
     def check(self, key: int, version: int) -> None:  # noqa: B027 - most connections send every version
-        """Raise an exception if requests of API `key` must not be sent in this version over this connection. Called before each request."""
+        """Check that the broker supports a version of API `key`; called before each request. Does nothing here: subclasses may raise."""
 
     @abstractmethod
     def send_bytes(self, data: bytes) -> None: ...
@@ -100,7 +100,7 @@ class Connection(ABC):
         return correlation_id_of(data), data
 
     def decode(self, correlation_id: int, data: bytes, now_ms: float) -> Answer:
-        """Decode a response frame, given without its length, that arrived at `now_ms` (X-1).
+        """Decode a response frame (X-1). data: the frame without its length prefix. now_ms: its arrival time.
 
         Raises UnexpectedResponse, and DecodeError, also if bytes are left after the message.
         """

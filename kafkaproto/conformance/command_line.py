@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 class Outcomes:
-    """A pytest plugin that collects the different outcomes of all tests: "passed", "failed", "skipped"."""
+    """A pytest plugin that collects the set of outcomes that occurred in the run: "passed", "failed", "skipped"."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()

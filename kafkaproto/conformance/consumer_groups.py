@@ -48,7 +48,7 @@ def served_ranges(subject: Subject) -> Ranges:
 
 
 class ConsumerGroup(Group):
-    """A group of the new protocol with a topic of six partitions. `heartbeat` sends any member's heartbeat over one connection."""
+    """A group of the new protocol, and a topic of six partitions for its members. All heartbeats go over one connection."""
 
     def __init__(self, subject: Subject) -> None:
         self._ranges = served_ranges(subject)
@@ -73,23 +73,28 @@ class ConsumerGroup(Group):
 
     @property
     def stores_topics(self) -> bool:
-        """Whether the broker stores the topics of a group (before 4.1), and not their hash."""
+        """Return whether the broker stores the names and racks of a group's topics (before 4.1). Later releases store only a hash of them."""
         release = release_of(self._ranges)
         return not self.is_release_4 or (release is not None and releases().index(release) < releases().index("4.1"))
 
     def add_topic(
         self, partitions: int = PARTITIONS, name: str | None = None, assignment: dict[int, list[int]] | None = None
     ) -> Topic:
-        """Create a topic whose partitions members can own, and wait until the coordinator knows it. name, assignment: as in `new_topic`."""
+        """Create a topic whose partitions members can own, and wait until the coordinator knows it.
+
+        name: by default a new one. assignment: maps partitions to broker ids, the leader first; by default broker 0 has every partition.
+        """
         topic = new_topic(self.subject, partitions, assignment=assignment, name=name)
         self._ids[topic.name] = topic.topic_id
         self._wait_until_assigned(topic.name)
         return topic
 
     def _wait_until_assigned(self, topic: str) -> None:
-        """Wait until the group coordinator knows a new topic: create another group with the same coordinator, and delete it when it has partitions.
+        """Wait until the group coordinator knows a new topic.
 
-        A Kafka broker informs its Metadata handler of a new topic before its group coordinator, and the coordinator of each partition separately.
+        A Kafka broker informs its Metadata handler of a new topic before its group coordinator, and the coordinator of each partition separately. So
+        this method creates another group with the same coordinator, waits until a member of that group gets partitions of the topic, and deletes the
+        group.
         """
         other = Group(self.subject, self.index).id
 
@@ -111,7 +116,11 @@ class ConsumerGroup(Group):
         timeout_ms: int = -1,
         **fields: Any,
     ) -> Any:
-        """Send a heartbeat and return the response. The value None, or -1 for a number, stands for a field that has not changed."""
+        """Send a heartbeat and return the response. None for a parameter, or -1 for a number, leaves the member's value unchanged.
+
+        owned: the partitions that the member owns. names: the topics that it subscribes to. timeout_ms: its rebalance timeout. fields:
+        further fields of the request.
+        """
         request = ConsumerGroupHeartbeatRequest(
             self.id,
             member_id,
@@ -155,7 +164,7 @@ class ConsumerGroup(Group):
         return self.result(self.heartbeat(member_id, epoch, owned))
 
     def enter(self, member_id: str, *names: str, **fields: Any) -> tuple[int, Any]:
-        """Let a member join the group with its first heartbeat, and return (member epoch, assignment)."""
+        """Send the first heartbeat of a member, which joins the group. Returns (member epoch, assignment); see `result` for the assignment."""
         return self.result(self.join(member_id, *names, **fields))
 
     def described(self) -> Any:
@@ -182,7 +191,7 @@ class ConsumerGroup(Group):
 
 
 def refusal(response: Any) -> tuple[int, str | None]:
-    """Return (error, message) of a rejected heartbeat. Checks that every other field of the response has its default."""
+    """Return (error code, error message) of the response to a rejected heartbeat, and check that all its other fields have their defaults."""
     fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
     assert fields == (None, 0, 0, None), response
     return response.error_code, response.error_message

@@ -28,7 +28,10 @@ class GroupLog:
         self.new()
 
     def new(self) -> list[tuple[int, str, int | None, Any]]:
-        """Return (type, member id, version of the value, value) of each new record. A tombstone has no version and no value."""
+        """Return (type, member id, version of the value, value) of each record written since the last call.
+
+        A tombstone has no version and no value.
+        """
         listed = []
         for record in self._read_to_the_end():
             assert record.key is not None
@@ -55,7 +58,7 @@ class GroupLog:
             assert self._offset > begin, f"no records at {begin} below the high watermark {data.high_watermark}"
 
     def kinds(self) -> list[tuple[int, str, int | None]]:
-        """Return (type, member id, version of the value) of each new record."""
+        """Return (type, member id, version of the value) of each record written since the last call."""
         return [record[:3] for record in self.new()]
 
 

@@ -1,4 +1,4 @@
-"""A literal implementation of the quota rate (Q-2 to Q-6): slow, and without caches.
+"""A direct implementation of Kafka's quota rate (Q-2 to Q-6), without the caches that make the broker's own implementation fast.
 
 Tests compare a broker's throttle times with it, so it imports nothing of the broker.
 """
@@ -19,7 +19,7 @@ class _Sample:
 
 
 class SlowRate:
-    """The rate of one quota, computed from one object per sample. samples: the number of windows. window_ms: the length of each window."""
+    """The rate of one quota over sliding windows. samples: the number of windows. window_ms: the length of each window."""
 
     def __init__(self, samples: int = 11, window_ms: int = 1000) -> None:
         self.n, self.w = samples, window_ms
@@ -27,7 +27,7 @@ class SlowRate:
         self.current = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add a measured value, such as the bytes of a request, to the sample of the time `now_ms` (Q-2)."""
+        """Add a value, such as the bytes of a request, to the sample (time window) that contains `now_ms` (Q-2)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         if now_ms - self.slots[self.current].start_ms >= self.w:
@@ -40,7 +40,7 @@ class SlowRate:
         self.slots[self.current].last_ms = now_ms
 
     def measure(self, now_ms: int) -> tuple[float, int]:
-        """Return the rate per second and the window in milliseconds (Q-3 to Q-5). Expired samples are reset."""
+        """Return (rate per second, length in ms of the time over which it is measured). Resets expired samples (Q-3 to Q-5)."""
         if not self.slots:
             self.slots.append(_Sample(now_ms))
         for sample in self.slots:
@@ -57,7 +57,7 @@ class SlowRate:
         return total / (window_ms / 1000.0), window_ms
 
     def seen_at(self, now_ms: int) -> float:
-        """Return the rate per second without resetting expired samples."""
+        """Return the rate per second at the time `now_ms`, without resetting expired samples."""
         clone = SlowRate(self.n, self.w)
         clone.slots = [copy(sample) for sample in self.slots]
         clone.current = self.current

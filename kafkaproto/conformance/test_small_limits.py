@@ -21,7 +21,10 @@ IDLE_MS = 2000
 @pytest.mark.needs("fetch.max.bytes")
 @pytest.mark.rule("F-4")
 def test_fetch_max_bytes_of_the_broker_limits_larger_request_limits(subject: Subject) -> None:
-    """Corresponds to Kafka's test `FetchRequestMaxBytesTest`."""
+    """Responses have fewer bytes than the limits in the requests allow, but always at least one whole batch.
+
+    Corresponds to Kafka's test `FetchRequestMaxBytesTest`.
+    """
     topic = new_topic(subject)
     lengths = 1, 500, 1040, 500, 50
     topic.fill(*[batch(b"x" * length) for length in lengths])
@@ -61,7 +64,10 @@ def open_session(subject: Subject, connection: Connection, topic: Topic, partiti
 @pytest.mark.needs("max.incremental.fetch.session.cache.slots")
 @pytest.mark.rule("S-12", "S-13")
 def test_fetch_without_a_session_slot_succeeds_and_only_followers_evict_sessions(subject: Subject) -> None:
-    """Since 3.8 the session cache consists of shards of two slots, used in turn, so the first 16 sessions of an idle broker find a slot."""
+    """A client that finds no free slot gets its data without a session. A follower evicts a client's session.
+
+    Since 3.8 the session cache consists of shards of two slots, used in turn, so the first 16 sessions of an idle broker find a slot.
+    """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"v"))
     connection = subject.connect()
@@ -104,7 +110,7 @@ def test_frame_above_socket_request_max_bytes_closes_the_connection_at_once(subj
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("W-11", "T-11")
 def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subject) -> None:
-    """Kafka closes idle connections at most 300 ms late; active connections stay open."""
+    """A silent connection and one with a parked fetch are closed after the idle timeout, or at most 300 ms later; an active one stays open."""
     topic = new_topic(subject)
     silent, waiting, speaking = (topic.connect() for _ in range(3))
     subject.ask(silent, fetch((topic.name, 0, 0)), 11)
@@ -119,7 +125,7 @@ def test_idle_connections_are_closed_even_while_a_fetch_is_parked(subject: Subje
 @pytest.mark.needs("connections.max.idle.ms")
 @pytest.mark.rule("T-11", "T-7")
 def test_idle_muted_connection_is_closed_and_its_pending_request_dropped(subject: Subject) -> None:
-    """The connection is muted for five seconds, and its idle timeout is two. The request sent meanwhile is never handled."""
+    """A connection is muted for five seconds, and closed after its idle timeout of two. The request sent meanwhile is never handled."""
     topic = new_topic(subject)
     client_id = subject.new_name("idle")
     with limited(subject, ({"client-id": client_id}, {"producer_byte_rate": 1000.0})):

@@ -10,7 +10,7 @@ from kafkaproto.structs import Whole
 
 @dataclass(slots=True, eq=False, repr=False)
 class EndTxnMarker(Whole):
-    """Data inside a message or a record: version 0; not flexible (KIP-482)."""
+    """Value of the control record that commits or aborts a transaction (KIP-98); it has version 0, which is not flexible (KIP-482)."""
 
     coordinator_epoch: int = 0
 

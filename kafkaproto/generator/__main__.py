@@ -64,7 +64,7 @@ def stale_files(files: dict[str, str], package: Path = PACKAGE) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command. Returns exit status 1 if ``--check`` finds a stale file, else 0."""
+    """Run the generator. Returns exit status 1 if ``--check`` finds a stale file, else 0."""
     parser = argparse.ArgumentParser(prog=emit.COMMAND, description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit with status 1 if a file is out of date"

@@ -27,9 +27,10 @@ WIRE_NAMES = {
 
 @dataclass(slots=True)
 class Layout:
-    """A layout of a struct. lines: the source lines of its fields. versions: the versions that have this layout, in ascending order.
+    """The wire layout of a struct in some versions of a message.
 
-    constant: the name of the generated constant. absent: the fields that these versions lack and whose values must not be lost.
+    lines: the source lines of its fields. versions: the versions with this layout, in ascending order. constant: the name of the generated constant.
+    absent: the fields that these versions lack and whose values must not be lost.
     """
 
     constant: str
@@ -39,7 +40,7 @@ class Layout:
 
 
 class Layouts:
-    """All distinct layouts of one definition, by struct.
+    """The distinct wire layouts of all structs in one message definition, by struct.
 
     ``class_names`` maps struct name to class name. The two differ if request and response both have a struct of that name.
     """

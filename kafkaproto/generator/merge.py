@@ -1,4 +1,4 @@
-"""Merge of a message's definitions in two Kafka releases: the newer release lacks old versions, the older one lacks new versions.
+"""Merge of a message's definitions in two Kafka releases, because each lacks versions: the newer one old ones, the older one new ones.
 
 Facts about versions up to the older release's highest version come from the older release, and facts about later versions from the newer
 release. This module does not depend on files.

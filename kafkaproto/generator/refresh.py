@@ -72,9 +72,10 @@ Json = dict[str, Any]
 
 
 def facts(definition: str) -> Json | None:
-    """Return the facts of one definition, given as Kafka's JSON with comments, or None if it has no usable version.
+    """Return the facts of a message definition: names, types, versions, defaults and flags, without Kafka's prose.
 
-    An unstable latest version is omitted: brokers offer it only if configured to.
+    definition: Kafka's JSON with comments. Returns None if it has no usable version. An unstable latest version is omitted: brokers offer it only if
+    configured to.
     """
     source = json.loads(re.sub(r"^\s*//.*$", "", definition, flags=re.MULTILINE))
     versions = VersionRange.parse(source["validVersions"])
@@ -96,7 +97,10 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """Return the facts of a jar's headers and of all APIs that a broker's listeners accept, by definition name."""
+    """Return the message definitions in a jar that brokers need, as the facts that `facts` returns, by name.
+
+    They are the headers and the messages of all APIs that a broker's listeners accept.
+    """
     result = {}
     with zipfile.ZipFile(jar) as archive:
         texts = {Path(name).stem: archive.read(name).decode() for name in archive.namelist() if DEFINITION.match(name)}
@@ -113,9 +117,9 @@ def served(jar: Path) -> dict[str, Json]:
 
 
 def data(older: Path, newer: Path) -> dict[str, Json]:
-    """Return the facts of every definition in ``schemas/data``, by name. older, newer: the folders with the jars of the two releases.
+    """Return the facts of every definition for ``schemas/data``, by name. older, newer: the folders with the jars of the two releases.
 
-    The facts of a coordinator record's key also name the record's topic and value. Its version is the int16 in front of the key.
+    The definition of a coordinator record's key also names the record's topic and value. Its version is the int16 in front of the key.
     """
     texts = {name: (text, topic) for jar, topic in DATA_JARS.items() for name, text in _data_of(newer, jar).items()}
     texts |= {name: (_data_of(older, jar)[name], DATA_JARS[jar]) for name, jar in OLDER_DATA.items()}

@@ -33,14 +33,14 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A field's type: a scalar, a struct, or an array of either."""
+    """The type of a message field: a scalar, a struct, or an array of scalars or structs."""
 
     name: str
     is_array: bool
 
     @property
     def is_struct(self) -> bool:
-        """Return whether the values, or the items of an array, are structs."""
+        """Return True if this type is a struct or an array of structs."""
         return self.name not in SCALARS
 
 
@@ -152,7 +152,10 @@ FORMS: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 
 def check_form(source: Any, form: str, where: str) -> None:
-    """Check the keys of a part of a definition and the JSON types of their values, recursively. Raises SpecError."""
+    """Check the keys in one part of a definition, and the JSON types of their values, recursively. Raises SpecError.
+
+    form: the kind of the part, a key of `FORMS`. where: path of the part for the error message.
+    """
     known, needed = FORMS[form]
     if not isinstance(source, dict):
         raise SpecError(f"{where}: a {form} must be a JSON object (got {source!r})")
@@ -233,7 +236,7 @@ class _Parser:
         return field
 
     def nested(self, where: str, field: Field, source: Json, versions: VersionRange) -> None:
-        """Parse the struct of a field. A common struct is parsed when the first field uses it."""
+        """Parse the struct that is the type of a field, unless an earlier field with the same common struct has done so."""
         name = field.type.name
         if name in self.common:
             if "fields" in source:
@@ -257,7 +260,10 @@ class _Parser:
         return Type(name, is_array)
 
     def default(self, where: str, field_type: Type, text: Any, nullable: str | None, versions: VersionRange) -> Any:
-        """Return the Python value of a field's default, which definitions write as text or as a number."""
+        """Return the Python value of a field's default, which definitions write as text or as a number. Raises SpecError if it is invalid.
+
+        where: path of the field for the error message.
+        """
         if text == "null":
             if not versions.within(VersionRange.parse(nullable or "none")):
                 self.fail(where, "a default of null needs every version to be nullable")

@@ -69,7 +69,7 @@ _INT16 = struct.Struct(">h")
 
 
 class BatchHeader(NamedTuple):
-    """The header of a batch; the fields are in wire order. Timestamps are in ms, -1 for none."""
+    """The header of a record batch; the fields are in wire order. Timestamps are in ms, -1 if there is none."""
 
     base_offset: int
     batch_length: int
@@ -181,7 +181,7 @@ def whole(
 ) -> Iterator[tuple[int, H, memoryview]]:
     """Yield (position in the buffer, header, bytes as a view) of each batch. Raises DecodeError on reaching an incomplete batch.
 
-    read: decodes a header and raises DecodeError for an invalid one. kinds: `BATCHES` or `ENTRIES` of `kafkaproto.records.headers`.
+    read: decodes a header and raises DecodeError for an invalid one. kinds: maps each accepted magic to the smallest size of a batch in bytes.
     """
     view = memoryview(buffer)
     end = 0

@@ -88,7 +88,7 @@ def read_end_txn_marker(record: Record) -> EndOfTransaction:
 
 
 def end_of_transaction(record: Record) -> EndOfTransaction | None:
-    """Return what a control record says of a transaction, None if it is another or a damaged control record."""
+    """Return the decision and coordinator epoch of a transaction marker; None if the control record is of another type or damaged."""
     try:
         return read_end_txn_marker(record)
     except DecodeError:

@@ -25,7 +25,7 @@ class UnsupportedCompression(EncodeError):
 
 
 def down_convert(buffer: Buffer, magic: int, first_offset: int = 0, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """Return a records field converted to ``magic`` or lower. The parameters and errors are those of `down_converted`."""
+    """Convert a records field to ``magic`` or lower and return it. The parameters and errors are those of `down_converted`."""
     return b"".join(down_converted(buffer, magic, first_offset, limit_bytes))
 
 

@@ -55,7 +55,7 @@ _MAX_DELTA = 2**31 - 1
 
 
 class MessageHeader(NamedTuple):
-    """The header of a message of magic 0 or 1. ``timestamp`` is in ms, -1 for none, and always in magic 0."""
+    """The header of a message of magic 0 or 1. ``timestamp`` is in ms; it is -1 for none, and in magic 0, which has no timestamps."""
 
     offset: int
     message_size: int

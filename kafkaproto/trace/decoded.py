@@ -93,9 +93,9 @@ def _errors(layout: Message[Any], value: Any) -> Iterator[int]:
 
 @cache
 def _error_places(layout: Message[Any]) -> tuple[bool, tuple[tuple[str, Message[Any]], ...]]:
-    """Return (whether a layout has an error code itself, its fields whose structs can contain one).
+    """Return (whether a layout has an error code itself, its fields whose structs can contain an error code).
 
-    A field is (name, layout of its struct); it holds one struct or a list of them.
+    Each of these fields is (name, layout of its struct); its value is one struct or a list of structs.
     """
     named = [*layout.fields, *((field.name, field.type) for field in (layout.tags.fields if layout.tags else ()))]
     structs = [(name, struct) for name, kind in named if (struct := _struct_of(kind)) is not None]

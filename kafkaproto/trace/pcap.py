@@ -40,7 +40,7 @@ def record(at_ns: int, packet: bytes) -> bytes:
 
 
 class Talk:
-    """A TCP connection in a capture, written packet by packet: data sent by either end becomes packets that acknowledge all earlier data.
+    """A TCP connection in a capture, written packet by packet. Each packet acknowledges all data that the other end has sent before.
 
     at_ns: time of the packets since the epoch.
     """

@@ -1,1 +1,1 @@
-"""Packet captures as traces: makes the tables of `pipeline/trace` from packets, with Spark or without it."""
+"""Conversion of packet captures into the tables of `pipeline/trace`, with Spark or without it."""

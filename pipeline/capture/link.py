@@ -1,6 +1,7 @@
-"""Extraction of the TCP segment from a packet of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback; IPv4 and IPv6.
+"""Extraction of the TCP segment from a captured packet.
 
-This module does not depend on connections.
+The packet may be of Ethernet (with VLANs), raw IP, Linux cooked v1 and v2, or loopback, with IPv4 or IPv6. This module does not depend on
+connections.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Segment(NamedTuple):
 
 
 def segment_of(link: int, data: bytes, length: int) -> Segment:
-    """Return the segment in a packet. Raises LeftOut.
+    """Return the TCP segment in a packet. Raises LeftOut if the packet has none that can be used.
 
-    link: LINKTYPE of the capture. data: the captured part of the packet. length: size in bytes of the whole packet.
+    link: LINKTYPE of the capture. data: the captured bytes of the packet. length: size in bytes of the whole packet.
     """
     try:
         at = _network_at(link, data)

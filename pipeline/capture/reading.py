@@ -1,7 +1,7 @@
-"""Capture files as runs, and the rows of their connections; topic names and broker ids are filled in at the end.
+"""The runs of capture files, and the rows of their connections.
 
-Each capture file is a run. Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark
-or where tables are stored.
+Each capture file is a run. Topic names and broker ids are added to the rows at the end, because later packets may contain them. Sequence numbers
+derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def files_of(path: Path) -> list[Path]:
 
 
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
-    """Return a run for each capture file, and notices about files that cannot be read.
+    """Return one run for each capture file, and notices about files that cannot be read.
 
-    ports: ports of the brokers; empty: every connection that speaks Kafka.
+    ports: the ports on which brokers listen, to select connections; empty: select every connection that speaks Kafka.
     """
     runs, notices = [], []
     for file in files_of(path):
@@ -56,7 +56,10 @@ def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
 
 
 class ConnectionRows:
-    """Makes the rows of connections. It also collects facts about the cluster in `cluster`, and the addresses of servers in `servers`."""
+    """Converts the entries of a capture's connections to table rows, and collects facts about the cluster on the way.
+
+    cluster: broker ids and topic names from the responses. servers: addresses of the servers as host:port.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -76,12 +79,12 @@ class ConnectionRows:
             del self._rows[entry.number]
 
     def forget(self) -> None:
-        """Drop the state of all connections. Call it only after the last entry of each of them."""
+        """Drop the state of all connections. Call this only after the last entry of every connection was converted."""
         self._rows.clear()
 
 
 class ResolvedFacts:
-    """Facts that are known only after all connections were read: the broker id of each server address, and topic names by topic id.
+    """Broker ids by server address, and topic names by topic id: facts that are known only after all connections were read.
 
     `fill` adds these facts to a row.
     """
@@ -101,7 +104,8 @@ class ResolvedFacts:
 def _broker_id(server: str, brokers: dict[tuple[str, int], int]) -> int:
     """Return the id of the broker with this address; -1 if it is unknown.
 
-    The metadata may name brokers by host name instead of IP address. If no address matches, the id is that of the only host name with this port.
+    brokers: maps (host, port) to the broker id, from Metadata responses. The host may be a name, which cannot be compared with the captured IP
+    address. If no address matches, the function returns the only broker with a host name and this port.
     """
     host, _, port = server.rpartition(":")
     address = host.strip("[]")
@@ -121,9 +125,9 @@ def _is_address(name: str) -> bool:
 
 
 def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]:
-    """Return the first rows of the table `events` for a capture: its header, and the number of packets that are left out, by reason.
+    """Return the first rows of the table `events` for a capture: its header, and the number of packets that were left out, by reason.
 
-    filled: has the API versions of the brokers, which become part of the header.
+    filled: contains the API versions of the brokers, which become a field of the header.
     """
     rows = Rows(run.name, run.meta["wall_ms"], run.meta["at_ns"])
     common = {"seq": 0, "clock_ms": 0, "at_ns": run.meta["at_ns"], "broker": UNKNOWN_BROKER}
@@ -134,7 +138,7 @@ def events(run: Run, filled: ResolvedFacts, left_out: Counter[str]) -> list[Row]
 
 
 def entries(run: Run) -> Iterator[Entry]:
-    """Yield the entries of all connections of a capture, as in a trace."""
+    """Yield the entries (exchanges and events) of all connections of a capture."""
     for connection_entry in _connection_entries(
         CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"])), Counter()
     ):
@@ -142,7 +146,10 @@ def entries(run: Run) -> Iterator[Entry]:
 
 
 def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[ToldOfConnection]:
-    """Yield the entries of all connections of a capture. Adds packets that belong to no row to `left_out`."""
+    """Yield the entries of all connections of a capture, each with its connection.
+
+    left_out: a counter to which the function adds the number of packets that were left out, by reason.
+    """
     pairs: dict[Endpoints, Pair] = {}
     for ends, segment in read.segments():
         if ends not in pairs:
@@ -154,7 +161,7 @@ def _connection_entries(read: CapturePass, left_out: Counter[str]) -> Iterator[T
 
 
 def batches(run: Run) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for a capture once it is read completely, then notices about the file as table `NOTICES`."""
+    """Yield (table name, rows) for a capture once it is read completely. Notices about the file come last, as the pseudo-table `NOTICES`."""
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     connection_rows = ConnectionRows(run)
     rows_by_table: dict[str, list[tuple[str, Row]]] = {table: [] for table in TABLES}

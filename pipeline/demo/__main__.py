@@ -15,7 +15,7 @@ MISSING_EXTRA = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Exit status 0 if all results are as expected, 1 if not, 3 if packages of an extra are missing."""
+    """Run the demo. Exit status 0 if all results are as expected, 1 if not, 3 if packages of an extra are missing."""
     parser = argparse.ArgumentParser(
         prog="python -m kafkaproto.pipeline.demo", description="Real clients and Spark against three brokers."
     )

@@ -1,4 +1,4 @@
-"""Three brokers in racks a, b and c, started by the command line in a process of their own."""
+"""Three brokers in racks a, b and c, which the project's command line starts in a separate process."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FOLDER = Path("build", "demo").absolute()
 class Brokers:
     """Three running brokers: `with Brokers() as brokers:`.
 
-    addresses: host:port by broker id. ready_seconds, end_seconds: duration of the start, and of the stop by SIGTERM. trace: folder of their
-    trace; that of an earlier demo is deleted.
+    addresses: host:port by broker id. ready_seconds: duration of the start. end_seconds: duration of the stop by SIGTERM. trace: folder of the trace
+    that the brokers record; the trace of an earlier demo is deleted.
     """
 
     def __init__(self, folder: Path = FOLDER) -> None:

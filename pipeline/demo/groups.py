@@ -1,4 +1,4 @@
-"""Step 2: two kafka-python members of a group share the partitions and commit, one leaves, a third joins and resumes.
+"""Step 2 of the demo: two kafka-python members of a group share the partitions and commit, one leaves, a third joins and resumes.
 
 A record counts as read once its offset is committed: a batch whose commit was rejected because the group rebalanced is not counted, and its
 records have to be fetched again.
@@ -30,7 +30,10 @@ PartitionOffset = tuple[int, int]
 
 
 class Member:
-    """A member of the consumer group, which runs in a thread of its own. While `pause(member)` is True, it stays a member but reads nothing."""
+    """A consumer of the group, which polls in its own thread.
+
+    pause: a function that is called with the member. While it returns True, the member polls to stay in the group but fetches no records.
+    """
 
     def __init__(self, brokers: Brokers, name: str, pause: Callable[[Member], bool]) -> None:
         self.name = name
@@ -99,7 +102,10 @@ def run(brokers: Brokers, progress: Progress) -> list[Cell]:
     second_half = threading.Event()
 
     def pause(member: Member) -> bool:
-        """Return True while a member must not read. Each member reads a quarter of the records before the second half is released."""
+        """Return True while a member must not fetch.
+
+        In the first half of the step, the two members read a quarter of the records each. The second half starts once the third member has joined.
+        """
         shared = len(members) == 2 and all(len(m.assigned) == PARTITIONS // 2 for m in members)
         return not second_half.is_set() and (not shared or len(member.committed) >= HALF // 2)
 

@@ -1,4 +1,4 @@
-"""Step 5: limits smaller than a record. The consumer still makes progress, one batch at a time (KIP-74)."""
+"""Step 5 of the demo: fetch size limits that are smaller than a record. The consumer still gets one batch per fetch (KIP-74)."""
 
 from __future__ import annotations
 

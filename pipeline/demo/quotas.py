@@ -1,4 +1,4 @@
-"""Step 4: a producer and a consumer under a quota, checked against the arithmetic of Kafka's windows.
+"""Step 4 of the demo: a producer and a consumer under a quota, checked against the arithmetic of Kafka's windows.
 
 A quota of Kafka does not set a fixed rate: how many bytes pass at once, and when, follows from eleven windows of one second. The expected throttle
 times are therefore computed with the broker's arithmetic (`kafkaproto.broker.quota.windows`), applied to the requests of the client. The clients do
@@ -36,7 +36,8 @@ PATIENCE_SECONDS = 60.0
 class Answer:
     """A response that the client received.
 
-    at_ms: time since the start of the step. throttle_ms: the throttle time in the response. empty: True for a throttled fetch without records.
+    at_ms: time since the start of the step. throttle_ms: the throttle time in the response. empty: True for a fetch that was throttled and therefore
+    returned no records.
     """
 
     at_ms: float
@@ -85,7 +86,8 @@ def _cells(
 ) -> list[Cell]:
     """Return the results of a client as cells of the table, and write them to `progress`.
 
-    client: "producer" or "consumer". total_bytes: bytes of all values. event_bytes: bytes that one request or response is charged.
+    client: "producer" or "consumer". total_bytes: size of all values. event_bytes: number of bytes that the quota charges for one request or
+    response.
     """
     size = total_bytes // (WRITTEN if client == "producer" else READ)
     rate, expected_rate = result.count * size / result.seconds, total_bytes / expected_seconds
@@ -213,7 +215,7 @@ def _expected_reads() -> float:
 def throttle_mismatches(answers: Sequence[Answer], event_bytes: int) -> list[Answer]:
     """Return the responses whose throttle time differs from the computed one by more than SLACK_MS.
 
-    event_bytes: bytes that each request or response is charged.
+    event_bytes: number of bytes that the quota charges for each request or response.
     """
     rate = SampledRate()
     mismatches = []

@@ -1,4 +1,4 @@
-"""Step 3: a consumer reads from the closest replica. The client's statistics show how many bytes each broker sent (KIP-392)."""
+"""Step 3 of the demo: a consumer reads from the closest replica. The client's statistics show how many bytes each broker sent (KIP-392)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def _fill(brokers: Brokers) -> None:
 
 
 def _read(brokers: Brokers, rack: str | None) -> tuple[int, list[int]]:
-    """Return (number of distinct records that the consumer received, bytes that each broker sent)."""
+    """Read the topic with one consumer. Returns (number of distinct records received, list of the bytes that each broker sent).
+
+    rack: the consumer's rack, or None for a consumer without `client.rack`.
+    """
     statistics: dict[str, Any] = {}
 
     def store(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Step 1: kafka-python writes records with keys and headers in each compression kind, and reads every one back."""
+"""Step 1 of the demo: kafka-python writes records with keys and headers in each compression kind, and reads every one back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def topic_of(kind: str) -> str:
 
 
 def record_number(i: int) -> Record:
-    """Return record number i. Its value compresses about as well as text."""
+    """Return the record with number i. Its value compresses about as well as text."""
     value = f'{{"order": {i}, "item": "item-{i % 97}", "note": "{"please wrap it " * (i % 5)}"}}'.encode()
     headers = (("source", b"demo"), ("number", str(i).encode()))
     return Record(f"customer-{i % 1009}".encode(), value, headers, FIRST_TIMESTAMP_MS + i * STEP_MS)
@@ -75,7 +75,7 @@ def _write(brokers: Brokers, kind: str, records: list[Record]) -> None:
 
 
 def _read(brokers: Brokers, kind: str) -> dict[int, list[Record]]:
-    """Return the records of a topic by partition, in the order of the log."""
+    """Return the records of a topic by partition, in the order of the log. kind: the compression kind, which selects the topic."""
     by_partition: dict[int, list[Record]] = {}
     consumer = KafkaConsumer(bootstrap_servers=brokers.addresses, max_poll_records=5000)
     try:

@@ -1,4 +1,4 @@
-"""Step 6: Spark's own Kafka source and sink: batch and streaming, by timestamp, with headers, from the closest replica.
+"""Step 6 of the demo: Spark's own Kafka source and sink: batch and streaming, by timestamp, with headers, from the closest replica.
 
 Results are compared with what kafka-python wrote or reads, never with Spark's own numbers.
 """
@@ -68,7 +68,7 @@ def _with_session(brokers: Brokers, progress: Progress, scratch: Path, log: Any)
 
 
 def source(spark: SparkSession, brokers: Brokers, topic: str, **options: str) -> DataFrame:
-    """Return a batch read of a topic from the earliest offset. options: further options, with dots written as underscores."""
+    """Return a DataFrame that reads a whole topic with Spark's Kafka source. options: further options of the source, with "_" for each dot."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", brokers.bootstrap).option("subscribe", topic)
     for name, value in options.items():
         reader = reader.option(name.replace("_", "."), value)
@@ -151,7 +151,7 @@ def _mbeans(spark: SparkSession, method: str, *arguments: object) -> Any:
 
 
 def _windowed_counts(spark: SparkSession, brokers: Brokers, scratch: Path) -> list[Cell]:
-    """Count events per minute from one topic to another, in two runs with new events in between; the second continues from the checkpoint."""
+    """Count events per minute from one topic into another, in two runs. The second run counts new events from the first one's checkpoint."""
     brokers.create_topic(EVENTS, 2)
     brokers.create_topic(COUNTS, 1)
     cells = []
@@ -188,7 +188,7 @@ def _send_events(brokers: Brokers, turn: int) -> None:
 
 
 def _count_events(spark: SparkSession, brokers: Brokers, checkpoint: Path) -> int:
-    """Run the counting job once. Returns the number of records that it read."""
+    """Run the job that counts events per minute once, from its checkpoint. Returns the number of records that the job read."""
     query = windowed_counts.start(spark, brokers.bootstrap, EVENTS, COUNTS, str(checkpoint))
     query.awaitTermination()
     return sum(progress["numInputRows"] for progress in query.recentProgress)
@@ -260,7 +260,7 @@ def _producer(brokers: Brokers) -> Iterator[KafkaProducer]:
 
 
 def _read_all(brokers: Brokers, topic: str) -> list[Any]:
-    """Return every record of a topic, by partition and offset."""
+    """Return every record of a topic, sorted by partition and offset."""
     consumer = KafkaConsumer(bootstrap_servers=brokers.addresses)
     all_records: list[Any] = []
     try:
@@ -279,5 +279,5 @@ def _read_all(brokers: Brokers, topic: str) -> list[Any]:
 
 
 def _milliseconds(moment: datetime) -> int:
-    """Return a local time without a time zone, as Spark returns it, in ms since the epoch."""
+    """Convert a local time without a time zone, as Spark returns it, to ms since the epoch."""
     return round(moment.astimezone(UTC).timestamp() * 1000)

@@ -1,7 +1,7 @@
-"""Arithmetic of offsets: the end of a batch, its division among tasks, and lost offsets.
+"""Arithmetic of offsets: where a batch ends, how it is divided among tasks, and which offsets are lost.
 
-The rules are those of Spark's Kafka source (``KafkaMicroBatchStream.rateLimit``, ``KafkaOffsetRangeCalculator``), so that the same
-options make the same batches. This module does not depend on options, brokers or Spark.
+The rules are those of Spark's Kafka source (``KafkaMicroBatchStream.rateLimit``, ``KafkaOffsetRangeCalculator``), so that the same options make the
+same batches. This module does not depend on options, brokers or Spark.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EARLIEST, LATEST = -2, -1
 
 
 class Range(NamedTuple):
-    """Offsets of one partition, from ``start`` (inclusive) to ``end`` (exclusive)."""
+    """A range of offsets of one partition, from ``start`` (inclusive) to ``end`` (exclusive)."""
 
     topic: str
     partition: int
@@ -55,8 +55,8 @@ def to_json(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
 def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, int]) -> Offsets:
     """Return the end offsets of a micro-batch of about ``limit`` records, shared among the partitions in proportion to their new offsets.
 
-    ``start`` and ``end`` are the offsets between which records are available; ``start`` has all partitions of ``end``. A share below one counts as
-    one, so that small partitions make progress.
+    ``start`` and ``end`` are the offsets between which records are available; ``start`` has all partitions of ``end``. A partition
+    with new records gets at least one record, so that small partitions make progress.
     """
     sizes = {partition: max(0, offset - start[partition]) for partition, offset in end.items()}
     total = sum(sizes.values())
@@ -72,9 +72,10 @@ def limited(limit: int, start: Mapping[Partition, int], end: Mapping[Partition, 
 
 
 def split(ranges: Iterable[Range], min_partitions: int | None, max_records: int | None) -> list[Range]:
-    """Return the ranges of the tasks, none of them empty.
+    """Divide offset ranges among tasks. Returns the ranges of the tasks; none of them is empty.
 
-    min_partitions: approximate least number of ranges; larger ranges are split to reach it. max_records: most offsets of one range. None: no limit.
+    min_partitions: approximate minimum number of ranges; larger ranges are split to reach it. max_records: maximum number of offsets in one range.
+    None: no limit.
     """
     kept = [range_ for range_ in ranges if range_.size > 0]
     if max_records is not None:
@@ -106,9 +107,9 @@ def _pieces(range_: Range, parts: int) -> Iterable[Range]:
 
 
 def lost(start: Mapping[Partition, int], end: Mapping[Partition, int], new: Mapping[Partition, int]) -> list[str]:
-    """Return a text for each partition whose offsets between start and end no longer exist.
+    """Return a sentence for each partition that has lost offsets: it was deleted, its end is below its start, or it is new and begins above 0.
 
-    new: the earliest offsets of the partitions that are missing in ``start``.
+    start, end: the first (inclusive) and last (exclusive) offset to read. new: the earliest offsets of the partitions that ``start`` lacks.
     """
     losses = [
         f"{_name(p)} no longer exists, but the query reads it from offset {start[p]}" for p in start if p not in end

@@ -1,4 +1,4 @@
-"""The batch read, and the tasks of batch and streaming reads. This module does not depend on how offsets of streams are kept."""
+"""The batch read, and the tasks of batch and streaming reads. This module does not depend on how a streaming read stores its offsets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class RangePartition(InputPartition):
 def read_range(settings: SourceSettings, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task, on an executor.
 
-    partition: None, or one without a range from Spark 4.1 on, for an empty read, because Spark requires at least one task.
+    partition: the range to read. Spark requires at least one task, so an empty read has one task: with None or, from Spark 4.1 on, a partition
+    without a range. Such a task yields nothing.
     """
     if partition is None or partition.value is None:
         return
@@ -43,7 +44,7 @@ def read_range(settings: SourceSettings, partition: InputPartition | None) -> It
 
 
 class KafkaReader(DataSourceReader):
-    """A batch read. Its offsets are looked up when Spark plans the read, so that all tasks use the same offsets."""
+    """The reader of a batch query. It looks up the offsets when Spark plans the read, so that all tasks use the same offsets."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings

@@ -78,7 +78,7 @@ class Scram:
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
 
     def check(self, server_final: bytes) -> None:
-        """Check the proof in the broker's last message that the broker knows the password, too. Raises ScramError."""
+        """Verify the server signature in the broker's last message. Raises ScramError if the broker does not know the password."""
         attributes = _attributes(_text(server_final))
         if "e" in attributes:
             raise ScramError(f"the broker rejected the login: {attributes['e']}")

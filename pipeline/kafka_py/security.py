@@ -129,7 +129,7 @@ def _refuse_key_stores(text: Text) -> None:
 
 
 def _login(text: Text) -> tuple[str, str, str]:
-    """Return (user, password, mechanism) for SASL."""
+    """Return (user, password, mechanism) for SASL, from the settings. Raises OptionError if one of these is missing or unsupported."""
     mechanism = (text(MECHANISM) or "GSSAPI").upper()
     if mechanism not in MODULES:
         raise OptionError(MECHANISM, f"{mechanism} is not supported; supported are {', '.join(MODULES)}")

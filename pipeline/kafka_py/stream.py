@@ -1,4 +1,4 @@
-"""The streaming read: decides where each micro-batch ends.
+"""The streaming read of the data source `kafka_py`: chooses the offsets at which each micro-batch ends.
 
 From version 4.2 on, Spark passes the start of a batch and the limit. Earlier versions request only the latest offset, so this module
 remembers the end of the last planned batch and applies the limit. After a restart, Spark first plans an empty batch at the checkpoint's
@@ -34,7 +34,7 @@ except ImportError:  # before 4.2
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """A streaming read. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
+    """The reader of a streaming query. Offsets have the form of Spark's own source: ``{"topic": {"0": 23}}``.
 
     With ``trigger(availableNow=True)``, Spark before 4.2 requests the latest offset once and reads up to it. Without ``maxOffsetsPerTrigger`` a run
     of the query then reads all records; with it, one batch of that size.
@@ -111,7 +111,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return limit.max_rows if isinstance(limit, ReadMaxRows) else None
 
     def _begin(self) -> Beginning:
-        """Return the start of a query without a checkpoint. It is looked up once, and stays the same while the query runs."""
+        """Return the offsets at which a query without a checkpoint starts. They are looked up only by the first call."""
         if self._initial is None:
             self._initial = self._planner.start()
         return self._initial
@@ -120,7 +120,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         """Return the start of a batch, in which offsets above the end of the batch are lowered to that end.
 
         Some partitions start at the latest offset. If the first batch is planned again after a restart, their latest offsets may have increased.
-        Lowering such a start to the end loses no records, because the batch had none of these partitions.
+        Lowering such a start to the end loses no records, because the batch contained no records of these partitions.
         """
         if self._initial is None or start != self._initial.offsets:
             return start

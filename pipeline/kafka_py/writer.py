@@ -24,7 +24,7 @@ try:
 except ImportError:  # before 4.1, Spark requires the batch writer's class in streams, too
 
     class DataSourceStreamArrowWriter(DataSourceStreamWriter, DataSourceArrowWriter):  # type: ignore[no-redef,misc]
-        """A stream writer that receives Arrow batches."""
+        """A substitute for the class of this name in Spark 4.1: the base of a stream writer that receives Arrow batches."""
 
 
 BYTES = ("binary", "string")
@@ -39,7 +39,7 @@ TYPES = {
 
 
 class NoSuchColumn(ValueError):
-    """Raised if a DataFrame lacks a column that records need, or has a column of a wrong type."""
+    """Raised if a DataFrame lacks a required column, or has a column with an unsupported type."""
 
 
 def check_schema(schema: StructType, settings: SinkSettings) -> None:
@@ -55,7 +55,7 @@ def check_schema(schema: StructType, settings: SinkSettings) -> None:
 
 
 class KafkaWriter(DataSourceArrowWriter):
-    """A batch write. Tasks write to the brokers at once, so there is nothing to commit, and a write cannot be undone."""
+    """The writer of a batch query. Tasks write to the brokers at once, so there is nothing to commit, and a write cannot be undone."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings
@@ -69,7 +69,7 @@ class KafkaWriter(DataSourceArrowWriter):
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """A streaming write: each micro-batch is written like a batch."""
+    """The writer of a streaming query, which writes each micro-batch like a batch."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings

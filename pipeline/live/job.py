@@ -184,7 +184,7 @@ class Job:
             rows.unpersist()
 
     def _alert(self, rows: DataFrame, alert_windows: list[int], batch: int) -> int:
-        """Write alerts for the clients that reach a limit and have no alert in their window yet. Returns the number of alerts.
+        """Write an alert for each client that reaches a limit and has no alert in this window yet. Returns the number of new alerts.
 
         rows: the rows of the micro-batch. alert_windows: starts in ms of the windows with such clients. batch: number of the micro-batch.
         """
@@ -209,7 +209,10 @@ class Job:
 
 
 def claim(folder: Path, journal: str, windows: Windows) -> None:
-    """Mark the folder as belonging to a job with these windows. Raises FolderError if it belongs to another job, or cannot be written to."""
+    """Write a file into the folder that names its job: the journal and the windows.
+
+    Raises FolderError if the folder belongs to a job with another journal or other windows, or cannot be written to.
+    """
     path = folder / "job.json"
     this_job = {"journal": journal, "window_s": windows.window_s, "slide_s": windows.slide_s, "late_s": windows.late_s}
     try:
@@ -231,7 +234,7 @@ def claim(folder: Path, journal: str, windows: Windows) -> None:
 
 
 def resume_offset(folder: Path, journal: str) -> int:
-    """Return the offset of the journal at which a job continues from a folder; 0 for a new one. The folder has Spark's format `OffsetSeqLog`."""
+    """Return the journal offset at which a job with this checkpoint folder continues; 0 for a new folder. Reads Spark's `OffsetSeqLog`."""
     logs = [path for path in (folder / "state" / "offsets").glob("*") if path.name.isdigit()]
     if not logs:
         return 0

@@ -1,4 +1,4 @@
-"""Options of the live job: windows, and the limits from which on it alerts. This module imports no Spark."""
+"""Options of the live job: windows, and limits for alerts. This module does not import Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a live job; the state in a folder depends on them.
+    """The windows of a live job. A checkpoint folder belongs to a job with the same windows.
 
     window_s: length of a window. slide_s: time between the starts of two windows. late_s: time for which a window accepts late records. All are in
     seconds.

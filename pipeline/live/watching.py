@@ -1,4 +1,4 @@
-"""A live job that runs until SIGINT and prints its table after each micro-batch."""
+"""The command `kafkaproto live`: runs the job until SIGINT or SIGTERM, and prints the changed rows after each micro-batch."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def run(
     limits: Limits,
     every_s: float | None,
 ) -> int:
-    """Run the job in a Spark session of its own until SIGINT or SIGTERM, and return the exit status. See `Job` for the arguments.
+    """Run the job in a Spark session of its own until SIGINT or SIGTERM, and return the exit status.
 
-    every_s: seconds between micro-batches; None: stop once all records that exist now are in the table. Returns 1 if the query fails, 2 if
-    Spark's Kafka connector cannot be downloaded, else 0.
+    folder: the folder for the checkpoint and the table. journal: the topic to read. alerts_topic: the topic that receives the alerts. every_s:
+    seconds between micro-batches; None: stop once all records that exist now are in the table. Returns 1 if the query fails, 2 if Spark's Kafka
+    connector cannot be downloaded, else 0.
     """
     try:
         with local_session("kafkaproto live", connector=True) as spark:

@@ -1,1 +1,1 @@
-"""The tables of recorded traffic: requests, partitions, batches, events and offsets of a trace as Parquet, made with or without Spark."""
+"""Parquet tables of recorded traffic (requests, partitions, batches, events, offsets), made with or without Spark."""

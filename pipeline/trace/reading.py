@@ -1,9 +1,9 @@
-"""Reading of a run into Arrow batches of its tables, in a Spark task or without Spark.
+"""Conversion of a run into Arrow batches of its tables, in a Spark task or without Spark.
 
 One reader reads the files of a run in order, because later rows depend on earlier entries (fetch sessions, throttles, topic names). The reader stops
-at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain a part of
-the run, it starts after that part. A file that cannot be read, and an entry with values that no table can hold, yield a notice instead of an
-exception: a single flipped bit on a disk must not cost the other runs. This module does not depend on Spark or where tables are stored.
+at the file sizes that were measured when the run was listed, so that a repeated task makes the same rows. If the tables already contain the start of
+the run, the reader continues after it. A file that cannot be read, and an entry with values that no table can hold, yield a notice instead of an
+exception, so that a single flipped bit does not cost the other runs. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class _Rejected:
 
 
 def batches(run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield (table name, rows) for the new part of a run, then its notices as table `NOTICES` and its position as table `PLACE`.
+    """Yield (table name, rows) for the new part of a run, then two pseudo-tables: `NOTICES`, and `PLACE` with the position up to which it was read.
 
     note: a function called regularly with the number of bytes read.
     """

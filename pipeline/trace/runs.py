@@ -1,4 +1,4 @@
-"""The runs of a trace: which files belong to one recording, and up to which byte the tables already contain them.
+"""The recordings (runs) in the files of a trace: the files of each, and up to which byte the tables already contain them.
 
 A file that cannot be read yields a notice, not an exception, so that the other files are used. This module does not depend on the columns of rows,
 Spark or where tables are stored.
@@ -65,7 +65,7 @@ class Run(NamedTuple):
 
 
 def runs_of(path: Path) -> tuple[list[Run], list[Notice]]:
-    """Return the runs of a trace, and notices about files that cannot be used. Raises TraceError if there is no file at all."""
+    """Return the recordings (runs) of a trace, and notices about files that cannot be used. Raises TraceError if there is no file."""
     runs_by_name: dict[str, dict[str, tuple[str, dict[str, Any], int]]] = {}
     notices = []
     for file in files_of(path):

@@ -104,7 +104,7 @@ def start(spark: SparkSession, trace: Path, out: Path, checkpoint: Path, every: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until interrupted. Returns exit status 0, or 2 if the tables cannot be written or the trace cannot be read."""
+    """Run `kafkaproto stream` until it is interrupted. Returns exit status 0, or 2 if the tables cannot be written or the trace cannot be read."""
     options = parser("stream").parse_args(arguments)
     try:
         if not options.trace.is_dir():

@@ -68,7 +68,8 @@ class _Part:
 class _Parts:
     """The open files of one run.
 
-    If `OPEN_PARTS` are open, the file that was written least recently is closed; late rows of its hour go into another file.
+    Each hour of the run has its own files. If `OPEN_PARTS` files are open, the one that was written least recently is closed; further rows of its
+    hour go into a new file.
     """
 
     def __init__(self, run: Run, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Client versions: which clients use which API versions, and which broker releases would accept their requests."""
+"""Queries about client versions: which clients use which API versions, and which broker releases would accept their requests."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ WORST_FIRST = (BREAKS, UNKNOWN, MISSING, OLDER, WORKS)
 
 
 def verdicts(tables: Tables) -> DataFrame:
-    """Return for each client and release whether a broker of that release accepts the client's requests.
+    """Return a row for each client and release, whose column `verdict` says whether a broker of that release accepts the client's requests.
 
-    If a client sends ApiVersions, it can choose lower versions by itself; if ApiVersions shows that an API is missing, the client's reaction is
-    unknown. A client whose newest version of an API is below the lowest version of the release breaks. It is undecided if that was also the newest
-    version that the recorded broker offered, because the client may support newer ones.
+    A client that sends ApiVersions can choose lower versions by itself. If the release lacks an API of such a client, its reaction is unknown.
+    A client whose newest version of an API is below the lowest version of the release breaks. It is undecided if that was also the newest version
+    that the recorded broker offered, because the client may support newer ones.
     """
     spark = tables.requests.sparkSession
     release_names = [name for name in releases.releases() if releases.number(name) >= releases.number(OLDEST)]

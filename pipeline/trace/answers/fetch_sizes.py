@@ -1,4 +1,4 @@
-"""Sizes of fetch responses against the limits of the requests (KIP-74), records per fetch, and requests per record."""
+"""Queries about fetches: sizes of the responses against the limits of the requests (KIP-74), records per fetch, and requests per record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latency: quantiles of each part of a request's time, and the slowest requests."""
+"""Queries about latency: quantiles of each part of a request's time, and the slowest requests."""
 
 from __future__ import annotations
 

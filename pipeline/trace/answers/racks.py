@@ -1,4 +1,4 @@
-"""Bytes that were fetched across racks, and the share that a replica in the client's own rack could have served (KIP-392).
+"""Queries about racks: bytes that were fetched across racks, and the share that a replica in the client's rack could have served (KIP-392).
 
 The racks of brokers come from the recorder or from responses; only the trace of a broker contains the in-sync replicas.
 """

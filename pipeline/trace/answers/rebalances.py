@@ -1,4 +1,4 @@
-"""Rebalances: when each group got a new generation or epoch, how long that took, and why."""
+"""Queries about rebalances: when each group got a new generation or epoch, how long that took, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about the recording itself: recorder, duration, size, and incomplete parts."""
+"""Queries about the recording itself: recorder, duration, size, and incomplete parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repeated requests: batches that producers sent again with the same sequence number, and fetches from the same offset."""
+"""Queries about repeated requests: batches that producers sent again with the same sequence number, and fetches from the same offset."""
 
 from __future__ import annotations
 

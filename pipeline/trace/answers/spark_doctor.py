@@ -1,4 +1,4 @@
-"""The cost of Spark's Kafka source for each query, and the options that change it.
+"""Queries about Spark's Kafka source: its cost in requests and bytes for each Spark query, and the options that change the cost.
 
 Spark's consumers are recognised by their client ids (`consumer-<group>-executor-<n>`); queries that set `kafka.client.id` are not included.
 """

@@ -15,10 +15,10 @@ from kafkaproto.pipeline.trace.audit.command import run_with_status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return the exit status.
+    """Run `kafkaproto audit` and return the exit status.
 
-    The status is that of `kafkaproto.pipeline.trace.audit.verdict.status`; UNREADABLE if there are no tables and no trace to make them from;
-    UNFINISHED if the program fails.
+    0: no rule is broken. 1: only rules of severity warning are broken. 2: a rule of severity error is broken. 3: there were no tables and no trace to
+    make them from, or no rule had anything to check. 4: the program failed.
     """
     options = parser("audit").parse_args(arguments)
     return run_with_status("audit", partial(job.run, options.out, options.trace, options.json))

@@ -1,4 +1,4 @@
-"""The exit statuses of the commands that judge recorded traffic, also for errors.
+"""The exit statuses of the commands that judge recorded traffic, including those for errors.
 
 This module does not depend on any rule or command.
 """
@@ -24,7 +24,7 @@ STATUSES = f"""exit status:
 def run_with_status(prog: str, work: Callable[[], int]) -> int:
     """Run a command and return its exit status. An exception becomes a line on standard error.
 
-    The status is then UNREADABLE if the input is missing or cannot be read, and UNFINISHED for every other exception.
+    prog: the name of the command in that line. The status is then 3 if the input is missing or cannot be read, and 4 for every other exception.
     """
     try:
         return work()

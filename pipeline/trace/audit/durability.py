@@ -13,10 +13,10 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 def same_bytes(tables: Tables) -> DataFrame:
-    """Check that acknowledged batches are fetched unchanged, by their CRC.
+    """Check that acknowledged batches are fetched unchanged, by their CRC. Returns one row per acknowledged batch and fetch of it.
 
-    Batches that the broker may rewrite are not compared: it sets times, converts, recompresses or compacts them. A batch that only the leader had
-    (acks=1) is compared with fetches from that broker.
+    Batches that the broker may rewrite are not compared: it sets times, converts, recompresses or compacts them. A batch with acks=1 may exist only
+    on its leader, so it is compared only with fetches from that broker.
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""
@@ -34,10 +34,10 @@ def same_bytes(tables: Tables) -> DataFrame:
 
 
 def not_skipped(tables: Tables) -> DataFrame:
-    """Check that a fetch which moves from before an acknowledged batch to after it contains the batch.
+    """Check that no fetch response skips an acknowledged batch. Returns one row per acknowledged batch.
 
-    Only topics whose policy is known to be "delete" are checked. Rows are the acknowledged batches of such topics; a batch counts as contained in a
-    response if the response has a batch with its base offset.
+    A response skips a batch if it lacks the batch's base offset although it has a later batch, and either an earlier batch or an earlier fetch
+    offset. Only topics whose cleanup policy is known to be "delete" are checked.
     """
     rows = tables.sql(f"""
         WITH plain AS (SELECT run, where_ FROM {{policies}} WHERE NOT compacts
@@ -65,10 +65,10 @@ def not_skipped(tables: Tables) -> DataFrame:
 
 
 def in_sequence(tables: Tables) -> DataFrame:
-    """Check that the sequence numbers of a producer's batches follow each other.
+    """Check that the sequence numbers of a producer's batches are consecutive. Returns one row per compared pair of batches.
 
-    Neighbours in one response are compared, and neighbours in different responses of a broker to consumers. Batches with missing offsets between
-    them (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that have been idle long.
+    Neighbours in one response are compared, and neighbours in different responses of a broker to consumers. Batches with missing offsets between them
+    (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that have been idle for long.
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)
@@ -103,7 +103,10 @@ def in_sequence(tables: Tables) -> DataFrame:
 
 
 def once(tables: Tables) -> DataFrame:
-    """Check that a batch which an idempotent producer sends again gets the same base offset as the first time."""
+    """Check that a batch which an idempotent producer sends again gets the same base offset as the first time.
+
+    Returns one row per acknowledged batch of an idempotent producer with acks=-1.
+    """
     rows = tables.sql(f"""
         WITH sent AS (
             SELECT *, {NAMED} FROM {{batches}} WHERE api = 'Produce' AND base_offset IS NOT NULL AND acks = {ALL}
@@ -119,7 +122,10 @@ def once(tables: Tables) -> DataFrame:
 
 
 def committed(tables: Tables) -> DataFrame:
-    """Check the high watermark in a fetch after an acknowledgement with acks=-1 by the same broker: it must cover the acknowledged batch."""
+    """Check that a high watermark in a fetch response covers every batch that the same broker acknowledged with acks=-1 before the fetch.
+
+    Returns one row per partition of a fetch response, with the highest acknowledged end offset before it.
+    """
     rows = tables.sql(f"""
         WITH points AS (
             SELECT run, seq, broker, {NAMED}, partition, ready_ns AS at_ns, next_offset AS acknowledged, NULL AS high_watermark, 0 AS turn
@@ -141,9 +147,10 @@ def committed(tables: Tables) -> DataFrame:
 
 
 def covered(tables: Tables) -> DataFrame:
-    """Check that the leader's recorded high watermark had reached a batch when the response to its produce with acks=-1 was ready.
+    """Check that a broker acknowledges an acks=-1 batch only after its recorded high watermark has reached the end of the batch.
 
-    Only runs that record moves of high watermarks are checked, against the highest value since the log began.
+    Returns one row per acknowledged partition of a Produce request. Only runs with recorded changes of high watermarks are checked. The highest value
+    since the log was created or truncated counts.
     """
     rows = tables.sql(f"""
         WITH points AS (

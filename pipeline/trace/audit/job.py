@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 
 def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
-    """Audit the tables in `out` in a Spark session of its own; see `audit_folder`.
+    """Audit the tables in `out` in a Spark session of its own, and return the exit status.
 
-    Raises StoreError if there are no tables and no trace to make them from.
+    trace: its new part is added to the tables first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises StoreError if
+    there are no tables and no trace to make them from.
     """
     if trace is None and not (out.is_dir() and Store(out).manifest()):
         raise StoreError(f"{out} holds no tables: create them with kafkaproto tables TRACE OUT")
@@ -32,10 +33,10 @@ def run(out: Path, trace: Path | None, json_file: Path | None) -> int:
 
 
 def audit_folder(spark: SparkSession, out: Path, trace: Path | None, json_file: Path | None) -> int:
-    """Audit the tables in `out`, and return the exit status.
+    """Audit the tables in `out`, and return the exit status: 0, 1 or 2 by the worst severity of a broken rule, 3 if no rule had anything to check.
 
-    trace: its new part is added to the tables first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises
-    StoreError and TraceError.
+    trace: its new part is added to the tables first. json_file: receives the outcomes as JSON; the text goes to standard output. Raises StoreError
+    and TraceError.
     """
     progress = Progress()
     if trace is not None:

@@ -1,4 +1,4 @@
-"""Rules of fetch sizes (KIP-74, KIP-13): the bytes that a response, and a partition in it, may contain."""
+"""Rules of fetch sizes (KIP-74, KIP-13): how many bytes a response may contain, in total and for each partition."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ FIRST_VERSION_WITH_LIMIT = 3
 def whole_answer(tables: Tables) -> DataFrame:
     """Check that all records of a fetch response together are within the limits of the request, the broker and the quota.
 
-    A first batch that is larger than the limits is allowed. The broker's `fetch.max.bytes` is known if the recorder reported settings. The bytes
-    that a quota allows are known if the client was throttled by it before and no quota has changed since.
+    Returns one row per fetch response with records. A first batch that is larger than the limits is allowed. The broker's `fetch.max.bytes` is known
+    if the recorder reported settings. The bytes that a quota allows are known if the client was throttled by this quota before and no quota has
+    changed since.
     """
     rows = tables.sql(f"""
         WITH known AS (

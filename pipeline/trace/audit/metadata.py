@@ -13,7 +13,7 @@ RACK_AWARE = "%RackAwareReplicaSelector"
 
 
 def preferred_replicas(tables: Tables) -> DataFrame:
-    """Check that a fetch response names a preferred read replica only if the replica is suitable.
+    """Check that a fetch response names a preferred read replica only if the replica is suitable. Returns one row per preferred replica.
 
     It must be another broker than the sender, in the ISR and, for Kafka's own replica selector, in the client's rack; other selectors may choose any
     rack. Only the leader may name it, only in a response without records, and only to a client with a rack whose fetch offset is not below the log
@@ -53,9 +53,10 @@ def preferred_replicas(tables: Tables) -> DataFrame:
 
 
 def topic_ids(tables: Tables) -> DataFrame:
-    """Check that a topic name keeps its id, in the responses of each broker, and that an id keeps its name.
+    """Check that each topic name keeps its topic id in the responses of a broker, and that each id keeps its name.
 
-    A name with a new id is judged only if the run records deletions of topics.
+    Returns one row each time a broker first reports a name with an id, or changes the id. A name with a new id is checked only if the recorder also
+    records deletions of topics.
     """
     rows = tables.sql("""
         WITH named AS (

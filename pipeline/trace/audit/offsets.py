@@ -20,8 +20,8 @@ IN_RESPONSE = "PARTITION BY run, seq, topic, topic_id, partition ORDER BY positi
 def overlaps(tables: Tables) -> DataFrame:
     """Check that batches do not overlap, within a response and among all acknowledged batches of a partition.
 
-    A batch with acks=1 may exist only on its leader, and is compared only with other such batches that this broker acknowledged. A repeated batch of
-    an idempotent producer counts once.
+    Returns one row per pair of successive batches. A batch with acks=1 may exist only on its leader, so it is compared only with other acks=1 batches
+    that this broker acknowledged. A repeated batch of an idempotent producer counts once.
     """
     fetched = tables.sql(f"""
         SELECT run, seq, api, {NAMED}, partition, base_offset, lag(last_offset) OVER ({IN_RESPONSE}) AS before_, ready_ns, ready_ns AS before_ns
@@ -51,9 +51,9 @@ def overlaps(tables: Tables) -> DataFrame:
 
 
 def gaps(tables: Tables) -> DataFrame:
-    """Check that fetch responses have no gap between batches.
+    """Check that fetch responses have no gap between batches. Returns one row per fetched batch.
 
-    Produced batches are not compared: the trace may lack batches of other producers. Topics known to be compacted are not checked.
+    Batches of Produce requests are not compared: the trace may lack those of other producers. Topics that are known to be compacted are not checked.
     """
     rows = tables.sql(f"""
         SELECT *, base_offset > expected_offset AS broken, CAST(base_offset AS double) - expected_offset AS excess FROM (
@@ -73,11 +73,11 @@ def gaps(tables: Tables) -> DataFrame:
 
 
 def watermarks(tables: Tables) -> DataFrame:
-    """Check that watermarks in fetch responses of a broker never fall.
+    """Check that the high watermark, last stable offset and log start offset of a partition never fall in a broker's fetch responses.
 
-    A response is compared with the previous one if its value is below the previous value, because few other events lie between the two that could
-    explain the fall. Otherwise it is compared with the highest value in any earlier response. A response without the field or without a value
-    reports -1.
+    Returns one row per partition of a response. The row compares the response with the previous one if one of its offsets is lower, because few other
+    events lie between the two that could explain the fall. Otherwise it compares each offset with the highest one in any earlier response. A response
+    that lacks an offset has -1, which is not compared.
     """
     names = ("high_watermark", "last_stable_offset", "log_start")
     highest = ", ".join(f"max(struct({name} AS reported, ready_ns AS at_ns)) OVER p AS most_{name}" for name in names)
@@ -108,7 +108,10 @@ def watermarks(tables: Tables) -> DataFrame:
 
 
 def moves(tables: Tables) -> DataFrame:
-    """Check that the offsets that a broker recorded for a log never fall, except where the log began again or was truncated."""
+    """Check that the offsets that a broker recorded for a log never fall, except after the log was recreated or truncated.
+
+    Returns one row per pair of successive recorded changes.
+    """
     names = ("high_watermark", "last_stable_offset", "log_start")
     before = ", ".join(f"lag({name}) OVER p AS before_{name}" for name in names)
     falls = ", ".join(f"before_{name} - {name}" for name in names)
@@ -125,10 +128,11 @@ def moves(tables: Tables) -> DataFrame:
 
 
 def ordered_offsets(tables: Tables) -> DataFrame:
-    """Check the order of the offsets of a log, in responses and in the state that brokers recorded.
+    """Check the order of the offsets of a log, in responses and in recorded changes: log start, last stable offset, high watermark, log end.
 
-    The log end of a follower is compared only if followers limit the leader's high watermark to their own log end, as Kafka's do. With
-    `semantics=kip`, a follower may know a higher one, and only the leader's log end is compared.
+    Returns one row per partition of a response and per recorded change. A follower of Kafka limits the leader's high watermark to its own log end, so
+    its log end is compared too. With the broker setting `semantics=kip`, a follower may report a high watermark above its log end, so only the
+    leader's log end is compared.
     """
     rows = tables.sql(f"""
         WITH kafka_semantics AS (
@@ -159,10 +163,10 @@ def ordered_offsets(tables: Tables) -> DataFrame:
 
 
 def epochs(tables: Tables) -> DataFrame:
-    """Check that leader epochs do not fall from batch to batch in the log.
+    """Check that leader epochs do not fall from batch to batch in the log. Returns one row per compared pair of batches.
 
-    Two kinds of pairs are compared: neighbouring batches in one response, and the first and last batches of different responses that a broker sent
-    to consumers, ordered by offset.
+    Two kinds of pairs are compared: neighbouring batches in one response, and the first and last batches of different responses that a broker sent to
+    consumers, ordered by offset.
     """
     of_batch = "run, where_, partition, base_offset, epoch"
     in_one = f"""
@@ -206,7 +210,10 @@ def progress(tables: Tables) -> DataFrame:
 
 
 def latest(tables: Tables) -> DataFrame:
-    """Check ListOffsets for the latest offset: not below any fetch response of the same broker before it, not above any after it."""
+    """Check the latest offset from ListOffsets: at least that of earlier fetch responses of the same broker, at most that of later ones.
+
+    Returns one row per partition that a ListOffsets request looked up with the timestamp LATEST.
+    """
     rows = tables.sql(f"""
         WITH lookups AS (
             SELECT run, broker, {NAMED}, partition, begun_ns, ready_ns, NULL, NULL, seq, position, base_offset, isolation
@@ -252,10 +259,11 @@ def latest(tables: Tables) -> DataFrame:
 
 
 def earliest_at(tables: Tables) -> DataFrame:
-    """Check ListOffsets for a timestamp: the result has that timestamp or a later one, and no fetched batch before it has.
+    """Check ListOffsets for a timestamp: the returned record has that timestamp or a later one, and no fetched batch before the record does.
 
-    Only logs whose start never moved, according to all responses, are checked. If records may be removed from the middle of the log
-    (compacted topics, and topics with unknown policy), the earlier batch must have been fetched after the ListOffsets.
+    Returns one row per partition looked up by timestamp. Only logs whose start never moved, according to all responses, are checked. If records may
+    be removed from the middle of the log (compacted topics, and topics with unknown policy), the earlier batch must have been fetched after the
+    ListOffsets.
     """
     rows = tables.sql(f"""
         WITH lookups AS (
@@ -295,9 +303,10 @@ def earliest_at(tables: Tables) -> DataFrame:
 
 
 def out_of_range(tables: Tables) -> DataFrame:
-    """Check OFFSET_OUT_OF_RANGE against the last high watermark before it and the first log start offset after it.
+    """Check that OFFSET_OUT_OF_RANGE is returned only for offsets outside the log. Returns one row per such error in a fetch response.
 
-    All offsets between these two were readable at the time of the response.
+    An error is wrong if the requested offset lies between the first log start offset that the broker reported after it and the last high watermark
+    before it: all offsets between these two were readable at the time of the response.
     """
     rows = tables.sql(f"""
         WITH known AS (

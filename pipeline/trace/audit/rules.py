@@ -42,9 +42,10 @@ def audit(tables: Tables, rules: Sequence[Rule] = RULES) -> list[Outcome]:
 
 
 def outcomes_by_run(rule: Rule, tables: Tables, note: Callable[[str], None]) -> dict[str, Outcome]:
-    """Evaluate one rule for each run separately. Returns by run the outcome without sample rows, for runs in which it checked something.
+    """Evaluate one rule separately for each run (recording), and return the outcomes by run name.
 
-    note: called with a progress line before the evaluation.
+    Runs in which the rule checked nothing are omitted. The outcomes have no sample rows. note: a function called with a progress line before the
+    evaluation.
     """
     from pyspark.sql.functions import expr
 

@@ -13,10 +13,11 @@ INVALID_FETCH_SESSION_EPOCH = 71
 
 
 def steps(tables: Tables) -> DataFrame:
-    """Check the partitions of fetch responses within sessions, and session epochs.
+    """Check that fetch responses in fetch sessions contain the right partitions, and that session epochs are correct.
 
-    A full response contains every requested partition, an incremental one every partition whose high watermark had moved before the fetch.
-    Neither contains a partition that was not requested or was forgotten. The broker accepts the next session epoch and no other.
+    Returns one row per response of a fetch session. A full response contains every requested partition, an incremental one every partition whose high
+    watermark had moved before the fetch. Neither contains a partition that was not requested or was forgotten. The broker accepts the next session
+    epoch and no other.
     """
     rows = tables.sql(f"""
         SELECT r.run, r.seq, r.conn, r.client_id, r.session_id, r.session_epoch, r.session_expected, r.requested_partitions,

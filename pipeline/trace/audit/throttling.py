@@ -14,7 +14,10 @@ ROUNDING_BYTES = 1
 
 
 def muted(tables: Tables) -> DataFrame:
-    """Check that after a throttle the next handler of a connection starts only once the broker's clock reaches the end of the mute time."""
+    """Check that after a throttle the next handler of a connection starts only once the broker's clock reaches the end of the mute time.
+
+    Returns one row per request that follows a throttled request on its connection.
+    """
     return tables.sql("""
         WITH ordered AS (
             SELECT *, max(struct(muted_until_ms, seq)) OVER c AS mute FROM {requests} WHERE conn IS NOT NULL AND handled_ms IS NOT NULL
@@ -27,10 +30,11 @@ def muted(tables: Tables) -> DataFrame:
 
 
 def how_long(tables: Tables) -> DataFrame:
-    """Check the throttle time with the arithmetic of `kafkaproto.broker.quota.windows`: doubles in the same order, halves rounded up.
+    """Check the throttle time of each throttled response. Returns one row per response, in which `broken` says whether the time is wrong.
 
-    The time of a forced throttle, or of one without a recorded reason, cannot be computed. Every throttled response must contain the time that was
-    applied.
+    The expected time is (rate - bound) / bound x window in ms, computed with doubles as in `kafkaproto.broker.quota.windows`, with halves rounded up.
+    It cannot be computed if a test forced the throttle or its reason was not recorded. Such a row is only checked for the second condition: the
+    response must contain the time for which the client was throttled.
     """
     return tables.sql(f"""
         WITH exact AS (
@@ -65,11 +69,11 @@ def empty_fetch(tables: Tables) -> DataFrame:
 
 
 def taken_back(tables: Tables) -> DataFrame:
-    """Check that the bytes of a throttled fetch are removed from the quota.
+    """Check that the bytes of a throttled fetch are removed from the quota. Returns one row per pair of successive throttled fetches.
 
-    Two successive throttled fetches of a client under one consumer quota are compared by the bytes that the quota's windows contain, including the
-    fetch itself. The second number is at most the first, minus the bytes of the first fetch, plus those of the second and all bytes sent in between.
-    A quota that several client ids share (that of a user alone) is not checked.
+    The pairs are throttled fetches of a client under one consumer quota. They are compared by the bytes that the quota's windows contain, including
+    the fetch itself. The second number is at most the first, minus the bytes of the first fetch, plus those of the second and all bytes sent in
+    between. A quota that several client ids share (that of a user alone) is not checked.
     """
     rows = tables.sql(f"""
         WITH counted AS (

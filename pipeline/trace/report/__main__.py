@@ -17,7 +17,11 @@ from kafkaproto.pipeline.trace.store import MANIFEST
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Returns one of the exit statuses in `kafkaproto.pipeline.trace.audit.command.STATUSES`."""
+    """Run `kafkaproto report` and return the exit status.
+
+    0: no rule is broken. 1: only rules of severity warning are broken. 2: a rule of severity error is broken. 3: there was nothing to read, or no
+    rule had anything to check. 4: the program failed.
+    """
     options = parser("report").parse_args(arguments)
     return run_with_status("kafkaproto report", lambda: run(_report_options(options), options.json))
 

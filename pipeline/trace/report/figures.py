@@ -55,7 +55,7 @@ def swim_lanes(rows: Rows) -> str | None:
 
 
 def _waiting(row: Row) -> tuple[float, float]:
-    """Return (times, rows), with zero rows added for empty intervals, so that no line of the figure connects their neighbours."""
+    """Return (start, duration) of a request's wait in ms: the recorded wait or, without one, the time from the handler's start to the response."""
     waited_ms = row["ready_ms"] - row["handled_ms"] if row["wait_ms"] is None else row["wait_ms"]
     return row["ready_ms"] - waited_ms, waited_ms
 
@@ -170,7 +170,7 @@ def versions(rows: Rows, is_rejected: Callable[[str, int], bool], release: str) 
 
 
 def latency(rows: Rows) -> str | None:
-    """Draw figure (f): for p50, p95 and p99 of each API the shares of its parts, and their sum as text."""
+    """Draw figure (f): a bar for p50, p95 and p99 of each API, divided into the parts of a request's time; the total in ms is printed as text."""
     colours = {
         "queued": SERIES[0],
         "handled": SERIES[1],
@@ -327,7 +327,7 @@ def delivered(rows: Rows) -> str | None:
 
 
 def _filled(rows: Rows) -> tuple[list[float], list[Row]]:
-    """Return (times, rows) with zero rows for empty intervals, so that no line connects their neighbours."""
+    """Return (times, rows) with a zero row for each empty interval, so that the figure's line falls to zero there."""
     width = rows[0]["width_s"]
     by_time = {r["at_s"]: r for r in rows}
     first, last = min(by_time), max(by_time)

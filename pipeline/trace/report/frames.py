@@ -1,4 +1,4 @@
-"""The decoded frames of a broken rule's row with the largest excess, field by field with offsets, so that a reader finds them in the bytes.
+"""Decoded frames for the worst row of each broken rule, field by field with byte offsets, so that a reader can find them in the trace.
 
 This module does not depend on Spark or the page.
 """
@@ -23,9 +23,9 @@ MAX_VALUE_LENGTH = 100
 
 
 def exchanges(trace: Path, outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Return [request, response] as text for each broken rule, by number of the rule: the exchange of its row with the largest excess.
+    """Return the request and response, as text, of the worst row of each broken rule. The keys are rule numbers.
 
-    trace: where to look for the exchanges. A rule whose exchange is not in it is left out.
+    trace: the path in which the exchanges are looked up. A rule whose exchange is not there is left out.
     """
     rules_by_exchange: dict[tuple[str, int], list[str]] = {}
     for outcome in outcomes:
@@ -65,7 +65,7 @@ def _exchange_texts(entry: Exchange) -> Iterator[str]:
 
 
 def _fields(key: int, version: int, kind: str, frame: bytes, offset: int) -> Iterator[Place]:
-    """Yield the fields of a frame. Raises ProtocolError during the iteration, also for an unknown version of an API.
+    """Yield the fields of a frame. Raises ProtocolError while iterating if the frame cannot be decoded, or if its API version is unknown.
 
     kind: "request" or "response". offset: byte position in the frame at which the body begins.
     """
