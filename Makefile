@@ -17,7 +17,7 @@ help:
 	@echo "make demo         run real clients and Spark against three brokers and print what they saw (SPARK=0 leaves Spark out)"
 	@echo "make broker       start three brokers on ports 9092 to 9094 (ARGS=\"...\" adds options)"
 	@echo "make report       write the report of a recorded trace or a capture (TRACE=DIR OUT=DIR)"
-	@echo "make conformance  run the conformance suite against this broker and Kafka 3.9.1 (ARGS=\"--bootstrap HOST:PORT\" for yours)"
+	@echo "make conformance  run the conformance suite against this broker, Kafka 3.9.1 and 4.2.0 (ARGS=\"--bootstrap HOST:PORT\" for yours)"
 	@echo "make test         run the fast tests, which need only Python; takes some minutes (ARGS=\"...\" adds options of pytest)"
 	@echo "make test-all     run every test: also Java, a real Kafka, Spark, a browser, and the slow ones"
 	@echo "make check        check format, lint, types, import contracts and generated files"

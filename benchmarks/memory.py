@@ -1,6 +1,6 @@
-"""Memory of the broker with much data, many partitions and many connections. Writes docs/benchmarks.md.
+"""Measures the memory of a broker with much data, many partitions and many connections. Writes docs/benchmarks.md.
 
-Each measurement observes a broker process of its own from outside.
+Each measurement starts its own broker process and observes it from outside.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def produce(sock: socket.socket, topic: str, partition: int, batch: bytes, count
             # After the correlation id: one topic, its name, one partition, its index, and then the error code.
             at = 4 + 4 + 2 + len(topic) + 4 + 4
             if response[at : at + 2] != bytes(2):
-                raise RuntimeError(f"produce returned error {int.from_bytes(response[at : at + 2], 'big')}")
+                raise RuntimeError(
+                    f"a Produce request to {topic}-{partition} returned error code {int.from_bytes(response[at : at + 2], 'big')}"
+                )
             answered += 1
 
 
@@ -143,7 +145,7 @@ def many_partitions_kept() -> list[Row]:
 
 
 def many_connections(connections: int, seconds: float, per_second: int = 300) -> list[Row]:
-    """Measure memory and latency while each connection waits in a long poll for its own partition.
+    """Measure memory and latency while each connection waits for a record in its own partition with a long poll.
 
     Another process appends to the partitions in turn, `per_second` times per second.
     """

@@ -22,7 +22,10 @@ from benchmarks.report import write_section
 
 REQUESTS = 20_000
 LEAST_SHARE = 0.003
-"""The minimum time that quotas must add to a function for a row of its own, as a share of the time of a request without quotas."""
+"""The smallest time that quotas must add to a function so that it gets its own table row.
+
+It is a share of the time of a request without quotas.
+"""
 RUN = """
 import cProfile, sys, time
 from kafkaproto.broker.server.main import main
@@ -36,7 +39,7 @@ OPTIONS = ("--port", "0", "--memory", MEMORY, "--log-level", "error")
 
 
 class Spent(NamedTuple):
-    """The cost of one function: the number of its calls, and its time in microseconds without the functions that it calls."""
+    """The cost of one function: the number of its calls, and its time in microseconds, excluding the functions that it calls."""
 
     calls: float
     own_us: float
@@ -56,7 +59,7 @@ def per_request(with_quotas: bool) -> dict[str, Spent]:
 
 
 def profiled(with_quotas: bool, requests: int) -> dict[str, Spent]:
-    """Return the cost of each function of a broker, from its start to its end, if it handles this number of produce requests."""
+    """Return the cost of each function of a broker that handles `requests` produce requests, from its start to its end."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "stats")
         broker = Program("profiled", [sys.executable, "-c", RUN, str(path), *OPTIONS])
@@ -98,7 +101,7 @@ def rows(without: dict[str, Spent], with_: dict[str, Spent]) -> Iterator[tuple[s
 
 
 def main() -> int:
-    """Profile both brokers and write the section."""
+    """Profile a broker with quotas and one without, and write the section of docs/benchmarks.md. Returns exit status 0."""
     argparse.ArgumentParser(
         prog="python -m benchmarks.quota_profile",
         description=__doc__,

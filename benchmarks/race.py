@@ -1,9 +1,9 @@
-"""The race: the same requests to the broker, kfake, a real Kafka and a minimal asyncio server, in alternation. Writes docs/benchmarks.md.
+"""The race: a benchmark that sends the same requests to this broker, kfake, a real Kafka and a minimal asyncio server. Writes docs/benchmarks.md.
 
-Only ratios count: all racers run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are deleted after
-each row. The minimal asyncio server is `benchmarks.floor`.
+Only ratios count: all programs run on the same machine at the same time, rounds are interleaved, and medians are compared. Topics are
+deleted after each row. The minimal asyncio server is `benchmarks.floor`.
 
-`make race` runs this program.
+`make race` runs this module.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ AHEAD = 1.0
 
 
 class Cell(NamedTuple):
-    """One row of the race.
+    """One row of the benchmark `benchmarks.race`.
 
-    run: takes an address and returns a speed, of which larger is better. required: maps the name of a racer to the least ratio of the broker's speed
-    to the racer's; racers that are not in it skip the row. apart: client and broker run on different cores, because the time of a single round trip
-    is bistable otherwise.
+    run: takes an address and returns a speed, of which larger is better. required: maps the name of a program to the least ratio of this
+    broker's speed to the program's; a program that is not in it skips the row. apart: whether client and broker run on different cores,
+    because the time of a single round trip otherwise jumps between two values.
     """
 
     name: str
@@ -119,7 +119,7 @@ def fetched_of_many(incremental: bool) -> Callable[[str], float]:
 
 
 def cells() -> list[Cell]:
-    """Return all rows of the race, in their order."""
+    """Return all rows of the benchmark `benchmarks.race`, in the order of the table."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35, KAFKA: AHEAD, KFAKE: 0.5}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5, KAFKA: AHEAD, KFAKE: 0.5}),
@@ -149,7 +149,7 @@ def cells() -> list[Cell]:
 
 
 def cells_on_disk() -> list[Cell]:
-    """Return the rows of the shorter race with `--memory 0`, in which the minimal asyncio server (the floor) writes files, too."""
+    """Return the rows of the shorter benchmark with all records on disk. In it, the minimal server of `benchmarks.floor` writes files, too."""
     return [
         Cell("produce, 1 KB batches", produced(1, 15000), {FLOOR: 0.35}),
         Cell("produce, 16 KB batches", produced(16, 6000), {FLOOR: 0.5}),
@@ -160,7 +160,7 @@ def cells_on_disk() -> list[Cell]:
 
 
 THREE = [Cell("produce, 16 KB batches, three replicas, acks=all", produced_to_three, {KAFKA: AHEAD})]
-"""The rows of the race that need three brokers."""
+"""The benchmark rows that need three brokers."""
 
 
 def seconds_to_first_line(command: list[str]) -> float:
@@ -175,7 +175,7 @@ def seconds_to_first_line(command: list[str]) -> float:
 
 
 def start_ratio() -> float:
-    """Return the broker's start time, relative to an interpreter that only imports what any such broker needs.
+    """Return the broker's start time, divided by that of an interpreter that only imports what any broker of this kind needs.
 
     The start ends with the first line of stdout. The modules are compiled first, as in an installation.
     """
@@ -190,7 +190,10 @@ def start_ratio() -> float:
 
 
 def run_cells(racers: Sequence[Program], todo: Sequence[Cell], rounds: int) -> None:
-    """Run all rows for each racer. The order of the racers alternates, because one racer can slow down the next."""
+    """Run benchmark rows against each program. The order of the programs alternates, because one program can slow down the next.
+
+    todo: the rows. rounds: how often each row is measured. The results are in `seen` of each program.
+    """
     for number in range(rounds):
         for cell in todo:
             for racer in racers if number % 2 == 0 else reversed(racers):
@@ -240,7 +243,10 @@ def running(racers: Sequence[Program]) -> Iterator[None]:
 
 
 def race(rounds: int, alone: bool) -> list[Program]:
-    """Run the race and return all racers with their results; the broker is the first. alone: whether to leave out Kafka and kfake."""
+    """Run the benchmark `benchmarks.race`, and return all programs with their results, this broker first.
+
+    alone: whether to leave out Kafka and kfake.
+    """
     racers = [ours(), floor()]
     if not alone:
         from benchmarks.rivals.racers import Kafka, kfake
@@ -260,7 +266,10 @@ def race(rounds: int, alone: bool) -> list[Program]:
 
 
 def race_on_disk(rounds: int) -> list[Program]:
-    """Run the race with all records on disk, against the minimal asyncio server (the floor), which writes files, too."""
+    """Run the benchmark `benchmarks.race` with all records on disk, against the minimal asyncio server (`benchmarks.floor`), which writes files, too.
+
+    Returns both programs with their results, the broker first.
+    """
     racers = [ours(memory="0"), floor("--files")]
     with running(racers):
         run_cells(racers, cells_on_disk(), rounds)
@@ -270,8 +279,8 @@ def race_on_disk(rounds: int) -> list[Program]:
 def ratio_rows(racers: Sequence[Program], todo: Sequence[Cell]) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return (table rows, descriptions of the ratios below their limit).
 
-    racers: the broker first, then its rivals. A table row has the name of a row in `todo`, then the ratio of the broker's speed to that of each
-    rival.
+    racers: the programs with their results, this broker first. A table row has the name of a row in `todo`, then the ratio of this broker's
+    speed to that of each other program.
     """
     broker, rivals = racers[0], racers[1:]
     rows, missed = [], []

@@ -1,4 +1,7 @@
-"""The client of the race: a raw socket that sends frames built beforehand, and reads and discards the responses. All racers get the same client."""
+"""The client of the benchmark `benchmarks.race`: a raw socket that sends frames built beforehand, and reads and discards the responses.
+
+All brokers get the same client.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ def read_exactly(sock: socket.socket, view: memoryview) -> None:
     while len(view):
         count = sock.recv_into(view)
         if not count:
-            raise EOFError("the broker closed the connection")
+            raise EOFError(
+                f"the broker closed the connection although {len(view)} more bytes of a response were expected"
+            )
         view = view[count:]
 
 
@@ -61,7 +66,10 @@ class NewTopic(NamedTuple):
 def new_topic(
     address: str, partitions: int = 1, replication: int = 1, assignments: list[CreatableReplicaAssignment] | None = None
 ) -> NewTopic:
-    """Create a topic with CreateTopics and wait for its leaders. On the floor, which has no CreateTopics, a Metadata request creates it."""
+    """Create a topic with CreateTopics and wait for its leaders.
+
+    The minimal server of `benchmarks.floor` has no CreateTopics; there a Metadata request creates the topic.
+    """
     name = f"race-{uuid.uuid4().hex[:8]}"
     metadata = MetadataRequest([MetadataRequestTopic(name=name)])
     new = CreatableTopic(name, partitions, replication)
@@ -98,13 +106,16 @@ def new_topic_on_one_broker(address: str, partitions: int) -> NewTopic:
 
 
 def delete_topic(address: str, name: str) -> None:
-    """Delete a topic, so that its records do not slow down later rows. The floor has no DeleteTopics and keeps it."""
+    """Delete a topic, so that its records do not slow down later measurements.
+
+    The minimal server of `benchmarks.floor` has no DeleteTopics and keeps the topic.
+    """
     with suppress(EOFError):
         ask(address, ApiKey.DELETE_TOPICS, 3, DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000))
 
 
 def ask(address: str, key: int, version: int, request: object) -> Any:
-    """Send one request on a connection of its own and return the response. Raises EOFError if the other side does not support it."""
+    """Send one request on a connection of its own and return the response. Raises EOFError if the broker closes the connection instead."""
     with connect(address) as sock:
         sock.sendall(frame(version, request))
         try:
@@ -120,7 +131,7 @@ def batch_of(records: int, value_bytes: int) -> bytes:
 
 
 def produce(address: str, topic: str, batch: bytes, count: int, acks: int = 1) -> float:
-    """Return MB/s of Produce v7, with five requests in flight on one connection to the leader."""
+    """Write one batch `count` times with Produce v7, five requests in flight on one connection to the leader. Returns MB/s."""
     data = _produce_frame(topic, batch, acks)
     sent = answered = 0
     with connect(address) as sock:
@@ -143,7 +154,7 @@ def _produce_frame(topic: str, batch: bytes, acks: int) -> bytes:
 
 
 def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> float:
-    """Return MB/s of Produce v7 with acks=1 from 64 connections, with one request in flight on each."""
+    """Write one batch `count` times with Produce v7 and acks=1 from 64 connections, one request in flight on each. Returns MB/s."""
     data = _produce_frame(topic, batch, acks=1)
     start = time.perf_counter()
     answers = _on_many_connections(address, data, lambda answered, _: answered < count)
@@ -153,11 +164,11 @@ def produce_from_many(address: str, topic: str, batch: bytes, count: int) -> flo
 def _check_produced(response: bytes) -> None:
     error = read_response(ApiKey.PRODUCE, 7, response).message.responses[0].partition_responses[0].error_code
     if error:
-        raise RuntimeError(f"produce returned error {error}")
+        raise RuntimeError(f"a Produce request returned error code {error}")
 
 
 def fetch(address: str, topic: str, total_bytes: int) -> float:
-    """Return MB/s of Fetch v11 when fetches of 10 MiB read `total_bytes`, one after the other."""
+    """Read `total_bytes` with Fetch v11, in fetches of 10 MiB one after the other. Returns MB/s."""
     buffer = fetch_buffer()
     offset = read_bytes = 0
     with connect(address) as sock:
@@ -176,7 +187,7 @@ def fetch(address: str, topic: str, total_bytes: int) -> float:
 
 
 def fetch_buffer() -> memoryview:
-    """Return a buffer that is large enough for any response in `records_from`."""
+    """Return a buffer that is large enough for any response that `records_from` receives."""
     return memoryview(bytearray(FETCH_BYTES + (1 << 20)))
 
 
@@ -191,14 +202,14 @@ def records_from(sock: socket.socket, buffer: memoryview, topic: str, offset: in
     data = response.message.responses[0].partitions[0]
     if data.error_code or not data.records:
         raise RuntimeError(
-            f"fetch at offset {offset} returned error {data.error_code} and {len(data.records or b'')} bytes"
+            f"a fetch at offset {offset} returned error code {data.error_code} and {len(data.records or b'')} bytes of records"
         )
     records: memoryview = data.records
     return records
 
 
 def round_trips(address: str, seconds: float = 1.0) -> float:
-    """Return round trips per second of Metadata v1 without topics, one at a time."""
+    """Measure round trips per second of Metadata v1 without topics, one at a time."""
     ask = frame(1, MetadataRequest([]))
     with connect(address) as sock:
         count, start = 0, time.perf_counter()
@@ -210,7 +221,7 @@ def round_trips(address: str, seconds: float = 1.0) -> float:
 
 
 def pipelined(address: str, seconds: float = 1.0) -> float:
-    """Return responses per second to ApiVersions v0, when 64 requests are sent at once."""
+    """Measure responses per second to ApiVersions v0, when 64 requests are sent at once."""
     ask = frame(0, ApiVersionsRequest())
     with connect(address) as sock:
         sock.sendall(ask)
@@ -224,7 +235,7 @@ def pipelined(address: str, seconds: float = 1.0) -> float:
 
 
 def many_connections(address: str, seconds: float = 1.5) -> float:
-    """Return round trips per second of Metadata v1 on 64 connections at once."""
+    """Measure round trips per second of Metadata v1 on 64 connections at once."""
     data = frame(1, MetadataRequest([]))
     start = time.perf_counter()
     count = _on_many_connections(address, data, lambda _, elapsed: elapsed < seconds)
@@ -259,9 +270,9 @@ def _on_many_connections(address: str, data: bytes, go_on: Callable[[int, float]
 
 
 def fetch_many_partitions(address: str, topic: str, partitions: int, incremental: bool, seconds: float = 1.0) -> float:
-    """Return fetches per second of a topic whose partitions have no records.
+    """Measure fetches per second of a topic whose partitions have no records.
 
-    incremental: send incremental fetches of one fetch session instead of full fetches.
+    incremental: whether to send incremental fetches of one fetch session instead of full fetches.
     """
     requested = [FetchPartition(i, -1, 0, -1, -1, FETCH_BYTES) for i in range(partitions)]
     full = FetchRequest(max_bytes=FETCH_BYTES, session_epoch=0, topics=[FetchTopic(topic, partitions=requested)])
@@ -273,7 +284,9 @@ def fetch_many_partitions(address: str, topic: str, partitions: int, incremental
 
         session = exchange(full)
         if session.error_code or sum(len(t.partitions) for t in session.responses) != partitions:
-            raise RuntimeError(f"a full fetch returned error {session.error_code} or too few partitions")
+            raise RuntimeError(
+                f"a full fetch of {partitions} partitions returned error code {session.error_code} or fewer partitions"
+            )
         if not incremental:
             full.session_epoch = -1
             data = frame(11, full)

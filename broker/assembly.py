@@ -20,9 +20,10 @@ from kafkaproto.broker.metadata.controller import Controller
 from kafkaproto.broker.node import Node, SharedState
 from kafkaproto.broker.observe.diagnostics import Diagnostics
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
+from kafkaproto.broker.observe.rebalances import RebalanceHistory
 from kafkaproto.broker.observe.request_log import RequestLog
-from kafkaproto.broker.observe.sasl_attempts import SaslAttempts
 from kafkaproto.broker.observe.throttle_log import ThrottleLog
+from kafkaproto.broker.observe.transaction_history import TransactionHistory
 from kafkaproto.broker.observe.undeliverable_log import UndeliverableLog
 from kafkaproto.broker.quota.mutations import MutationQuotas
 from kafkaproto.broker.quota.precedence import Semantics
@@ -62,7 +63,10 @@ def check_options(brokers: int, memory_bytes: int, semantics: str) -> None:
 
 
 def profile_defaults(profile: str, brokers: int) -> dict[str, object]:
-    """Return the defaults that differ from Kafka's: the profile `test` has small internal topics and short group delays, `kafka` changes nothing."""
+    """Return the settings that a profile sets to other values than Kafka's defaults.
+
+    The profile `test` has small internal topics and short group delays. The profile `kafka` has Kafka's defaults, so the result is empty.
+    """
     if profile not in PROFILES:
         raise ValueError(f'unknown profile "{profile}"; known are {", ".join(PROFILES)}')
     if profile == "kafka":
@@ -110,7 +114,10 @@ def enter_static_quotas(config: ClusterConfig, store: ClientQuotaStore) -> None:
 
 
 def new_balance(controller: Controller, config: ClusterConfig, timers: Timers, actions: ActionQueue) -> LeaderBalance:
-    """Return the component that moves leaderships back to preferred replicas. It reads its two settings again at each check."""
+    """Return the component that moves leadership back to preferred replicas.
+
+    It reads `auto.leader.rebalance.enable` and `leader.imbalance.check.interval.seconds` again at each check.
+    """
     return LeaderBalance(
         controller,
         timers,
@@ -178,13 +185,18 @@ def attach_observers(
 ) -> None:
     """Attach the observers that every cluster has: its journal, `others`, and those that write logs.
 
-    With a detailed journal, the log of requests is attached, too.
+    If the journal keeps details of requests, the request log is attached, too.
     """
-    logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal), SaslAttempts(timers, journal)
+    logs = ThrottleLog(), UndeliverableLog(), Diagnostics(release_name, timers, journal)
     for observer in (journal, *others, *logs):
         events.attach(observer)
     if isinstance(journal, DetailedJournal):
         events.attach(RequestLog(journal))
+
+
+def new_histories(started_ms: int) -> tuple[RebalanceHistory, TransactionHistory]:
+    """Return the empty histories of rebalances and of transactions for a cluster that starts at `started_ms`."""
+    return RebalanceHistory(started_ms), TransactionHistory(started_ms)
 
 
 def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTopic:

@@ -1,7 +1,7 @@
-"""The cluster: N brokers in one process with one clock, one seed and one journal. A state machine whose inputs are bytes and times.
+"""The cluster: N brokers in one process with one clock, one random seed and one journal of their requests and events.
 
-It has no socket and no event loop. The code that drives it calls `actions.run(now_ms)` after each input, and `run_due(now_ms)` when the
-time `timers.next_deadline_ms()` is reached. This module does not depend on asyncio or wire messages.
+It is a state machine whose inputs are bytes and times, without sockets, event loop or wire messages. The code that drives it calls
+`actions.run(now_ms)` after each input, and `run_due(now_ms)` when the time `timers.next_deadline_ms()` is reached.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING
@@ -22,12 +23,14 @@ from kafkaproto.broker.assembly import (
     enter_static_quotas,
     new_balance,
     new_config,
+    new_histories,
     new_mutations,
     new_node,
     open_persistence,
     publish_journal,
 )
-from kafkaproto.broker.config import release
+from kafkaproto.broker.config import features, release
+from kafkaproto.broker.config.cluster_config import ConfigOwner
 from kafkaproto.broker.group.all_groups import AllGroups
 from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of
 from kafkaproto.broker.log.manager import LogManager
@@ -39,7 +42,6 @@ from kafkaproto.broker.metadata.isr_changes import IsrChanges
 from kafkaproto.broker.node import Node
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
 from kafkaproto.broker.observe.metrics import ThrottleQueues
-from kafkaproto.broker.observe.rebalances import RebalanceHistory
 from kafkaproto.broker.quota.entities import QuotaEntity
 from kafkaproto.broker.quota.forced import ForcedThrottles, api_key
 from kafkaproto.broker.quota.mutations import MutationCharge
@@ -53,6 +55,7 @@ from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.clock import Clock, SystemClock
 from kafkaproto.broker.runtime.events import Events
 from kafkaproto.broker.runtime.timers import Timers
+from kafkaproto.broker.transaction.producer_ids import BLOCK_SIZE
 
 if TYPE_CHECKING:
     from kafkaproto.broker.observe.journal_topic import JournalTopic
@@ -64,11 +67,11 @@ class Cluster:
     """A Kafka cluster without sockets.
 
     brokers: the number of brokers; their ids are 0 to brokers-1. config: maps "name" or "<id>.name" to a value, as on the command line.
-    semantics: "kip" or "kafka", which of them to follow where the KIPs and Kafka's code differ. profile: "test" for small internal topics and
-    short group delays, "kafka" for Kafka's defaults. memory_bytes: the limit of records in memory; the rest is in temporary files. clock:
-    None for the system clock. data_dir: the folder to restore data from and to keep data in; None keeps nothing. journal_topic: the topic
-    in which to publish the journal; None for no such topic. detailed_journal: whether the journal keeps topics, partitions, errors and
-    offsets of requests.
+    semantics: what to follow where the KIPs and Kafka's code differ, "kip" or "kafka". profile: "test" for small internal topics and short
+    group delays, "kafka" for Kafka's defaults. memory_bytes: the limit of records in memory; further records are in temporary files. clock:
+    None for the system clock. data_dir: the folder in which the cluster is stored and from which it is restored; None stores nothing.
+    journal_topic: the topic in which to publish the journal; None for no such topic. detailed_journal: whether the journal keeps topics,
+    partitions, errors and offsets of requests.
 
     Raises ConfigError or ValueError for an invalid argument, with the allowed values in the message.
     """
@@ -102,8 +105,8 @@ class Cluster:
         self.journal_topic: JournalTopic | None = None
         self._recorder: Recorder | None = None
         self.throttle_queues = ThrottleQueues()
-        self.rebalances = RebalanceHistory(self.clock.now_ms())
-        others = self.rebalances, self.throttle_queues
+        self.rebalances, self.transaction_history = histories = new_histories(self.clock.now_ms())
+        others = *histories, self.throttle_queues
         attach_observers(self.events, self.journal, others, release_name, self.timers)
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
@@ -144,10 +147,10 @@ class Cluster:
         self.groups = AllGroups(lambda: (node.groups for node in self.nodes if node.has_groups))
         self.stores = Stores(self.budget, self.rng.random, self.events, None if kept is None else kept.metadata_log)
         self.log_manager = LogManager(self.config.for_broker(-1), self.timers, self._running_partitions)
-        self._next_producer_id = 0 if kept is None else kept.next_producer_id
+        self._next_producer_id_block = 0 if kept is None else kept.next_producer_id
         self.isr_changes = IsrChanges(self.controller, self.actions.soon)
         self.request_cost_ms: dict[str, float] = {}
-        """Maps API names such as "Metadata" to the milliseconds that handling one request takes on a manual clock."""
+        """Maps API names such as "Metadata" to the handler time in ms that a test has set for one request. Used with a manual clock only."""
         self._ranges = release.ranges_of(self.release_name)
         self.nodes = [
             new_node(
@@ -182,7 +185,7 @@ class Cluster:
         return self.clock.now_ms()
 
     def run_due(self, now_ms: int) -> None:
-        """Fire all due timers and run the actions that they cause. Repeat this while more timers are due."""
+        """Fire all timers that are due at `now_ms` and run the actions that they cause, until no timer is due."""
         while True:
             deadline = self.timers.next_deadline_ms()
             if deadline is None or deadline > now_ms:
@@ -279,13 +282,13 @@ class Cluster:
 
     # ---- what all brokers share ----------------------------------------------------------------------------------------------
 
-    def next_producer_id(self) -> int:
-        """Return a producer id that this cluster has never used (P-22). Raises KafkaError 56 (KAFKA_STORAGE_ERROR)."""
-        producer_id = self._next_producer_id
+    def new_producer_id_block(self) -> int:
+        """Reserve 1,000 producer ids that this cluster has never used, and return the first (TX-11). Raises KafkaError KAFKA_STORAGE_ERROR (56)."""
+        first_id = self._next_producer_id_block
         if self.persistence is not None:
-            self.persistence.remember_producer_id(producer_id)
-        self._next_producer_id += 1
-        return producer_id
+            self.persistence.remember_producer_ids(first_id + BLOCK_SIZE)
+        self._next_producer_id_block = first_id + BLOCK_SIZE
+        return first_id
 
     def coordinator_of(self, group_id: str) -> int:
         """Return the broker that coordinates a group: the leader of the group's partition of __consumer_offsets (M-8).
@@ -294,10 +297,10 @@ class Cluster:
         """
         return coordinator_of(group_id, OFFSETS_TOPIC, self.controller)
 
-    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist settings before they change. Raises KafkaError 56 (KAFKA_STORAGE_ERROR).
+    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
+        """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
-        owner: a broker id, -1 for all brokers, or a group id. layer: all settings of that owner after the change.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription. layer: all settings of that owner after the change.
         """
         if self.persistence is not None:
             self.persistence.remember_config(owner, layer)
@@ -305,7 +308,7 @@ class Cluster:
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a topic on behalf of a client that named a missing topic (M-3).
 
-        mutations: the client's quota, to which the new topic is charged; None to charge nothing. Raises KafkaError 17, 38, 89 and others.
+        mutations: the client's quota to charge, None for none. Raises KafkaError, for example INVALID_TOPIC_EXCEPTION (17).
         """
         topic = self.controller.plan_topic(name)
         if mutations is not None:
@@ -329,7 +332,7 @@ class Cluster:
             before.end()
 
     def set_request_cost(self, api: str, cost_ms: float) -> None:
-        """Set how long handling one request of `api` (for example "Metadata") takes on a manual clock.
+        """Set the handler time in ms of each request of `api` (for example "Metadata") on a manual clock, which does not advance by itself.
 
         Raises ValueError for an invalid argument.
         """
@@ -363,7 +366,7 @@ class Cluster:
 
 
 def topics_left(cluster: Cluster) -> frozenset[str]:
-    """Return the names of the topics that a previous process left in the data directory, including topics deleted since the start."""
+    """Return the names of the topics that the data directory contained when the cluster started, even if they have been deleted since."""
     return frozenset() if cluster.persistence is None else cluster.persistence.topics_left
 
 
@@ -375,6 +378,8 @@ def _reset(cluster: Cluster) -> None:
         cluster.start_broker(broker_id)
     for name in list(cluster.controller.image.topics):
         cluster.controller.delete_topic(name)
+    levels = features.initial_features(cluster.release_name)
+    cluster.controller.publish(replace(cluster.controller.image, scram={}, features=levels), ())
     for node in cluster.nodes:
         node.replicas.stop_following()
         node.replicas.following.clear_overrides()

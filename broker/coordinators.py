@@ -11,12 +11,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kafkaproto.broker.config.cluster_config import BrokerConfig
-from kafkaproto.broker.config.release import (
-    is_release_4,
-    is_release_4_1,
-    is_release_4_2,
-    transaction_version,
-)
+from kafkaproto.broker.config.features import GROUP_VERSION, TRANSACTION_VERSION, supported_features
+from kafkaproto.broker.config.release import is_release_4, is_release_4_1, is_release_4_2
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.placement import OFFSETS_TOPIC, coordinator_of, partition_of
@@ -31,6 +27,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
     from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
     from kafkaproto.broker.transaction.operations import TransactionMarker
+    from kafkaproto.broker.transaction.producer_ids import ProducerIds
     from kafkaproto.broker.transaction.settings import TransactionSettings
     from kafkaproto.broker.transaction.verification import Verifier
 
@@ -38,15 +35,16 @@ KAFKAS_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor."
 GROUP_LOAD_MS = "kafkaproto.group.load.ms"
 TRANSACTION_LOAD_MS = "kafkaproto.transaction.load.ms"
 TRANSACTION_COMPLETION_MS = "kafkaproto.transaction.completion.ms"
+PRODUCER_ID_BLOCK_MS = "kafkaproto.producer.id.block.ms"
 REGEX_REFRESH = "group.consumer.regex.refresh.interval.ms"
 DEFAULT_REGEX_REFRESH_MS = 600_000
 
 
 def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -> Callable[[], GroupCoordinator]:
-    """Return a function that makes the group coordinator of one broker, without groups. It writes to the offsets topic through `replicas`.
+    """Return a function that creates the group coordinator of one broker, with no groups. It writes to the offsets topic through `replicas`.
 
-    The settings are read and checked now, and the modules of the coordinator are imported when the function is called.
-    Raises ConfigError for an assignor that this broker does not have.
+    The settings are read and checked now, but the modules of the coordinator are imported only when the returned function is called. Raises
+    ConfigError for an assignor that this broker does not have.
     """
     get = shared.config.for_broker(replicas.broker_id)
     settings = GroupSettings(
@@ -87,7 +85,7 @@ def groups_factory(shared: SharedState, replicas: ReplicaManager, rng: Random) -
 
 
 def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupSettings:
-    """Return the settings of the new group protocol (KIP-848). Before 3.7 no release has it."""
+    """Return the settings of the new group protocol (KIP-848). Releases before 3.7 do not have these settings."""
     get, known = shared.config.for_broker(broker_id), shared.config.definitions.broker
     if "group.consumer.assignors" not in known:
         return ConsumerGroupSettings()
@@ -102,9 +100,11 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
         return value
 
     check_bounds(get)
+    has_group_version = GROUP_VERSION in supported_features(shared.release_name)
     policy = get["group.consumer.migration.policy"].lower()
     return ConsumerGroupSettings(
         is_on="consumer" in items(get["group.coordinator.rebalance.protocols"]),
+        is_finalized=lambda: not has_group_version or GROUP_VERSION in shared.controller.image.features,
         is_release_4=is_release_4(shared.release_name),
         is_release_4_1=is_release_4_1(shared.release_name),
         is_release_4_2=is_release_4_2(shared.release_name),
@@ -119,7 +119,10 @@ def new_consumer_settings(shared: SharedState, broker_id: int) -> ConsumerGroupS
 
 
 def check_bounds(get: BrokerConfig) -> None:
-    """Check that the timeouts of consumer groups are within their own bounds, as Kafka does at start (GN-67). Raises ConfigError."""
+    """Check that the timeouts of consumer groups are between their minimum and maximum settings, as Kafka does at start (GN-67).
+
+    Raises ConfigError if one is not.
+    """
     for name in ("heartbeat.interval.ms", "session.timeout.ms"):
         value, least, most = (get[f"group.consumer.{bound}{name}"] for bound in ("", "min.", "max."))
         if not least <= value <= most:
@@ -152,9 +155,9 @@ def assignor_name(given: str) -> str:
 
 
 class TransactionParts:
-    """The transaction coordinator of one broker and what it needs, each made on first use. Their modules are imported then, too.
+    """Creates the transaction coordinator of one broker and the components that it needs when they are first used, and imports their modules then.
 
-    running: returns another broker, None while it is stopped.
+    running: a function that returns the broker with an id, None while it is stopped.
     """
 
     def __init__(self, shared: SharedState, replicas: ReplicaManager, running: Callable[[int], Node | None]) -> None:
@@ -165,34 +168,49 @@ class TransactionParts:
         self._start_ms = shared.actions.now_ms
 
     def coordinator_id(self, transactional_id: str) -> int:
-        """Return the broker that coordinates a transactional id, creating its topic (TX-1). Raises KafkaError 15 while it has no coordinator."""
+        """Return the id of the broker that coordinates a transactional id. Creates the transaction topic if it is missing (TX-1).
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while there is no coordinator.
+        """
         return coordinator_of(transactional_id, TRANSACTION_TOPIC, self._shared.controller)
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
         """Return this broker's coordinator, for a request with a transactional id.
 
-        With profile `test` the first such request creates the transaction topic; with `kafka` only FindCoordinator does. Raises KafkaError 15.
+        With profile `test` the first such request creates the transaction topic; with `kafka` only FindCoordinator does. Raises KafkaError
+        COORDINATOR_NOT_AVAILABLE (15) if the topic cannot be created.
         """
         if TRANSACTION_TOPIC not in self._shared.controller.image.topics and self._shared.profile == "test":
             self.coordinator_id(transactional_id)
         return self.coordinator
 
     def offsets_partition_of(self, group_id: str) -> tuple[str, int]:
-        """Return the partition of the offsets topic that has a group, as (topic, index), creating the topic. Raises KafkaError 15."""
+        """Return the partition of the offsets topic that stores a group, as (topic, index). Creates the topic if it is missing.
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails.
+        """
         self._shared.coordinator_of(group_id)
         return OFFSETS_TOPIC, partition_of(group_id, self._shared.controller.image.topics[OFFSETS_TOPIC])
 
     def coordinate(self) -> None:
-        """Coordinate the transactional ids of the transaction topic's partitions that this broker leads, and no others (TX-1)."""
+        """Make this broker the coordinator of exactly the transactional ids whose partition of the transaction topic it leads (TX-1)."""
         topic = self._shared.controller.image.topics.get(TRANSACTION_TOPIC)
         partitions = () if topic is None else topic.partitions
         led = {state.index: state.leader_epoch for state in partitions if state.leader == self._replicas.broker_id}
         self.coordinator.store.change(led, len(partitions), self._shared.actions.now_ms)
 
     def stop_coordinating(self) -> None:
-        """Drop all transactional ids from memory, because this broker stops."""
+        """Drop all transactional ids and the block of producer ids from memory, because this broker stops."""
+        self.__dict__.pop("producer_ids", None)
         if "coordinator" in self.__dict__:
             self.coordinator.stop(self._shared.actions.now_ms)
+
+    @cached_property
+    def producer_ids(self) -> ProducerIds:
+        """The ids that this broker assigns to idempotent and transactional producers."""
+        from kafkaproto.broker.transaction.producer_ids import ProducerIds
+
+        return ProducerIds(self._shared.new_producer_id_block, lambda: int(self._config[PRODUCER_ID_BLOCK_MS]))
 
     @cached_property
     def coordinator(self) -> TransactionCoordinator:
@@ -203,11 +221,11 @@ class TransactionParts:
 
         shared, get = self._shared, self._config
         return TransactionCoordinator(
-            transaction_settings(get, shared.release_name),
+            transaction_settings(get, shared),
             shared.timers,
             CoordinatorLog(TRANSACTION_TOPIC, self._replicas, shared.timers, get["request.timeout.ms"]),
             MarkerSender(lambda: shared.controller.image.topics, self._markers_of),
-            shared.next_producer_id,
+            lambda now_ms: self.producer_ids.next_id(now_ms),  # not the method: a restarted broker has other ids
             self._start_ms,
             lambda: int(get[TRANSACTION_LOAD_MS]),
             reporter(shared.events, self._replicas.broker_id),
@@ -215,7 +233,7 @@ class TransactionParts:
 
     @cached_property
     def markers(self) -> TransactionMarkers:
-        """The markers in the partitions that this broker leads."""
+        """The component that writes transaction markers to the partitions that this broker leads."""
         from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
 
         timeout_ms = self._config["request.timeout.ms"]
@@ -223,7 +241,7 @@ class TransactionParts:
 
     @cached_property
     def verifier(self) -> Verifier:
-        """Asks the coordinators of all brokers about transactions, for the producers of this broker."""
+        """The component that asks the transaction coordinators of all brokers whether a partition belongs to a producer's transaction (KIP-890)."""
         from kafkaproto.broker.transaction.verification import Verifier
 
         get, known = self._config, self._shared.config.definitions.broker
@@ -251,13 +269,17 @@ class TransactionParts:
         return node.transactions.coordinator
 
     def _ended(self, key: tuple[str, int], marker: TransactionMarker, now_ms: int) -> None:
-        """Make the offsets of a transaction visible or drop them, when its marker in their partition is replicated (TX-44)."""
+        """Make the committed offsets of a transaction visible if it was committed, or drop them if it was aborted (TX-44).
+
+        Called when the marker is replicated in partition `key`, given as (topic, index). Does nothing if the partition is not in the
+        offsets topic.
+        """
         node = self._running(self._replicas.broker_id)
         if key[0] == OFFSETS_TOPIC and node is not None and node.has_groups:
             node.groups.commits.transactional.end(key[1], marker.producer_id, committed=marker.committed, now_ms=now_ms)
 
 
-def transaction_settings(get: BrokerConfig, release_name: str) -> TransactionSettings:
+def transaction_settings(get: BrokerConfig, shared: SharedState) -> TransactionSettings:
     """Return the settings of the transaction coordinator of one broker."""
     from kafkaproto.broker.transaction.settings import TransactionSettings
 
@@ -266,7 +288,7 @@ def transaction_settings(get: BrokerConfig, release_name: str) -> TransactionSet
         timeout_check_ms=get["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
         expiration_ms=get["transactional.id.expiration.ms"],
         expiration_check_ms=get["transaction.remove.expired.transaction.cleanup.interval.ms"],
-        server_version=transaction_version(release_name),
-        is_release_4=is_release_4(release_name),
+        server_version=lambda: shared.controller.image.features.get(TRANSACTION_VERSION, 0),
+        is_release_4=is_release_4(shared.release_name),
         completion_ms=lambda: int(get[TRANSACTION_COMPLETION_MS]),
     )

@@ -1,6 +1,6 @@
 """One broker of the cluster: its replicas, quotas, fetch sessions and connections under one id. It holds state and starts nothing itself.
 
-Request handlers access the state of the broker through this class. This module does not depend on wire messages or sockets.
+Request handlers access the state of the broker through the class `Node`. This module does not depend on wire messages or sockets.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkaproto.api import APIS
-from kafkaproto.broker.config.cluster_config import BrokerConfig, ClusterConfig
+from kafkaproto.broker.config.cluster_config import BrokerConfig, ClusterConfig, ConfigOwner
+from kafkaproto.broker.config.release import is_release_4
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.fetch.read import Reader
 from kafkaproto.broker.fetch.session import SessionCache
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
     from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
     from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+    from kafkaproto.broker.transaction.producer_ids import ProducerIds
     from kafkaproto.broker.transaction.verification import Verifier
 
 logger = logging.getLogger("kafkaproto.node")
@@ -71,7 +73,7 @@ class OpenConnection(Protocol):
 
 
 class SharedState(Protocol):
-    """Interface of the state that the brokers of a cluster share."""
+    """Interface of the state that all brokers of a cluster share, as one broker needs it."""
 
     @property
     def clock(self) -> Clock: ...
@@ -130,16 +132,16 @@ class SharedState(Protocol):
     def coordinator_of(self, group_id: str) -> int:
         """Return the broker that coordinates a group. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while the group has no coordinator."""
 
-    def next_producer_id(self) -> int:
-        """Return a producer id that no producer of this cluster has. Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted."""
+    def new_producer_id_block(self) -> int:
+        """Reserve 1,000 producer ids and return the first. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted."""
 
     def auto_create(self, name: str, mutations: MutationCharge | None = None) -> None:
         """Create a missing topic that a client requested, and charge the client for it. Raises KafkaError."""
 
-    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
+    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         """Persist settings before they change. Raises KafkaError KAFKA_STORAGE_ERROR (56) if they cannot be persisted.
 
-        owner: a broker id, -1 for all brokers, or a group id.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription.
         """
 
     def setting_changed(self) -> None:
@@ -147,7 +149,7 @@ class SharedState(Protocol):
 
 
 class Transactions(Protocol):
-    """The parts of a broker that transactions use. Each is made when it is first used, because most clusters have no transactions."""
+    """Interface of the transaction components of a broker. Each component is created on first use, because most clusters have no transactions."""
 
     @property
     def coordinator(self) -> TransactionCoordinator: ...
@@ -158,23 +160,32 @@ class Transactions(Protocol):
     @property
     def verifier(self) -> Verifier: ...
 
+    @property
+    def producer_ids(self) -> ProducerIds: ...
+
     def coordinator_id(self, transactional_id: str) -> int:
-        """Return the broker that coordinates a transactional id, creating its topic. Raises KafkaError 15 while it has no coordinator."""
+        """Return the id of the broker that coordinates a transactional id. Creates the transaction topic if it is missing.
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) while there is no coordinator.
+        """
         ...
 
     def find_coordinator(self, transactional_id: str) -> TransactionCoordinator:
-        """Return this broker's coordinator, for a request with a transactional id. Raises KafkaError 15."""
+        """Return this broker's coordinator, for a request with a transactional id. Raises KafkaError COORDINATOR_NOT_AVAILABLE (15)."""
         ...
 
     def offsets_partition_of(self, group_id: str) -> tuple[str, int]:
-        """Return the partition of the offsets topic that has a group, as (topic, index), creating the topic. Raises KafkaError 15."""
+        """Return the partition of the offsets topic that stores a group, as (topic, index). Creates the topic if it is missing.
+
+        Raises KafkaError COORDINATOR_NOT_AVAILABLE (15) if that fails.
+        """
         ...
 
     def coordinate(self) -> None:
-        """Coordinate the transactional ids of the transaction topic's partitions that this broker leads, and no others."""
+        """Make this broker the coordinator of exactly the transactional ids whose partition of the transaction topic it leads."""
 
     def stop_coordinating(self) -> None:
-        """Drop all transactional ids from memory."""
+        """Drop all transactional ids and the block of producer ids from memory."""
 
 
 class Node:
@@ -205,12 +216,17 @@ class Node:
         self.events: Events = cluster.events
         self.forced: ForcedThrottles = cluster.forced_throttles
         self.throttling: Throttling = cluster.throttling
+        self.is_release_4 = is_release_4(cluster.release_name)
         self.clock: Clock = cluster.clock
         self.running = True
         self.connections: dict[int, OpenConnection] = {}
         self._silent_until_ms: dict[str, int] = {}
         self.counted_ms = 0.0
-        """The handler time in ms that was charged to requests so far, so that no time is charged twice."""
+        """The total handler time in ms that was charged to requests of this broker.
+
+        A handler can complete other requests while it runs. Their share is the growth of this total, and is not charged to the first
+        request again.
+        """
         self.reader = Reader(replicas, cluster.strict_kip)
         self.quotas = self._new_quotas()
         self.connection_quotas = ConnectionQuotas(config, cluster.quota_store)
@@ -228,7 +244,7 @@ class Node:
 
     @property
     def has_groups(self) -> bool:
-        """Return whether this broker has coordinated groups since the cluster started."""
+        """Return whether the group coordinator of this broker was created, which its first use does."""
         return "groups" in self.__dict__
 
     @property
@@ -259,7 +275,7 @@ class Node:
         return SessionCache(self._rng, self.config["max.incremental.fetch.session.cache.slots"])
 
     def coordinate_groups(self) -> None:
-        """Coordinate the groups of the offsets topic's partitions that this broker leads, and no others (GO-12)."""
+        """Make this broker the coordinator of exactly the groups whose partition of the offsets topic it leads (GO-12)."""
         topic = self.image.topics.get(OFFSETS_TOPIC)
         partitions = () if topic is None else topic.partitions
         led = [state.index for state in partitions if state.leader == self.broker_id]
@@ -284,22 +300,22 @@ class Node:
         return self.groups.ownership.refusal(group_id)
 
     def forget_sessions(self) -> None:
-        """Drop all fetch sessions, as a restart does."""
+        """Drop all fetch sessions of this broker, because the broker restarts."""
         self.sessions = self._new_sessions()
 
     def reset_quotas(self) -> None:
-        """Reset all quota measurements, as a restart does."""
+        """Drop everything that the quotas of this broker have measured, because the broker restarts."""
         self.quotas.close()
         self.quotas = self._new_quotas()
         self.connection_quotas.forget_rates()
         self.replicas.limit_replication()
 
     def scripted_cost_ms(self, api_key: int) -> float:
-        """Return how many ms a request of this API takes on a manual clock, as a test has set it."""
+        """Return how many ms a test has set as the handler time of one request of this API on a manual clock; 0 by default."""
         return self.cluster.request_cost_ms.get(APIS[api_key].name, 0.0)
 
     def complain(self, about: str, message: object, now_ms: int) -> None:
-        """Log `message` at ERROR, at most once a minute for each value of `about`."""
+        """Log `message` at ERROR, unless a message with the same `about` was logged within the last minute."""
         if now_ms >= self._silent_until_ms.get(about, now_ms):
             self._silent_until_ms[about] = now_ms + COMPLAIN_EVERY_MS
             logger.error("broker %d: %s: %s", self.broker_id, about, message)

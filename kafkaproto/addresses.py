@@ -1,4 +1,4 @@
-"""Broker addresses in responses: find them, and rewrite a response frame with different addresses.
+"""Broker addresses in responses: functions that find them, and that replace them in an encoded response.
 
 Proxies use this module to direct clients to themselves. It does not depend on sockets, nor on the reason for replacing an address.
 """
@@ -16,7 +16,7 @@ Replace = Callable[[int, str, int], tuple[str, int]]
 
 
 Places = Iterable[tuple[int, Any]]
-"""Pairs (broker id, object with attributes `host` and `port`)."""
+"""Pairs (broker id, object with attributes `host` and `port`), one for each address in a response."""
 
 
 def _of_nodes(nodes: Iterable[Any]) -> Places:
@@ -62,7 +62,8 @@ def names_brokers(api_key: int) -> bool:
 def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace) -> bytes | None:
     """Return a response frame with its broker addresses replaced, or None if it contains none.
 
-    frame: the response without its length prefix. The returned frame has none either. Raises ProtocolError if the frame cannot be decoded.
+    frame: the response without its length prefix. The returned frame has no length prefix either. Raises ProtocolError if the frame cannot be
+    decoded.
     """
     if api_key not in _PLACES:
         return None
@@ -82,8 +83,8 @@ def replaced(api_key: int, api_version: int, frame: memoryview, replace: Replace
 def capped(api_version: int, frame: memoryview) -> bytes | None:
     """Return an ApiVersions response whose versions are limited to those that `replaced` can decode.
 
-    Only APIs whose responses contain broker addresses are limited. frame: the response without its length prefix. The returned frame has none either.
-    Returns None if nothing has to change. Raises ProtocolError if the frame cannot be decoded.
+    Only APIs whose responses contain broker addresses are limited. frame: the response without its length prefix. The returned frame has no length
+    prefix either. Returns None if nothing has to change. Raises ProtocolError if the frame cannot be decoded.
     """
     _, at = decode_response_header(ApiKey.API_VERSIONS, api_version, frame, 0, len(frame))
     message_codec = codec(ApiKey.API_VERSIONS, response_version(ApiKey.API_VERSIONS, api_version, frame))

@@ -1,7 +1,7 @@
 """Lookup from an API key and version to the codec of its messages.
 
-A message module is imported when its API is first looked up, and flat code is compiled when it is first used, so a process
-pays only for the APIs that it uses. This module does not depend on the meaning of any message.
+A message module is imported when its API is first looked up, and its fast decoders and encoders are compiled on first use, so a process pays only for
+the APIs that it uses. This module does not depend on the meaning of any message.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ Encode = Callable[[Any, bytearray, Splices | None], None]
 class Codec:
     """The codec of requests and responses of one version of one API.
 
-    The four functions are flat code: ``decode_*(view, pos, end)`` returns the object and the position after it, and
-    reads nothing at or after ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends
-    to ``out``; a records value that is neither None nor bytes-like is appended to ``splices`` as ``(position in out, value)``.
-    They raise only DecodeError and EncodeError.
+    Its four functions are generated code. ``decode_*(view, pos, end)`` returns the object and the position after it, and reads nothing at or after
+    ``end``; records are returned as slices of ``view``. ``encode_*(obj, out, splices)`` appends to ``out``; a records value that is neither None nor
+    bytes-like is appended to ``splices`` as ``(position in out, value)``. The functions raise only DecodeError and EncodeError.
     """
 
     def __init__(self, info: ApiInfo, version: int) -> None:
@@ -68,7 +67,7 @@ class Codec:
 
 @cache
 def codec(api_key: int, version: int) -> Codec:
-    """Return the codec of one version of an API, the same object every time. Raises UnsupportedVersion."""
+    """Return the codec of one version of an API, the same object every time. Raises UnsupportedVersion for an unknown key or version."""
     info = api_info(api_key)
     if not info.min_version <= version <= info.max_version:
         raise UnsupportedVersion(api_key, version, f"{info.name} v{info.min_version} to v{info.max_version}")
@@ -101,7 +100,7 @@ def response_header_version(api_key: int, version: int) -> int:
 
 
 NEVER = 0x8000
-"""A number above every version. It stands for "no version" where the first flexible version of an API is expected."""
+"""A number above every version. It stands for the first flexible version of an API that has no flexible version."""
 _FIRST_FLEXIBLE = {
     int(key): NEVER if info.first_flexible is None else info.first_flexible for key, info in APIS.items()
 }

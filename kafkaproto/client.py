@@ -31,7 +31,7 @@ from kafkaproto.versions import NO_VERSIONS, VersionRange
 FIRST_ASKED_VERSION = 3
 """The version of a client's first ApiVersions request: the lowest one with name and version of the client's software (KIP-511)."""
 ALWAYS_KNOWN_VERSION = 0
-"""The version of an ApiVersions response if the broker does not support the version of the request."""
+"""The version in which a broker encodes the ApiVersions response if it does not support the version of the request (KIP-511)."""
 SOFTWARE = "kafkaproto", "1"
 CORRELATION_ID_BYTES = 4
 MAX_CORRELATION_ID = 2**31 - 1
@@ -84,7 +84,10 @@ def key_of(request: Any) -> int:
 
 
 def request_frame(request: Any, version: int, correlation_id: int = 1, client_id: str | None = None) -> bytes:
-    """Return a whole request frame: length, header and body. Raises EncodeError, UnsupportedVersion."""
+    """Return a complete request frame: length prefix, header and body.
+
+    Raises EncodeError for an invalid value, UnsupportedVersion for a version that the request does not have.
+    """
     key = key_of(request)
     out = start_frame()
     encode_request_header(RequestHeader(key, version, correlation_id, client_id), out)
@@ -94,7 +97,10 @@ def request_frame(request: Any, version: int, correlation_id: int = 1, client_id
 
 
 def response_frame(response: Any, api_key: int, version: int, correlation_id: int = 1) -> bytes:
-    """Return a whole response frame: length, header and body. Raises EncodeError, UnsupportedVersion."""
+    """Return a complete response frame: length prefix, header and body.
+
+    Raises EncodeError for an invalid value, UnsupportedVersion for an unknown API or version.
+    """
     out = start_frame()
     encode_response_header(api_key, version, correlation_id, out)
     codec(api_key, version).encode_response(response, out, None)
@@ -103,16 +109,17 @@ def response_frame(response: Any, api_key: int, version: int, correlation_id: in
 
 
 def correlation_id_of(frame: bytes | memoryview) -> int:
-    """Return the correlation id of a response frame, given without its length. Raises DecodeError if it is too short."""
+    """Return the correlation id of a response frame without its length prefix. Raises DecodeError if the frame is too short."""
     if len(frame) < CORRELATION_ID_BYTES:
         raise DecodeError("ResponseHeader", 0, f"a frame of {len(frame)} bytes is too short for a response header")
     return int.from_bytes(frame[:CORRELATION_ID_BYTES], "big", signed=True)
 
 
 def read_response(api_key: int, version: int, frame: bytes | memoryview) -> Response:
-    """Decode a whole response frame, given without its length. `api_key` and `version` are those of the request.
+    """Decode a response frame without its length prefix. `api_key` and `version` are those of the request.
 
-    Records stay slices of the frame. Raises UnsupportedVersion, and DecodeError, also if bytes are left after the message.
+    Record batches stay slices of the frame. Raises UnsupportedVersion for an unknown API or version, and DecodeError if the frame is damaged or
+    longer than its message.
     """
     view = memoryview(frame)
     version = response_version(api_key, version, view)
@@ -146,7 +153,7 @@ class Client:
         self.next_id = 1
         """The correlation id of the next request."""
         self.sent: dict[int, tuple[int, int]] = {}
-        """Maps the correlation ids of requests without a response yet to (API key, version), oldest first."""
+        """Maps the correlation ids of pending requests, which have no response yet, to (API key, version), oldest first."""
         self._received = bytearray()
         self._is_second_request_sent = False
 
@@ -189,7 +196,7 @@ class Client:
             yield self.read(frame)
 
     def read(self, frame: bytes | memoryview) -> Response:
-        """Decode one whole response frame, given without its length. Kafka sends responses in the order of the requests.
+        """Decode one response frame without its length prefix. Kafka sends responses in the order of the requests.
 
         Raises DecodeError. Raises UnexpectedResponse if the correlation id belongs to no pending request or, with `in_order`, not to the oldest.
         """

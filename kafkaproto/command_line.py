@@ -66,7 +66,7 @@ EXAMPLES = {
 
 
 Served = Callable[[str], Mapping[int, tuple[int, int]]]
-"""A function that maps a release to the APIs that the broker serves when it emulates it: API key to (lowest version, highest version)."""
+"""A function that maps a release to the APIs that this project's broker serves with `--release`: API key to (lowest version, highest version)."""
 
 
 def main(command: str, arguments: Sequence[str], served: Served | None = None) -> int:
@@ -93,7 +93,7 @@ def main(command: str, arguments: Sequence[str], served: Served | None = None) -
 
 
 def forget_output() -> None:
-    """Discard the output that is still buffered, because Python would report a broken pipe when it writes this output at exit."""
+    """Discard the output that is still buffered. Otherwise Python would report a broken pipe when it writes this output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -172,7 +172,7 @@ def encode(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _layout(options: argparse.Namespace) -> Message[Any]:
-    """Return the layout of the message that `--api` or `--data` selects. Raises CommandError, UnsupportedVersion."""
+    """Return the layout of the message that `--api` or `--data` selects. Raises CommandError or UnsupportedVersion if there is none."""
     if options.version is None:
         known = find_data_name(options.data) if options.api is None else APIS[find_key(options.api)].name
         raise CommandError(f"--version N is missing: the version of {known}")

@@ -1,8 +1,8 @@
-"""Context that the readable forms of wire types pass down while they decode or encode one message.
+"""State of the field-by-field decoder and encoder for one message, which each wire type passes to the wire types inside it.
 
-construct (the library) passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own `construct.Struct`
-therefore receives one with arbitrary fields. So the wire types ignore a foreign context: `Message` replaces it by a `Reading` or a `Writing`. This
-module does not depend on wire types.
+The library construct passes a context, a dictionary of the fields read so far, to every construct. A message inside a user's own `construct.Struct`
+receives such a dictionary with arbitrary fields. `Message` therefore replaces it by a `Reading` or a `Writing`, and wire types ignore any other
+context. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any, BinaryIO
 
 
 class Reading:
-    """State of one message while it is decoded.
+    """State of one message while it is decoded field by field.
 
-    room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`), infinite if the layout does not count memory.
-    skip: if not None, a function that skips the valid items of an array and returns their number (`kafkaproto.explain`); no objects are built
-    for these items. follow: if not None, a function called with ``(wire type, path, offset, size, value)`` for each encoded part of the
-    message, in the order of the bytes (`kafkaproto.places`). For a count, a marker or a tag, which is no value of a field, the wire type is
-    None, and the value is a text or None.
+    room: bytes of memory that the rest of the message may still take (`kafkaproto.memory`), infinite if the layout does not count memory. skip: None,
+    or a function that skips the valid items of an array without building objects, and returns their number (`kafkaproto.explain`). follow: None, or a
+    function called with ``(wire type, path, offset, size, value)`` for each encoded part of the message, in the order of the bytes
+    (`kafkaproto.places`). A count, a null marker or a tag is not the value of a field: its wire type is None, and its value is a text or None.
     """
 
     __slots__ = ("follow", "room", "skip")
@@ -35,16 +34,19 @@ class Reading:
         self.follow = follow
 
     def passed(self, path: str, start: int, stream: BinaryIO, value: Any, kind: Any = None) -> None:
-        """Call `follow`, if set, for the bytes from ``start`` up to the stream's position.
+        """Call `follow`, if it is set, for the bytes from ``start`` up to the stream's position.
 
-        kind: the wire type of these bytes, None if they are no field.
+        kind: the wire type of these bytes, None if they are not the value of a field.
         """
         if self.follow:
             self.follow(kind, path, start, stream.tell() - start, value)
 
 
 class Writing:
-    """State of one message while it is encoded. splices: the list to append ranges of records to; None if only bytes can be encoded."""
+    """State of one message while it is encoded.
+
+    splices: the list to which ranges of records are appended as (position, range); None if records must be bytes.
+    """
 
     __slots__ = ("splices",)
 
@@ -53,9 +55,9 @@ class Writing:
 
 
 NO_MESSAGE = Reading()
-"""The `Reading` to use when a wire type decodes bytes on its own, outside a message."""
+"""The `Reading` for a wire type that decodes bytes outside a message."""
 
 
 def reading(context: Any) -> Reading:
-    """Return the context if it is a `Reading`, else `NO_MESSAGE`."""
+    """Return a construct context if it is a `Reading`; otherwise return `NO_MESSAGE`, because it belongs to a user's own construct."""
     return context if type(context) is Reading else NO_MESSAGE

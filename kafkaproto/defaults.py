@@ -1,7 +1,7 @@
 """Default values of a message's fields, and the comparison of a value with its default.
 
-If a field differs from its default and the layout lacks the field, encoding fails; a tagged field is sent only if it differs. The comparison
-exists twice: for the readable form, and as an expression in flat code. This module does not depend on wire types.
+If a field differs from its default and the layout lacks the field, encoding fails; a tagged field is sent only if it differs. The comparison exists
+twice: as a function for the slow encoder, and as source text for generated encoders. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ Defaults = dict[str, Callable[[], Any]]
 """Maps the names of fields, in the order of the fields, to functions that create their defaults."""
 
 UNMADE = "..."
-"""The placeholder (an ellipsis) for a nested struct that is not created yet. Generated decoders write it into the slot of the field."""
+"""The Python source `...`, which generated decoders store in place of a nested struct until it is created.
+
+The struct is created when its attribute is first read.
+"""
 
 
 def unmade(name: str) -> str:
-    """Return the name of the slot that stores the nested struct of a field, or the placeholder if the struct is not created yet."""
+    """Return the name of the slot for a nested struct field. The slot contains the struct, or the placeholder `...` until it is created."""
     return f"_{name}"
 
 
@@ -52,13 +55,16 @@ def differs(value: Any, default: Any) -> bool:
 
 
 def emit_new(code: FlatCode, target: str, cls: type) -> None:
-    """Add code that creates an empty object. Setting its slots one by one is cheaper than a call of ``__init__``."""
+    """Add code that creates an empty object of the class ``cls`` in the variable ``target``.
+
+    Setting the slots of this object one by one is cheaper than a call of ``__init__``.
+    """
     new = code.constant("new", object.__new__)
     code.before(f"{target} = {new}({code.constant(cls.__name__, cls)})")
 
 
 def emit_defaults(code: FlatCode, target: str, defaults: Defaults) -> None:
-    """Add code that assigns the defaults to fields. Fields with the same constant share a line."""
+    """Add code that assigns the default values to the fields of the object ``target``. Fields with the same constant share a line."""
     constants: dict[str, list[str]] = {}
     for name, make in defaults.items():
         default = make()

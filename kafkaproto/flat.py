@@ -1,10 +1,10 @@
-"""Flat code: straight-line Python functions that the wire types of a layout generate line by line.
+"""Flat code: fast decoders and encoders as straight-line Python functions, generated from the wire types of a message layout.
 
-`FlatCode` collects the generated lines: it joins neighbouring fixed-width fields into one `struct.Struct`, keeps names
-unique and collects the constants that the text refers to. It does not depend on messages or the meaning of fields.
+`FlatCode` collects the generated lines of one function. It joins neighbouring fixed-width fields into one `struct.Struct`, keeps names unique and
+collects the constants that the text refers to. It does not depend on messages or the meaning of fields.
 
-Inside a decoder ``b`` is the buffer, ``p`` the position and ``n`` its end; inside an encoder ``out`` is the caller's
-bytearray and ``splices`` the caller's list or None.
+Inside a decoder ``b`` is the buffer, ``p`` the position and ``n`` its end; inside an encoder ``out`` is the caller's bytearray and ``splices`` the
+caller's list or None.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Buffer = bytes | memoryview
 
 
 class Malformed(Exception):
-    """Raised by flat code for invalid bytes. The message is then decoded again field by field, to raise a DecodeError with path and offset."""
+    """Raised by a generated decoder for invalid bytes. The slow decoder then finds the invalid field and raises DecodeError."""
 
 
 DECODE_FAILURES = (Malformed, IndexError, struct.error)
@@ -57,7 +57,7 @@ class FlatCode:
     def __init__(self, *, decoding: bool, copied: bool = False, weighed: bool = False) -> None:
         self.decoding = decoding
         self.copied = copied
-        """Whether the decoder's buffer ``b`` is always `bytes`, a copy of the message, and never the memoryview that the decoder received."""
+        """Whether the decoder first copies the message into `bytes`; otherwise its buffer ``b`` may be a memoryview."""
         self.weighed = weighed
         """Whether the decoder counts the memory that it may still use, in the variable ``room`` (`kafkaproto.memory`)."""
         self.out = "out"
@@ -69,13 +69,16 @@ class FlatCode:
         self._run: list[tuple[str, str]] = []
 
     def local(self, hint: str) -> str:
-        """Return a variable name that is unique in this function."""
+        """Return a variable name that begins with ``hint`` and is unique in the generated function."""
         name = f"{hint}_{len(self.locals) + 1}"
         self.locals.append(name)
         return name
 
     def constant(self, hint: str, value: object) -> str:
-        """Return a name by which the function can refer to ``value``. The same value always gets the same name."""
+        """Return a name by which the generated function can refer to ``value``. The same value always gets the same name.
+
+        The name begins with ``hint``.
+        """
         name = hint
         while name in self.names and self.names[name] is not value:
             name += "_"
@@ -90,7 +93,10 @@ class FlatCode:
         self._run.append((fmt, item))
 
     def before(self, *lines: str) -> None:
-        """Add lines before the code that is pending after `fixed`. The lines must change neither the position nor the output."""
+        """Add lines before the pending code, which `fixed` has collected but not added yet.
+
+        The lines must change neither the decoder's position nor the encoder's output.
+        """
         self._lines += ["    " * self._depth + line for line in lines]
 
     def line(self, *lines: str) -> None:
@@ -122,7 +128,7 @@ class FlatCode:
     def output(self, name: str) -> Iterator[None]:
         """Return a context in which generated code writes into the bytearray ``name`` instead of the output.
 
-        The size of a tagged field must be known before the field is written.
+        A tagged field is encoded there first, because its size precedes it in the output.
         """
         self._flush()
         outer, self.out = self.out, name
@@ -133,7 +139,10 @@ class FlatCode:
             self.out = outer
 
     def text(self, header: str, prologue: list[str], epilogue: list[str]) -> str:
-        """Return the source text of the function: ``header``, ``prologue``, the added lines in a ``try``, and ``epilogue``, its handler."""
+        """Return the source text of the function: ``header`` and ``prologue``, then the added lines inside a ``try``, then ``epilogue``.
+
+        epilogue: the lines that handle the exceptions of the ``try``.
+        """
         self._flush()
         body = ["    " + line for line in self._lines or ["    pass"]]
         return "\n".join([header, *prologue, "    try:", *body, *epilogue, ""])
@@ -169,7 +178,7 @@ class FlatCode:
 
 
 def identifier(fmt: str) -> str:
-    """Return a struct format as text that may be part of a Python identifier."""
+    """Return the text for a `struct` format in the names of generated variables: only characters that identifiers allow."""
     return fmt.replace("?", "t")
 
 
@@ -262,7 +271,7 @@ RawTags = list[tuple[int, bytes]]
 def read_raw_tags(b: Buffer, p: int, n: int, count: int) -> tuple[RawTags | None, int]:
     """Decode ``count`` tags of a struct that has no known tagged fields. p: the position after the count. n: the end of the message.
 
-    Returns (tags, position after them); tags is None if ``count`` is 0. Raises Malformed if they do not end at or before ``n``.
+    Returns (tags, position after them); tags is None if ``count`` is 0. Raises Malformed if a tag extends beyond ``n``.
     """
     if count > n - p:
         raise Malformed(f"{count} tagged fields are announced, but only {n - p} bytes are left")

@@ -34,12 +34,12 @@ def finish_frame(out: bytearray, splices: Splices | None = None) -> int:
 
 
 def frame(payload: bytes | bytearray | memoryview) -> bytes:
-    """Return a whole frame: the length of ``payload``, which has header and message, and then ``payload``."""
+    """Return a complete frame: a length prefix, then ``payload``, which contains header and message."""
     return _LENGTH.pack(len(payload)) + payload
 
 
 def frame_length(buffer: bytes | bytearray | memoryview, pos: int = 0) -> int | None:
-    """Return the length announced by the frame at ``pos``, without its own 4 bytes, or None if fewer than 4 bytes are there.
+    """Return the length in the length prefix of the frame at ``pos``, or None if the buffer has fewer than the 4 bytes of the prefix.
 
     Raises DecodeError if the length is negative. Callers check for lengths that are too large.
     """
@@ -52,7 +52,10 @@ def frame_length(buffer: bytes | bytearray | memoryview, pos: int = 0) -> int | 
 
 
 def take_frame(received: bytearray) -> bytes | None:
-    """Remove the first frame from a buffer and return it without its length, or None if it is incomplete. Raises DecodeError."""
+    """Remove the first frame from a buffer and return it without its length prefix. Raises DecodeError for a negative length.
+
+    Returns None, and removes nothing, if the frame is incomplete.
+    """
     length = frame_length(received)
     if length is None or len(received) < LENGTH_BYTES + length:
         return None
@@ -68,25 +71,26 @@ def read_frame(receive_into: Callable[[memoryview], int], buffer: memoryview | N
     Raises EOFError if the stream ends before the frame does, DecodeError for a negative length.
     """
     head = memoryview(bytearray(LENGTH_BYTES))
-    _fill(head, receive_into)
+    _fill(head, receive_into, 0, LENGTH_BYTES, "a frame's length")
     length = frame_length(head) or 0
     if buffer is not None:
-        _fill(buffer[:length], receive_into)
+        _fill(buffer[:length], receive_into, 0, length, "a frame")
         return buffer[:length]
     payload = bytearray()
     while left := length - len(payload):  # allocate memory only as bytes arrive, not for the announced length
         piece = memoryview(bytearray(min(left, PIECE_BYTES)))
-        _fill(piece, receive_into)
+        _fill(piece, receive_into, len(payload), length, "a frame")
         payload += piece
     return memoryview(payload)
 
 
-def _fill(view: memoryview, receive_into: Callable[[memoryview], int]) -> None:
-    expected_bytes = len(view)
+def _fill(view: memoryview, receive_into: Callable[[memoryview], int], done: int, total: int, name: str) -> None:
+    """Fill a view, which continues a part of a stream with this name after `done` of its `total` bytes. Raises EOFError."""
     while view:
         count = receive_into(view)
         if not count:
-            raise EOFError(f"the connection was closed after {expected_bytes - len(view)} of {expected_bytes} bytes")
+            raise EOFError(f"the connection was closed after {done} of {total} bytes of {name}")
+        done += count
         view = view[count:]
 
 
@@ -100,7 +104,7 @@ def split_frames(view: memoryview) -> Iterator[memoryview]:
 
 
 def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | ByteRange]:
-    """Yield the parts of a frame in the order they are sent: slices of ``out`` with the spliced ranges between them."""
+    """Yield the parts of a frame in the order in which they are sent: slices of ``out``, and between them the ranges of records in ``splices``."""
     view = memoryview(out)
     if not splices:
         yield view
@@ -113,7 +117,7 @@ def spliced_parts(out: bytearray, splices: Splices) -> Iterator[memoryview | Byt
 
 
 class LeftOut:
-    """Replaces the value of a records field while a message is encoded. The encoder copies nothing, and reports the field's position as a splice."""
+    """A stand-in for the value of a records field: the encoder writes its length and reports its position as a splice, but copies nothing."""
 
     __slots__ = ("records",)
 

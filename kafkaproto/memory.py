@@ -1,13 +1,12 @@
 """Memory limit for decoding: `LIMIT` bytes per input byte, excluding records, plus the constant `SLACK`.
 
-A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two
-hundred bytes. So each wire type declares its *weight*: the most memory that a decoded value takes, minus a given number of
-bytes for each of its encoded bytes. A layout in which the items of an array can weigh more than the limit counts while it decodes:
-it starts with the room that the size of the message allows, and each array deducts its items before they are decoded. Ordinary
-messages never reach the limit. Layouts without such arrays, which include most of the frequent ones, do not count at all.
+A few bytes can describe large objects: three bytes are an empty name, an empty list and no tags, which Python stores in two hundred bytes. So each
+wire type declares its *weight*: the most memory that a decoded value takes, minus a given number of bytes for each of its encoded bytes. A decoder
+counts memory only if the items of an array in its layout can weigh more than the limit. It starts with the memory that the size of the message
+allows, and deducts the items of each array before it decodes them. Ordinary messages never reach the limit.
 
-Sizes are those of CPython, including the garbage collector's part of an object; `docs/explanation/memory.md` explains each constant, and a
-test compares them with `sys.getsizeof`. This module does not depend on wire types.
+Sizes are those of CPython, including the garbage collector's header of an object; `docs/explanation/memory.md` explains each constant, and a test
+compares them with `sys.getsizeof`. This module does not depend on wire types.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ LIMIT = 40
 """The bytes of memory allowed for each byte of a message outside records."""
 
 HEAVY = LIMIT - 1
-"""The bytes of memory allowed for each encoded byte of a value: `LIMIT` minus 1 for the decoder's copy of the message."""
+"""The bytes of memory that a decoded value may take for each of its encoded bytes. It is `LIMIT` without the byte for the decoder's copy."""
 
 FREE = 12
-"""The bytes of memory for each encoded byte that are not counted: they cover strings, bytes and numbers. Arrays count the rest."""
+"""Bytes of memory that decoders grant for each encoded byte without counting. They suffice for strings, bytes and numbers, not for arrays."""
 
 ROOM_PER_BYTE = HEAVY - FREE
 SLACK = 32 * 1024
@@ -35,7 +34,7 @@ OBJECT = 32  # including the garbage collector's header
 POINTER = 8
 LIST = 56
 LIST_SPARE, ITEM = 20, 12
-"""The maximum memory in bytes that a list grown by appending takes beyond `LIST`: `LIST_SPARE`, plus `ITEM` for each item."""
+"""The maximum memory in bytes that appending adds to the size of an empty list (`LIST`): `LIST_SPARE`, plus `ITEM` for each item."""
 SHORTEST_TEXT = 76  # one character beyond Latin-1; shorter texts and Latin-1 characters are shared
 SHORTEST_BYTES = 34
 SMALL_NUMBER, LARGE_NUMBER = 32, 36
@@ -45,7 +44,7 @@ UNKNOWN_TAG = 83
 
 
 def room_for(size: int) -> int:
-    """Return the bytes of memory that decoding a message of this size may use, if its layout counts memory."""
+    """Return the maximum memory in bytes that decoding a message of `size` bytes may take."""
     return SLACK + ROOM_PER_BYTE * size
 
 
@@ -61,7 +60,7 @@ def spend(context: Any, amount: int, path: str, offset: int) -> None:
 
 
 def size_of_default(value: Any) -> int:
-    """Return the memory in bytes that a default value takes in each object; 0 if all objects share it, as they do numbers and texts."""
+    """Return the memory in bytes that a default value takes in each object; 0 if all objects share the value, as with numbers and texts."""
     if isinstance(value, list):
         return LIST
     if dataclasses.is_dataclass(value):

@@ -28,7 +28,7 @@ FRESH = ("kafka_cluster", "kafka_async_cluster")
 
 LoopScope = Literal["function", "class", "module", "package", "session"]
 LOOP_SCOPES: tuple[LoopScope, ...] = ("function", "class", "module", "package", "session")
-"""The scopes of pytest-asyncio's event loops; each scope has its own loop."""
+"""The possible scopes of pytest-asyncio's event loops. Each instance of a scope, such as each module, has its own loop."""
 _IN_LOOP = "_kafka_async_cluster_in_loop_of_"
 _WITH_ANYIO = "_kafka_async_cluster_with_anyio"
 _LASTING: weakref.WeakSet[Handle] = weakref.WeakSet()
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Load handlers before the first test if any test of this run uses a cluster, so that no client waits for imports."""
+    """Import the broker's request handlers before the first test if any test of this run uses a cluster, so that no client waits for imports."""
     fixtures = {name for item in session.items for name in getattr(item, "fixturenames", ())}
     if fixtures.intersection((*FRESH, "kafka_broker")) and not session.config.option.collectonly:
         from kafkaproto.broker.testing.warming import load_now
@@ -94,14 +94,14 @@ def _naming_the_marker(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    """Reject the marker `kafka` on a test whose fixtures cannot apply it."""
+    """Raise pytest.UsageError for a test with the marker `kafka` if its fixtures do not create clusters with the marker's arguments."""
     yield
     _check_marker(item)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Reject the marker `kafka` if a fixture that the test requested with `getfixturevalue` cannot apply it."""
+    """Raise pytest.UsageError for the marker `kafka` if a fixture that the test requested with `getfixturevalue` ignores its arguments."""
     try:
         yield
     except Exception:  # it may fail because the cluster does not have the marker's arguments
@@ -185,7 +185,10 @@ def _runs_with_anyio(request: pytest.FixtureRequest) -> bool:
 
 
 def _loop_scope(request: pytest.FixtureRequest) -> str:
-    """Return the scope of the loop that pytest-asyncio runs a test in; for other tests, that of their asynchronous fixtures."""
+    """Return the scope of the event loop in which pytest-asyncio runs a test.
+
+    For tests that it does not run, return the loop scope of their asynchronous fixtures.
+    """
     marker = request.node.get_closest_marker("asyncio")
     if marker is None:
         scope = _setting(request, "asyncio_default_fixture_loop_scope")
@@ -204,7 +207,7 @@ def _setting(request: pytest.FixtureRequest, name: str) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> None:
-    """Reject an asynchronous fixture that would wait for kafka_async_cluster in another loop than the cluster's."""
+    """Reject an asynchronous fixture that would use kafka_async_cluster in another event loop than the cluster's."""
     scope = getattr(fixturedef.func, "_loop_scope", None)  # of pytest-asyncio, around each asynchronous fixture
     if scope is None or fixturedef.scope != "function" or not _uses_async_cluster(fixturedef, request, set()):
         return
@@ -309,7 +312,10 @@ def _is_ours(excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
 
 
 def _clusters(item: pytest.Item) -> Iterator[tuple[str, Handle]]:
-    """Yield (fixture name, cluster) for the clusters of a test's fixtures, each cluster once. After teardown the clusters are stopped."""
+    """Yield (fixture name, cluster) for each cluster that a test's fixtures have started, without duplicates.
+
+    After the teardown of the test, the clusters have stopped, but can still report their last requests.
+    """
     from kafkaproto.broker.testing.handle import Handle
 
     seen: set[int] = set()

@@ -1,8 +1,8 @@
-"""Base class of all wire types, a construct that can also generate flat code, and the readers that wire types share.
+"""Base class of all wire types, and the functions with which they read bytes. A wire type is a construct that can also generate flat code.
 
-Each type describes its bytes twice: ``_parse`` and ``_build`` are the readable form, which walks a stream and names path and
-offset in errors; ``emit_decode`` and ``emit_encode`` emit equivalent lines of flat code. A
-test compares the two. This module does not depend on any concrete type.
+Each type describes its bytes twice. ``_parse`` and ``_build`` read and write a stream, and name path and offset in errors. ``emit_decode`` and
+``emit_encode`` generate equivalent lines of fast Python code (flat code, `kafkaproto.flat`). A test compares the two. This module does not depend on
+any concrete type.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TYPE_NAMES = {
 
 
 class WireType(Construct):  # type: ignore[misc]  # construct ships no annotations
-    """A construct that can also generate fast straight-line Python functions (flat code) to decode and encode it."""
+    """A construct that can also generate fast Python functions (flat code) that decode and encode its values."""
 
     def parse(self, data: bytes | memoryview, **context: Any) -> Any:
         """Decode one value slowly, with errors that name path and offset. Raises DecodeError."""
@@ -57,7 +57,7 @@ class WireType(Construct):  # type: ignore[misc]  # construct ships no annotatio
         raise NotImplementedError
 
     def _sizeof(self, context: Any, path: str) -> int:
-        raise SizeofError("the size of this wire type depends on the value", path=path)
+        raise SizeofError(f"the encoded size of a {type(self).__name__} depends on its value", path=path)
 
 
 def read(stream: BinaryIO, size: int, path: str) -> bytes:

@@ -14,7 +14,7 @@ from kafkaproto.pipeline.trace.audit.command import STATUSES, UNREADABLE
 EVERY = "10 seconds"
 """The default interval at which `kafkaproto stream` adds new records, as a Spark duration."""
 RELEASE = releases.releases()[-1]
-"""The default broker release with which a report compares clients: the latest."""
+"""The default Kafka release for which a report checks whether a broker would accept the clients' requests: the latest known one."""
 DEFAULT_JOURNAL, DEFAULT_ALERTS = "__journal", "throttle-alerts"
 
 

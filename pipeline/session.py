@@ -26,7 +26,7 @@ TESTED_PYSPARK = "4.0.0"
 
 
 RESULT_SETTINGS = {"spark.sql.session.timeZone": "UTC"}
-"""The settings on which the values in tables and answers depend. A session started by `spark-submit` gets them too."""
+"""The settings on which values in tables and reports depend. A session started by `spark-submit` gets them too."""
 SUBMIT_VARIABLE = "PYSPARK_GATEWAY_PORT"
 """The environment variable that `spark-submit` sets for the Python process that it starts. If it is set, the JVM already runs."""
 LAST_OUTPUT_LINES = 20
@@ -100,7 +100,7 @@ def settings(scratch: Path, connector: bool = True) -> dict[str, str]:
 def scratch_folder() -> Path:
     """Create a temporary folder for checkpoints and shuffles, and return it.
 
-    It is in memory if the machine has /dev/shm, because checkpoints and shuffles consist of many small files.
+    The folder is in /dev/shm (memory) if the machine has it, because checkpoints and shuffles consist of many small files.
     """
     in_memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="kafkaproto-", dir=in_memory if os.access(in_memory, os.W_OK) else None))
@@ -203,7 +203,7 @@ def _has_exited(jvm: subprocess.Popen[bytes]) -> bool:
 def _errors_into(log: TextIO) -> Iterator[None]:
     """Return a context in which standard output and standard error go to the file `log`.
 
-    A JVM that is started in it inherits them; Ivy and Spark print much.
+    A JVM that is started in the context inherits both: Ivy and Spark print many lines.
     """
     saved = [(number, os.dup(number)) for number in (1, 2)]
     try:

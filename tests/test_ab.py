@@ -39,13 +39,13 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(("now", "missed"), [(90.0, False), (103.0, False), (103.1, True)])
-def test_ab_benchmark_instruction_count_may_grow_by_3_percent(now: float, missed: bool) -> None:
+def test_ab_benchmark_accepts_an_instruction_count_growth_of_at_most_3_percent(now: float, missed: bool) -> None:
     result = at_most("metadata", 100.0, now, 1.03, "{:.0f}")
     assert result.ratio == pytest.approx(now / 100)
     assert result.missed is missed
 
 
-def test_ab_benchmark_race_ratio_is_the_median_of_the_ratios_of_its_rounds() -> None:
+def test_ab_benchmark_speed_ratio_is_the_median_of_the_ratios_of_all_rounds() -> None:
     base, now = [100.0, 10.0, 1000.0], [90.0, 11.0, 960.0]
     result = paired("produce", base, now)
     assert result.ratio == pytest.approx(0.96)
@@ -54,11 +54,11 @@ def test_ab_benchmark_race_ratio_is_the_median_of_the_ratios_of_its_rounds() -> 
 
 
 @pytest.mark.parametrize(("now", "missed"), [(94.9, True), (95.0, False), (120.0, False)])
-def test_ab_benchmark_race_speed_may_drop_by_5_percent(now: float, missed: bool) -> None:
+def test_ab_benchmark_accepts_a_speed_drop_of_at_most_5_percent(now: float, missed: bool) -> None:
     assert paired("produce", [100.0] * 3, [now] * 3).missed is missed
 
 
-def test_ab_benchmark_row_that_was_not_measured_misses_its_limit() -> None:
+def test_ab_benchmark_row_without_a_measurement_counts_as_a_missed_limit() -> None:
     unmeasured = at_most("metadata", 100.0, None, 1.03, "{:.0f}", "now: ImportError: no such module")
     assert unmeasured.missed
     assert "MISSED: now: ImportError: no such module" in table([unmeasured])
@@ -66,7 +66,7 @@ def test_ab_benchmark_row_that_was_not_measured_misses_its_limit() -> None:
     assert paired("produce", [], []).missed
 
 
-def test_ab_benchmark_table_shows_both_sides_ratio_limit_and_verdict() -> None:
+def test_ab_benchmark_table_shows_base_and_current_values_ratio_limit_and_verdict() -> None:
     shown = table([at_most("metadata", 1000.0, 1031.0, 1.03, "{:,.0f}"), paired("fetch", [10.0], [10.0])]).splitlines()
     assert shown[0].split() == ["row", "base", "now", "now/base", "limit", "verdict"]
     assert shown[1].split() == ["metadata", "1,000", "1,031", "1.0310", "≤", "1.03", "MISSED"]
@@ -115,7 +115,9 @@ def numbers(monkeypatch: pytest.MonkeyPatch) -> Numbers:
     return made
 
 
-def test_ab_benchmark_compares_every_row_of_every_part(numbers: Numbers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ab_benchmark_table_contains_every_row_exactly_once(
+    numbers: Numbers, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert command.main([]) == 0
     shown = capsys.readouterr().out
     names = [name for part in command.names().values() for name in part]
@@ -144,7 +146,7 @@ def test_ab_benchmark_exits_with_status_1_if_any_limit_is_missed(
     assert command.main(others) == 0
 
 
-def test_ab_benchmark_exits_with_status_0_if_numbers_improve(numbers: Numbers) -> None:
+def test_ab_benchmark_exits_with_status_0_if_all_measurements_improve(numbers: Numbers) -> None:
     numbers.requests = numbers.start = numbers.idle = 0.5
     numbers.speed = 2.0
     assert command.main([]) == 0
@@ -185,7 +187,7 @@ def test_ab_benchmark_requires_valgrind_only_for_instruction_counts(
 
 
 @pytest.mark.parametrize("base", ["no-such-branch", "HEAD~999999", "--all", "HEAD:Makefile", ""])
-def test_ab_benchmark_rejects_a_base_that_is_not_a_commit_in_one_line(base: str) -> None:
+def test_ab_benchmark_rejects_a_base_that_is_not_a_commit_with_a_one_line_error(base: str) -> None:
     done = run("--only", "race", "--", base)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -193,7 +195,7 @@ def test_ab_benchmark_rejects_a_base_that_is_not_a_commit_in_one_line(base: str)
     )
 
 
-def test_ab_benchmark_names_a_folder_that_is_no_git_checkout(tmp_path: Path) -> None:
+def test_ab_benchmark_error_names_a_folder_that_is_not_a_git_checkout(tmp_path: Path) -> None:
     with pytest.raises(sides.SideError, match="is not a git checkout"):
         sides.resolve("HEAD", tmp_path)
 
@@ -341,7 +343,9 @@ def test_ab_benchmark_workload_rejects_an_unexpected_response() -> None:
     workload.check_response(row(5, 0, []), workload.throttled)
 
 
-def test_ab_benchmark_workload_reports_the_modules_searched_for_a_moved_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ab_benchmark_workload_error_lists_the_modules_searched_for_a_moved_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(workload.HOMES, "VirtualCluster", ("nowhere.testing.memory", "kafkaproto.broker.runtime.clock"))
     with pytest.raises(
         workload.WorkloadError,
@@ -370,7 +374,7 @@ def test_ab_benchmark_reads_instruction_counts_from_callgrind_files(tmp_path: Pa
     assert instructions.read_parts(tmp_path) == {(7, 1): 700, (7, 2): 5000, (12, 2): 60}
 
 
-def test_ab_benchmark_does_not_count_code_from_another_folder(tmp_path: Path) -> None:
+def test_ab_benchmark_rejects_instruction_counts_of_code_from_another_folder(tmp_path: Path) -> None:
     line = json.dumps({"row": "metadata", "pid": 7, "source": f"{ROOT}/broker/testing/memory.py"})
     run = instructions.Run(line, {(7, 1): 700, (7, 2): 5000}, "")
     assert instructions.request_counts(HERE, ["metadata"], 50, run) == {"metadata": instructions.Count(100.0)}
@@ -419,7 +423,7 @@ def test_ab_benchmark_measures_speed_and_memory_of_both_brokers() -> None:
     assert 10 < idle[sides.BASE] < 100 and 10 < idle[sides.NOW] < 100
 
 
-def test_ab_benchmark_race_row_that_misses_its_limit_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ab_benchmark_measures_a_speed_row_again_if_it_misses_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     class Made:
         def __init__(self, name: str) -> None:
             self.name, self.seen, self.address = name, {}, name

@@ -36,13 +36,13 @@ def test_codec_benchmark_rejects_a_pattern_that_matches_no_case() -> None:
     assert done.returncode == 2 and "no case matches --only" in done.stderr
 
 
-def test_codec_benchmark_does_not_measure_codecs_that_disagree() -> None:
+def test_codec_benchmark_raises_an_error_if_two_codecs_decode_differently() -> None:
     with pytest.raises(ValueError, match="two codecs decode the same bytes differently"):
         check(b"\x00", b"\x01")
 
 
 @pytest.mark.parametrize("case", cases.message_cases(), ids=lambda case: case.title)
-def test_plain_construct_codec_handles_the_bytes_of_every_benchmark_case(case: cases.MessageCase) -> None:
+def test_plain_construct_codec_decodes_every_benchmark_case_correctly(case: cases.MessageCase) -> None:
     made = stock(case.layout)
     data = case.layout.encode(case.make())
     by_construct(made, data)
@@ -50,7 +50,7 @@ def test_plain_construct_codec_handles_the_bytes_of_every_benchmark_case(case: c
         by_construct(made, data + b"\x00")
 
 
-def test_benchmark_ratio_is_a_median_and_missed_limits_are_marked() -> None:
+def test_benchmark_report_shows_median_ratios_and_marks_missed_limits() -> None:
     title = "Metadata response v12, 100 topics of 12 partitions"
     measured = {
         (title, "decode"): {"ours": [1.0, 2.0, 1.0], "kafka-python": [3.0, 4.0, 9.0], "kio (Rust)": [0.4, 0.8, 1]}
@@ -66,7 +66,7 @@ def test_every_benchmark_case_has_a_unique_name() -> None:
 
 
 @pytest.mark.slow
-def test_growth_benchmark_runs() -> None:
+def test_growth_benchmark_exits_successfully_and_prints_its_results() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", "--quick"], capture_output=True, text=True, check=False
     )
@@ -76,7 +76,7 @@ def test_growth_benchmark_runs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the race reads /proc and pins cores")
-def test_broker_benchmark_runs_against_the_minimal_server() -> None:
+def test_broker_benchmark_measures_round_trips_against_the_minimal_server() -> None:
     from benchmarks import race
 
     racers = [race.ours(), race.floor()]

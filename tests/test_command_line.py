@@ -87,7 +87,7 @@ def test_broker_command_exits_within_a_second_of_a_signal_with_clients_connected
     assert seconds < END_SECONDS
 
 
-def test_brokers_listen_on_consecutive_ports_from_the_given_port(start: Start) -> None:
+def test_broker_command_uses_consecutive_ports_starting_at_the_given_port(start: Start) -> None:
     port = _three_free_ports()
     running = start("--brokers", "3", "--port", str(port), brokers=3)
     assert running.addresses == [f"127.0.0.1:{port + i}" for i in range(3)]
@@ -149,7 +149,7 @@ def test_broker_command_reports_invalid_options_in_one_line_with_status_2(
     assert allowed in err
 
 
-def test_each_of_two_listeners_returns_its_own_addresses(start: Start) -> None:
+def test_metadata_on_each_of_two_listeners_returns_the_addresses_of_that_listener(start: Start) -> None:
     inside, outside = _free_port(), _free_port()
     running = start(
         "-c",
@@ -173,7 +173,7 @@ def test_broker_command_warns_if_other_machines_can_connect(start: Start) -> Non
     assert "other machines can reach it" not in quiet
 
 
-def test_profile_kafka_uses_the_default_settings_of_kafka(start: Start) -> None:
+def test_broker_option_profile_kafka_uses_the_default_settings_of_apache_kafka(start: Start) -> None:
     running = start("--port", "0", "--profile", "kafka")
     from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 
@@ -226,7 +226,7 @@ def test_broker_help_lists_every_option(capsys: pytest.CaptureFixture[str]) -> N
     assert [option for option in options if option not in out] == []
 
 
-def test_data_dir_keeps_topics_over_restarts_with_an_unchanged_topic_option(start: Start, tmp_path: Path) -> None:
+def test_data_dir_option_keeps_topics_after_a_restart_with_the_same_topic_option(start: Start, tmp_path: Path) -> None:
     arguments = ("--port", "0", "--data-dir", str(tmp_path / "d"), "--topic", "orders:2")
     ids = []
     for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGTERM):

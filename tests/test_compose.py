@@ -64,7 +64,7 @@ def test_compose_publishes_the_ports_of_the_outside_listeners(
     assert {listener.advertised_host for listener in outside} == {"localhost"}
 
 
-def test_compose_inside_listeners_advertise_the_service_name(listeners: dict[int, dict[str, Listener]]) -> None:
+def test_compose_inside_listeners_advertise_the_compose_service_name(listeners: dict[int, dict[str, Listener]]) -> None:
     for of_one in listeners.values():
         inside = of_one["INSIDE"]
         assert (inside.advertised_host, inside.advertised_port) == ("kafka", inside.port)
@@ -109,14 +109,14 @@ def test_dockerfile_copies_all_files_that_the_build_needs(services: dict[str, An
         "WORKDIR app",
     ],
 )
-def test_unknown_dockerfile_instruction_is_an_error_in_the_image_test(line: str, tmp_path: Path) -> None:
+def test_image_test_reports_an_unknown_dockerfile_instruction_as_an_error(line: str, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text(f"{line}\n")
     with pytest.raises((NotKnown, ValueError)):
         Image(tmp_path, tmp_path / "root", with_python=False)
 
 
 @pytest.mark.spark
-def test_compose_spark_job_is_a_profile_that_waits_for_the_brokers(
+def test_compose_spark_job_has_its_own_profile_and_waits_for_the_brokers(
     services: dict[str, Any], options: Any, listeners: dict[int, dict[str, Listener]]
 ) -> None:
     from kafkaproto.pipeline import session, windowed_counts

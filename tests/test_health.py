@@ -44,7 +44,7 @@ def listening() -> Iterator[tuple[str, Callable[[bytes], None]]]:
 
 
 @pytest.mark.parametrize("release", ["0.9", "3.9", "4.2"])
-def test_health_command_reports_brokers_of_every_release_until_they_stop(
+def test_health_command_reports_brokers_of_every_release_as_healthy_until_they_stop(
     release: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with cluster(brokers=2, release=release) as c:
@@ -114,7 +114,9 @@ def test_health_command_rejects_an_address_without_host_or_port(
 
 
 @pytest.mark.parametrize("text", ["::1:9092", "::1", "[::1:9092", "::1]:9092", "[]:9092", "[[::1]]:9092"])
-def test_commands_reject_an_ipv6_address_without_brackets(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_reject_a_bootstrap_ipv6_address_without_brackets(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for parser, arguments in (
         (health.parser(), [text]),
         (proxy.parser(), ["--to", text]),
@@ -130,7 +132,7 @@ def test_commands_reject_an_ipv6_address_without_brackets(text: str, capsys: pyt
     ("text", "host"),
     [("[::1]:9092", "::1"), ("[fe80::1%eth0]:9092", "fe80::1%eth0"), ("localhost:9092", "localhost")],
 )
-def test_commands_accept_an_ipv6_address_in_brackets_and_a_host_name(text: str, host: str) -> None:
+def test_commands_accept_a_bootstrap_ipv6_address_in_brackets_and_a_host_name(text: str, host: str) -> None:
     assert health.parser().parse_args([text]).addresses == [(host, 9092)]
     options = proxy.parser().parse_args(["--to", text, "--listen", text, "--trace", "t"])
     assert options.to == options.listen == (host, 9092)

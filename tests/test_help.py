@@ -76,7 +76,7 @@ def test_unknown_command_is_reported_in_one_line_with_the_nearest_command(
 
 
 @pytest.mark.parametrize("given", [("--help",), ("-h",), ("help",)])
-def test_help_lists_every_command(
+def test_kafkaproto_help_lists_every_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: tuple[str, ...]
 ) -> None:
     status, out, err = run(monkeypatch, capsys, *given)
@@ -113,7 +113,7 @@ def test_help_examples_of_each_trace_command_use_valid_options(
 
 
 @pytest.mark.parametrize("command", COMMANDS_OF_EXTRAS)
-def test_help_works_without_the_packages_of_extras(command: str) -> None:
+def test_help_of_every_command_works_without_optional_packages(command: str) -> None:
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({PACKAGES_OF_EXTRAS}));"
         f"sys.argv[1:] = [{command!r}, '--help']; from kafkaproto.cli import main; sys.exit(main())"
@@ -123,7 +123,7 @@ def test_help_works_without_the_packages_of_extras(command: str) -> None:
     assert done.stdout.startswith(f"usage: kafkaproto {command} ")
 
 
-def test_command_without_its_extra_explains_what_to_install() -> None:
+def test_command_whose_optional_packages_are_missing_names_the_extra_to_install() -> None:
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({PACKAGES_OF_EXTRAS}));"
         "sys.argv[1:] = ['report', 'trace']; from kafkaproto.cli import main; sys.exit(main())"

@@ -200,7 +200,7 @@ def test_compose_brokers_become_healthy_and_stop_on_the_stop_signal(
     assert image.check(health_command, {}).returncode == 1
 
 
-def test_kafka_image_variables_of_a_single_node_start_a_broker(image: Image, run: Run) -> None:
+def test_environment_variables_of_a_single_node_kafka_image_start_a_broker(image: Image, run: Run) -> None:
     inside, outside, controller = free_ports(3)
     container = run(
         KAFKA_NODE_ID="1",
@@ -244,7 +244,7 @@ def test_documented_compose_service_is_reachable_from_host_and_containers(image:
     assert advertised(f"localhost:{inside}") == [("kafka", int(inside))]
 
 
-def test_image_starts_with_only_an_advertised_listener(image: Image, run: Run) -> None:
+def test_container_starts_if_only_an_advertised_listener_is_set(image: Image, run: Run) -> None:
     [port] = free_ports(1)
     container = run(KAFKA_ADVERTISED_LISTENERS=f"PLAINTEXT://localhost:{port}")
     assert image.check(image.healthcheck, container.variables).returncode == 0
@@ -260,7 +260,7 @@ def test_arguments_after_the_image_name_are_options_of_the_broker_command(run: R
     assert container.stop(signal.SIGINT)[0] == 0
 
 
-def test_volume_keeps_records_for_the_next_container(run: Run) -> None:
+def test_container_volume_keeps_records_for_the_next_container(run: Run) -> None:
     [port] = free_ports(1)
     command = ("--port", str(port), "--data-dir", DATA)
     first = run(*command)
@@ -269,7 +269,7 @@ def test_volume_keeps_records_for_the_next_container(run: Run) -> None:
     assert consumed(run(*command).addresses[0]) == [b"value"]
 
 
-def test_environment_variables_override_the_mounted_properties_file(image: Image, run: Run) -> None:
+def test_container_environment_variables_override_the_mounted_properties_file(image: Image, run: Run) -> None:
     [port] = free_ports(1)
     lines = (f"listeners=PLAINTEXT://:{port}", f"advertised.listeners=PLAINTEXT://localhost:{port}", "num.partitions=2")
     (image.path(MOUNTED) / "server.properties").write_text("\n".join(lines))
@@ -280,7 +280,7 @@ def test_environment_variables_override_the_mounted_properties_file(image: Image
     assert len(topic.partitions) == 5
 
 
-def test_unknown_environment_variable_logs_a_warning_with_the_nearest_name(run: Run) -> None:
+def test_unknown_container_variable_logs_a_warning_with_the_nearest_name(run: Run) -> None:
     status, logged = run(KAFKA_NUM_PARTITION="5").stop()
     assert status == 0
     [line] = [line for line in logged.splitlines() if "KAFKA_NUM_PARTITION" in line]

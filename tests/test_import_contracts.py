@@ -58,7 +58,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_import_contract_holds() -> None:
+def test_no_module_violates_an_import_contract() -> None:
     result = lint(ROOT)
     assert result.returncode == 0, result.stdout
 
@@ -72,7 +72,7 @@ def test_each_import_contract_fails_on_a_violating_import(copy: Path, contract: 
     assert "BROKEN" in result.stdout
 
 
-def test_every_import_contract_has_a_violation_test() -> None:
+def test_every_import_contract_is_tested_with_a_violating_import() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     ids = {line.split('"')[1] for line in text.splitlines() if line.startswith('id = "')}
     assert ids == {contract for contract, _, _ in CROSSINGS}

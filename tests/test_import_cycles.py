@@ -117,12 +117,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_acyclic_package_has_an_empty_cycle_report(folder: Path) -> None:
+def test_import_cycle_report_of_an_acyclic_package_is_empty(folder: Path) -> None:
     assert report(made_up(folder, "acyclic_package", CHAIN)) == ""
 
 
 @pytest.mark.parametrize("back", BACK)
-def test_import_in_the_opposite_direction_is_reported_as_a_cycle(folder: Path, back: str) -> None:
+def test_adding_an_import_in_the_opposite_direction_is_reported_as_a_cycle(folder: Path, back: str) -> None:
     name = f"cyclic_package_{[*BACK].index(back)}"
     graph = made_up(folder, name, {**CHAIN, "bottom": BACK[back]})
     assert cycles(graph) == [
@@ -131,7 +131,7 @@ def test_import_in_the_opposite_direction_is_reported_as_a_cycle(folder: Path, b
     ]
 
 
-def test_cycle_report_names_modules_in_order_with_import_lines(folder: Path) -> None:
+def test_import_cycle_report_names_modules_in_order_with_line_numbers(folder: Path) -> None:
     graph = made_up(folder, "reported_package", {"a": "import {name}.b\n", "b": "\n\nfrom {name} import a\n"})
     assert report(graph).splitlines() == [
         "1 import cycles:",

@@ -54,7 +54,7 @@ def program(folder: Path, name: str, text: str) -> None:
     page.chmod(0o755)
 
 
-def test_make_without_a_target_lists_the_main_commands() -> None:
+def test_make_without_a_target_lists_the_main_targets() -> None:
     result = make()
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
@@ -63,11 +63,11 @@ def test_make_without_a_target_lists_the_main_commands() -> None:
 
 
 @pytest.mark.parametrize("target", LISTED)
-def test_every_listed_command_exists(target: str) -> None:
+def test_every_target_listed_by_make_exists(target: str) -> None:
     assert make("-n", target, f"PYTHON={sys.executable}", "TRACE=trace").returncode == 0
 
 
-def test_every_module_run_by_the_makefile_exists() -> None:
+def test_every_python_module_that_the_makefile_runs_exists() -> None:
     modules = set(re.findall(r"python -m ([\w.]+)", (ROOT / "Makefile").read_text())) - {"venv", "pip", "pytest"}
     assert {"kafkaproto.pipeline.demo", "tests.rules", "kafkaproto.generator", "benchmarks.race"} <= modules
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
@@ -102,7 +102,7 @@ def test_make_test_excludes_slow_and_java_tests_and_test_all_includes_them() -> 
     assert "-m pytest" in everything and "not java" not in everything
 
 
-def test_ci_script_runs_make_check_and_all_tests(tmp_path: Path) -> None:
+def test_ci_script_runs_make_check_make_test_all_and_make_docs(tmp_path: Path) -> None:
     for name in ("make", "chromium", "valgrind", "mvn", "go", "npm"):
         program(tmp_path, name, f'echo "{name} $@" >> "{tmp_path}/calls"')
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
@@ -122,7 +122,7 @@ def test_make_broker_passes_racks_and_extra_arguments() -> None:
     assert settings["fetch.max.bytes"] == "2048"
 
 
-def test_make_ab_compares_with_head_or_the_given_base() -> None:
+def test_make_ab_compares_the_working_tree_with_head_or_the_given_base() -> None:
     plan = make("-n", "ab", f"PYTHON={sys.executable}")
     assert plan.stdout.rstrip().endswith("-m benchmarks.ab HEAD")
     plan = make("-n", "ab", "BASE=v1.0", "ARGS=--only race", f"PYTHON={sys.executable}")
@@ -152,7 +152,7 @@ def test_make_reports_a_missing_or_old_java_with_the_install_command(bare_path: 
         assert make("needs-java", f"PYTHON={sys.executable}", path=str(bare_path)).returncode == 0
 
 
-def test_make_on_windows_is_refused_in_one_line(bare_path: Path) -> None:
+def test_make_on_windows_exits_with_a_one_line_error(bare_path: Path) -> None:
     (bare_path / "uname").unlink()
     program(bare_path, "uname", "echo MINGW64_NT-10.0")
     result = make("needs", f"PYTHON={sys.executable}", path=str(bare_path))

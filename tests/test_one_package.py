@@ -44,7 +44,7 @@ def assert_one_name(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("switch", [["-m", "broker"], ["-mbroker"], ["-Bm", "broker"], ["-m", "kafkaproto.broker"]])
-def test_broker_run_from_a_checkout_loads_each_module_under_one_name(
+def test_broker_started_in_a_checkout_imports_each_module_under_one_name_only(
     environment: dict[str, str], switch: list[str]
 ) -> None:
     command = [sys.executable, *switch, "--port", "0", "--topic", "broker:1"]
@@ -57,7 +57,7 @@ def test_broker_run_from_a_checkout_loads_each_module_under_one_name(
 
 
 @pytest.mark.parametrize("module", ["pipeline.trace.tables", "kafkaproto.pipeline.trace.tables"])
-def test_job_run_from_a_checkout_loads_each_module_under_one_name(
+def test_live_job_started_in_a_checkout_imports_each_module_under_one_name_only(
     environment: dict[str, str], tmp_path: Path, module: str
 ) -> None:
     write(tmp_path / "trace", traffic())
@@ -67,7 +67,7 @@ def test_job_run_from_a_checkout_loads_each_module_under_one_name(
     assert_one_name(environment)
 
 
-def test_pytest_fixture_loads_each_module_under_one_name(environment: dict[str, str], tmp_path: Path) -> None:
+def test_pytest_fixture_imports_each_module_under_one_name_only(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it(kafka_cluster):\n    assert kafka_cluster.bootstrap\n")
     done = run(environment, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path))
     assert done.returncode == 0, done.stdout
@@ -92,20 +92,20 @@ def test_old_import_names_raise_an_error_with_the_new_names(
     assert [name for name in names if name not in last] == []
 
 
-def test_missing_module_under_an_old_package_name_gives_one_python_error(environment: dict[str, str]) -> None:
+def test_import_of_a_missing_module_of_an_old_package_raises_one_plain_error(environment: dict[str, str]) -> None:
     done = run(environment, "-m", "pipeline.nothing")
     assert done.returncode == 1
     assert "No module named kafkaproto.pipeline.nothing" in done.stderr
 
 
-def test_current_test_run_has_loaded_no_module_under_an_old_name() -> None:
+def test_no_module_is_imported_under_an_old_package_name_in_the_test_run() -> None:
     import kafkaproto.pipeline.trace.tables
     import kafkaproto.testing  # noqa: F401
 
     assert [name for name in sys.modules if name.split(".")[0] in ("broker", "pipeline")] == []
 
 
-def test_importing_an_old_package_name_from_another_program_is_refused(tmp_path: Path) -> None:
+def test_importing_an_old_package_name_in_another_program_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "launcher").mkdir()
     (tmp_path / "launcher" / "__init__.py").write_text("import broker")
     (tmp_path / "launcher" / "__main__.py").write_text("")

@@ -91,7 +91,7 @@ def test_kafka_broker_fixture_is_shared_by_the_session_and_reset_for_each_test(o
     run(outside).assert_outcomes(passed=2)
 
 
-def test_each_xdist_worker_has_its_own_kafka_broker(outside: pytest.Pytester) -> None:
+def test_each_pytest_xdist_worker_starts_its_own_kafka_broker(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import os, pathlib, pytest
@@ -107,7 +107,7 @@ def test_each_xdist_worker_has_its_own_kafka_broker(outside: pytest.Pytester) ->
     assert len(addresses) == len(set(addresses)) == 2
 
 
-def test_broker_handlers_are_imported_before_the_first_test_that_uses_a_cluster(outside: pytest.Pytester) -> None:
+def test_pytest_plugin_imports_broker_handlers_before_the_first_cluster_test(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import sys
@@ -121,7 +121,7 @@ def test_broker_handlers_are_imported_before_the_first_test_that_uses_a_cluster(
     run(outside).assert_outcomes(passed=2)
 
 
-def test_plugin_does_not_import_the_broker_if_no_fixture_is_used(outside: pytest.Pytester) -> None:
+def test_pytest_plugin_does_not_import_the_broker_if_no_fixture_is_used(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import sys
@@ -134,7 +134,7 @@ def test_plugin_does_not_import_the_broker_if_no_fixture_is_used(outside: pytest
     run(outside).assert_outcomes(passed=1)
 
 
-def test_suite_with_a_package_named_broker_can_use_the_pytest_fixtures(outside: pytest.Pytester) -> None:
+def test_pytest_fixtures_work_in_a_suite_with_its_own_package_named_broker(outside: pytest.Pytester) -> None:
     outside.mkpydir("broker")
     outside.makepyfile(
         """
@@ -250,7 +250,7 @@ def test_kafka_async_cluster_fixture_runs_in_the_test_loop_of_every_loop_scope(
     run(pytester, "-p", "no:cacheprovider").assert_outcomes(passed=2)
 
 
-def test_async_fixture_in_another_loop_than_the_cluster_is_an_error(pytester: pytest.Pytester) -> None:
+def test_async_fixture_in_another_event_loop_than_its_cluster_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         WITH_A_CLIENT
@@ -283,7 +283,7 @@ def test_async_fixture_in_another_loop_than_the_cluster_is_an_error(pytester: py
     )
 
 
-def test_tests_after_an_async_fixture_in_another_loop_run_or_get_the_same_error(pytester: pytest.Pytester) -> None:
+def test_tests_after_one_with_an_event_loop_mismatch_run_or_report_it_again(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -316,7 +316,7 @@ def test_tests_after_an_async_fixture_in_another_loop_run_or_get_the_same_error(
     )
 
 
-def test_async_fixture_in_another_loop_is_an_error_also_through_other_fixtures(pytester: pytest.Pytester) -> None:
+def test_indirect_use_of_an_async_cluster_in_another_event_loop_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         """
@@ -365,7 +365,7 @@ def test_async_fixture_in_another_loop_is_an_error_also_through_other_fixtures(p
     )
 
 
-def test_anyio_test_has_the_async_cluster_in_its_loop_next_to_pytest_asyncio(pytester: pytest.Pytester) -> None:
+def test_anyio_test_has_the_async_cluster_in_its_loop_even_with_pytest_asyncio(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\ntimeout = 30\n")
     pytester.makepyfile(
         WITH_A_CLIENT
@@ -463,7 +463,7 @@ def test_cluster_fixture_function_makes_fixtures_of_any_scope(outside: pytest.Py
         ),
     ],
 )
-def test_kafka_marker_that_cannot_apply_is_an_error(
+def test_kafka_marker_that_does_not_apply_to_the_used_fixture_is_an_error(
     outside: pytest.Pytester, fixture: str, marker: str, text: str
 ) -> None:
     outside.makepyfile(
@@ -547,7 +547,7 @@ def test_kafka_marker_applies_to_a_dynamically_requested_kafka_cluster(outside: 
 
 
 @pytest.mark.parametrize("requested", ["orders", "request"])
-def test_kafka_marker_of_a_module_with_a_cluster_of_the_module_is_an_error(
+def test_module_level_kafka_marker_with_a_module_scoped_cluster_is_an_error(
     outside: pytest.Pytester, requested: str
 ) -> None:
     outside.makepyfile(
@@ -571,7 +571,7 @@ def test_kafka_marker_of_a_module_with_a_cluster_of_the_module_is_an_error(
     result.stdout.fnmatch_lines(["*marker kafka of *test_one*no effect on the fixture orders*"])
 
 
-def test_kafka_marker_may_be_used_with_another_cluster_fixture_in_the_suite(outside: pytest.Pytester) -> None:
+def test_kafka_marker_can_be_used_in_a_suite_with_another_cluster_fixture(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest
@@ -658,7 +658,7 @@ def test_failed_test_shows_the_last_kafka_requests_of_each_client(outside: pytes
     )
 
 
-def test_failure_in_the_setup_of_another_fixture_shows_the_kafka_requests(outside: pytest.Pytester) -> None:
+def test_failure_in_the_setup_of_another_fixture_shows_the_last_kafka_requests(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         REQUESTS
         + """
@@ -678,7 +678,7 @@ def test_failure_in_the_setup_of_another_fixture_shows_the_kafka_requests(outsid
     result.stdout.fnmatch_lines(["*Kafka requests of kafka_cluster*", "*shop: Metadata v9 t*"])
 
 
-def test_failure_in_a_teardown_shows_the_kafka_requests(pytester: pytest.Pytester) -> None:
+def test_failure_in_a_fixture_teardown_shows_the_last_kafka_requests(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\naddopts = -p no:cacheprovider\n")
     pytester.makepyfile(
         REQUESTS
@@ -730,7 +730,7 @@ def test_failure_in_a_teardown_shows_the_kafka_requests(pytester: pytest.Pyteste
     )
 
 
-def test_failing_setup_shows_the_kafka_requests_of_a_module_scoped_cluster(outside: pytest.Pytester) -> None:
+def test_failing_setup_shows_the_last_kafka_requests_of_a_module_scoped_cluster(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         REQUESTS
         + """
@@ -775,7 +775,7 @@ MISTAKES = {
 }
 
 
-def test_traceback_of_a_wrong_call_ends_at_the_line_of_the_test(outside: pytest.Pytester) -> None:
+def test_traceback_of_an_invalid_cluster_call_ends_at_the_line_of_the_test(outside: pytest.Pytester) -> None:
     tests = [
         f"@pytest.mark.kafka(topics={{'t': 1}})\ndef test_{number}(kafka_cluster):\n    {line}\n"
         for number, line in enumerate(MISTAKES)
@@ -790,7 +790,7 @@ def test_traceback_of_a_wrong_call_ends_at_the_line_of_the_test(outside: pytest.
     assert not [text for text in result.outlines if "broker/testing" in text]
 
 
-def test_error_inside_the_broker_keeps_its_complete_traceback(outside: pytest.Pytester) -> None:
+def test_exception_inside_the_broker_is_shown_with_its_complete_traceback(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         def broken():
@@ -807,7 +807,7 @@ def test_error_inside_the_broker_keeps_its_complete_traceback(outside: pytest.Py
     )
 
 
-def test_arguments_of_all_kafka_markers_add_up_and_the_closest_wins(outside: pytest.Pytester) -> None:
+def test_arguments_of_several_kafka_markers_are_merged_and_the_closest_wins(outside: pytest.Pytester) -> None:
     outside.makepyfile(
         """
         import pytest

@@ -17,7 +17,7 @@ Text.
 ## D9b Static quotas
 Text.
 
-## GC-9 For clients
+## AD-9 For clients
 No test: it tells clients what to do.
 """
 MODULE = """
@@ -40,14 +40,14 @@ def test_three(): ...
 
 def test_without_a_rule(): ...
 """
-KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("GC-9", "For clients", True)]
+KNOWN = [Rule("F-7", "The first batch", False), Rule("D9b", "Static quotas", False), Rule("AD-9", "For clients", True)]
 
 
 def proven(*numbers: str, is_fast: bool = True) -> list[Proof]:
     return [Proof(number, "tests/test_x.py", "test_x", is_fast) for number in numbers]
 
 
-def test_rules_are_parsed_from_the_rules_page() -> None:
+def test_rule_numbers_and_titles_are_parsed_from_the_rules_page() -> None:
     assert rules.rules(PAGE) == KNOWN
 
 
@@ -70,7 +70,7 @@ def test_rule_markers_are_read_from_functions_classes_and_modules(tmp_path: Path
         (proven("F-7"), "rule D9b has no test"),
         (proven("F-7") + proven("D9b", is_fast=False), "rule D9b has no test that `make test` runs"),
         (proven("F-7", "D9b", "F-99"), "names rule F-99, which docs/rules does not have"),
-        (proven("F-7", "D9b", "GC-9"), "rule GC-9 has a test: remove its line"),
+        (proven("F-7", "D9b", "AD-9"), "rule AD-9 has a test: remove its line"),
     ],
 )
 def test_each_invalid_rule_marker_is_reported_in_one_line(named: list[Proof], fault: str) -> None:
@@ -83,10 +83,21 @@ def test_rule_defined_twice_is_reported() -> None:
     assert problems(pages, proven("F-7", "D9b")) == ["docs/rules has rule F-7 2 times"]
 
 
-def test_outdated_rules_table_is_reported() -> None:
+def test_outdated_generated_rules_table_is_reported() -> None:
     named = proven("F-7", "D9b")
     current = written(PAGE, named)
     assert current.startswith(PAGE) and problems({"fetch.md": current}, named) == []
     assert written(current, named) == current
     (line,) = problems({"fetch.md": written(PAGE, named[:1])}, named)
     assert line == "docs/rules/fetch.md is not current: run python -m tests.rules --write"
+
+
+def test_rule_number_without_a_rule_or_a_reason_is_reported() -> None:
+    page = written("# SN. Scenarios\n\n## SN-1 First join\n\nText.\n\n- SN-2: SN-1 has it.\n", proven("SN-1"))
+    assert "    | SN-2 | no rule: SN-1 has it. |\n" in page
+    assert problems({"sn.md": page}, proven("SN-1")) == []
+    gap = page.replace("- SN-2: SN-1 has it.", "- SN-3: SN-1 has it.")
+    expected = 'SN-2 has neither a rule nor a reason: add a rule, or a line "- SN-2: ..." at the end of its page'
+    assert problems({"sn.md": gap}, proven("SN-1")) == [expected]
+    twice = page.replace("- SN-2", "- SN-1")
+    assert problems({"sn.md": twice}, proven("SN-1")) == ["SN-1 has a rule, and a line that says why it has none"]

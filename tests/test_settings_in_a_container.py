@@ -43,7 +43,7 @@ def test_environment_variables_are_settings_only_in_a_container() -> None:
     assert settings_of_options(parser().parse_args([]), {"KAFKA_BROKER_RACK": "a"}) == {}
 
 
-def test_unknown_variable_does_not_end_the_start_of_a_container(
+def test_unknown_environment_variable_does_not_prevent_the_start_of_a_container(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings_read = settings(tmp_path, KAFKA_NUM_PARTITION="3", KAFKA_BROKER_RACK="a")
@@ -91,7 +91,7 @@ def test_command_line_options_set_the_listener_of_a_container(
     assert listener == Listener("PLAINTEXT", *expected)
 
 
-def test_listeners_of_the_mounted_properties_file_are_used(tmp_path: Path) -> None:
+def test_container_uses_the_listeners_of_the_mounted_properties_file(tmp_path: Path) -> None:
     (tmp_path / "server.properties").write_text("listeners=A://:7\nadvertised.listeners=A://kafka:8\n")
     assert listeners(tmp_path) == [[Listener("A", "", 7, "kafka", 8)]]
     of_variable = listeners(tmp_path, KAFKA_ADVERTISED_LISTENERS="A://other:9")

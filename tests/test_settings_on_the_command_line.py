@@ -79,7 +79,7 @@ def test_broker_starts_with_a_stock_server_properties_file(start: Start, name: s
     assert "num.network.threads" in line and "socket.request.max.bytes" not in line
 
 
-def test_later_and_more_specific_settings_source_wins(start: Start, tmp_path: Path) -> None:
+def test_later_and_more_specific_settings_sources_take_precedence(start: Start, tmp_path: Path) -> None:
     given = "num.partitions=1\nmessage.max.bytes=1\noffsets.topic.num.partitions=7\n0.broker.rack=of-file\n"
     first = written(tmp_path, given + "fetch.max.bytes=2000", "first.properties")
     second = written(tmp_path, "message.max.bytes=2\nfetch.max.bytes=3000", "second.properties")

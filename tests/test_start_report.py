@@ -111,7 +111,7 @@ def test_start_report_is_empty_at_log_level_warning(start: Start) -> None:
     [(signal.SIGTERM, "a clean stop"), (signal.SIGKILL, "a process that did not stop cleanly")],
     ids=["SIGTERM", "SIGKILL"],
 )
-def test_start_report_after_a_restart_says_what_was_recovered(
+def test_start_report_after_a_restart_lists_the_recovered_data(
     start: Start, tmp_path: Path, number: int, stop: str
 ) -> None:
     folder = tmp_path / "data"
@@ -143,7 +143,7 @@ def test_topic_option_that_differs_from_the_data_directory_logs_a_warning(
     assert warning in running.stop()
 
 
-def test_topic_option_without_numbers_uses_the_default_settings(start: Start, tmp_path: Path) -> None:
+def test_topic_option_without_numbers_uses_default_partitions_and_replication(start: Start, tmp_path: Path) -> None:
     settings = ("--brokers", "2", "-c", "num.partitions=4", "-c", "default.replication.factor=2")
     folder = str(tmp_path / "data")
     running = start(*settings, "--data-dir", folder, "--topic", "orders")
@@ -182,7 +182,7 @@ def test_start_report_warns_if_the_cluster_is_too_small_for_consumer_groups(
     assert (NO_GROUPS in start(*arguments).stop()) is warns
 
 
-def test_refused_topic_options_create_nothing_in_the_data_directory(start: Start, tmp_path: Path) -> None:
+def test_invalid_topic_options_create_nothing_in_the_data_directory(start: Start, tmp_path: Path) -> None:
     folder = str(tmp_path / "d")
     refused = start("--data-dir", folder, "--topic", "orders", "--topic", "orders:2")
     _, error = refused.process.communicate(timeout=SECONDS)

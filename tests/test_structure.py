@@ -76,11 +76,11 @@ def is_misplaced_helper(place: Path) -> bool:
     return not place.name.startswith("test_") and place.name not in ("conftest.py", "__init__.py")
 
 
-def test_helpers_of_tests_are_in_support_and_no_test_module_is_imported() -> None:
+def test_helpers_are_in_the_support_folder_and_no_test_module_is_imported() -> None:
     assert problems(ROOT) == []
 
 
-def test_every_listed_test_program_exists() -> None:
+def test_every_program_listed_in_the_test_structure_check_exists() -> None:
     assert [name for name in sorted(PROGRAMS) if not (ROOT / name).is_file()] == []
 
 
@@ -99,7 +99,7 @@ def test_every_listed_test_program_exists() -> None:
         ("tests/a/helper.py", "import os", ": a helper module outside tests/support"),
     ],
 )  # fmt: skip
-def test_violation_of_the_test_structure_is_reported_with_file_and_line(
+def test_violation_of_the_test_folder_structure_is_reported_with_file_and_line(
     tmp_path: Path, place: str, text: str, problem: str
 ) -> None:
     path = tmp_path / place
@@ -108,7 +108,7 @@ def test_violation_of_the_test_structure_is_reported_with_file_and_line(
     assert problems(tmp_path) == [place + problem]
 
 
-def test_imports_of_helpers_and_functions_named_test_are_allowed(tmp_path: Path) -> None:
+def test_structure_check_allows_imports_of_helpers_and_of_functions_named_test(tmp_path: Path) -> None:
     path = tmp_path / "tests/a/test_x.py"
     path.parent.mkdir(parents=True)
     path.write_text(

@@ -80,7 +80,7 @@ def test_missing_docstring_in_the_public_test_api_is_reported() -> None:
     assert sorted(undocumented_in(Half)) == ["Half.hidden", "Half.method", "Half.silent"]
 
 
-def test_testing_module_without_pytest_offers_all_but_cluster_fixture() -> None:
+def test_kafkaproto_testing_without_pytest_offers_everything_but_cluster_fixture() -> None:
     program = """
 import sys
 sys.modules["pytest"] = None  # as if it were not installed

@@ -30,7 +30,7 @@ ROUNDS = 30
 
 
 class Plan(NamedTuple):
-    """The names of the benchmark rows to measure, by part: instructions, start, race."""
+    """The names of the benchmark rows to measure, for each part of the comparison: instructions, start, race (speed over real sockets)."""
 
     rows: dict[str, list[str]]
     rounds: int
@@ -76,7 +76,7 @@ def _positive(text: str) -> int:
 
 
 def names() -> dict[str, list[str]]:
-    """Return the names of all benchmark rows by part of the comparison: instructions, start, race."""
+    """Return the names of all benchmark rows, by part of the comparison: instructions, start, race (speed over real sockets)."""
     from benchmarks.ab import sockets
 
     return {
@@ -87,7 +87,7 @@ def names() -> dict[str, list[str]]:
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
-    """Choose the benchmark rows that the options select. Raises ValueError if no row matches."""
+    """Return the benchmark rows that the command-line options select. Raises ValueError if no row matches."""
     try:
         pattern = re.compile(options.rows)
     except re.error as error:
@@ -98,7 +98,9 @@ def plan_of(options: argparse.Namespace) -> Plan:
         if part in (options.only or PARTS)
     }
     if not any(chosen.values()):
-        raise ValueError(f"no row matches --rows {options.rows}")
+        raise ValueError(
+            f"no row matches --rows {options.rows}; the rows are {', '.join(name for rows in names().values() for name in rows)}"
+        )
     return Plan(chosen, options.rounds, options.requests)
 
 
@@ -107,7 +109,10 @@ def needs_valgrind(plan: Plan) -> bool:
 
 
 def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instructions.Count]]) -> list[Result]:
-    """Run `count` for both sides in parallel and compare the results. The machine's load does not affect the number of instructions."""
+    """Run `count` for the other commit (`base`) and the working tree (`now`) in parallel, and compare the results.
+
+    The machine's load does not affect the number of instructions.
+    """
     with ThreadPoolExecutor(2) as pool:
         counts_base, counts_now = pool.map(count, (base, now))
     results = []
@@ -123,7 +128,7 @@ def on_both(base: Side, now: Side, count: Callable[[Side], dict[str, instruction
 
 
 def compare(base: Side, now: Side, plan: Plan) -> list[Result]:
-    """Measure all benchmark rows of the plan on both sides. Progress goes to stderr."""
+    """Measure all benchmark rows of the plan for the other commit (`base`) and the working tree (`now`). Progress goes to stderr."""
     from benchmarks.ab import sockets
 
     results = []

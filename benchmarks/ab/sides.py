@@ -25,7 +25,7 @@ CACHE = ROOT / ".cache" / "ab"
 BASE, NOW = "base", "now"
 COMMIT_LENGTH = 40
 LINKED = ("kafkaproto", "broker", "pipeline", "kafkaproto_cli.py")
-"""The parts of a checkout that a broker needs. The last one exists only in commits from before kafkaproto/cli.py was added."""
+"""The files and folders of a checkout that a broker needs. The last one exists only in commits from before kafkaproto/cli.py was added."""
 
 
 class SideError(Exception):
@@ -33,9 +33,9 @@ class SideError(Exception):
 
 
 class Side(NamedTuple):
-    """One side of a comparison: a commit or the working tree.
+    """A side of a comparison: the other commit, or the working tree.
 
-    name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of its environment.
+    name: BASE or NOW. folder: a checkout, or links to one. python: the interpreter of the side's virtual environment.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Side(NamedTuple):
     python: Path
 
     def environment(self) -> dict[str, str]:
-        """Return the complete environment for a process of this side. Only `PYTHONPATH` differs between the sides."""
+        """Return the complete environment variables for a process of this side of the comparison. Only `PYTHONPATH` differs between the two sides."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": os.environ.get("HOME", "/"),
@@ -67,7 +67,7 @@ def resolve(base: str, root: Path = ROOT) -> str:
 
 
 def base_side(commit: str) -> Side:
-    """Return the side of a commit. Its worktree and environment are created unless an earlier comparison has left them."""
+    """Return a commit as one side of a comparison. Creates its worktree and virtual environment unless an earlier comparison has left them."""
     folder = CACHE / commit
     ready = CACHE / f"{commit}.ready"
     if not (ready.exists() and folder.exists()):
@@ -84,7 +84,7 @@ def base_side(commit: str) -> Side:
 
 
 def now_side() -> Side:
-    """Return the side of the working tree, with its uncommitted changes."""
+    """Return the working tree, with its uncommitted changes, as one side of a comparison."""
     folder = CACHE / "working-tree".ljust(COMMIT_LENGTH, "-")
     folder.mkdir(parents=True, exist_ok=True)
     for name in LINKED:
@@ -101,7 +101,7 @@ def _side(name: str, folder: Path, checkout: Path) -> Side:
 
 
 def compile_modules(side: Side) -> None:
-    """Compile the modules of a side that have changed since the last comparison, because an installed broker starts from compiled modules, too."""
+    """Compile the modules of one side of a comparison that have changed since the last one. An installed broker starts from compiled modules, too."""
     modules = [str(side.folder / name) for name in LINKED if (side.folder / name).exists()]
     command = [side.python, "-P", "-m", "compileall", "-q", *modules]
     completed = subprocess.run(command, env=side.environment(), capture_output=True, text=True, check=False)
@@ -120,7 +120,7 @@ def dependencies_of(folder: Path) -> list[str]:
 
 
 def environment_of(dependencies: list[str]) -> Path:
-    """Return the folder of a virtual environment with these packages. It is created unless an earlier comparison has left it."""
+    """Return the folder of a virtual environment with these packages. Creates it unless an earlier comparison has left it."""
     key = hashlib.sha256("\n".join([sys.version, *dependencies]).encode()).hexdigest()[:16]
     folder = CACHE / f"env-{key}"
     ready = CACHE / f"env-{key}.ready"

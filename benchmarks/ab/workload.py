@@ -1,11 +1,11 @@
 """The requests whose instructions are counted: each row exchanges one kind of request with a cluster in virtual time, without sockets.
 
-The file is self-contained: it is started once for each side, with that side's folder on the path, and finds the modules of either.
-Every row runs in a forked process of its own, so that rows cannot influence each other and the imports are paid for once. A row first
-warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps its counters.
-The garbage collector is off while requests are counted.
+The file is self-contained: it is started once for each of the two commits to compare, with that commit's folder on the path, and finds the
+modules of either. Every row runs in a forked process of its own, so that rows cannot influence each other and the imports are paid for
+once. A row first warms up and checks each response, then sends its requests between two calls of `getpriority`, at which callgrind dumps
+its counters. The garbage collector is off while requests are counted.
 
-Run it with the folder of a side on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per row.
+Run it with the folder of a commit on the path: `PYTHONPATH=FOLDER python -P workload.py ROW...`. It prints one JSON object per row.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ WARM_UP = 40
 """The number of requests before counting starts: Python specialises bytecode after a few runs, and the broker fills its caches."""
 REQUESTS = 100
 STEP_MS = 100
-"""The time in ms by which the virtual clock moves at a time while a response is due."""
+"""The time in ms by which the virtual clock advances in one step while a response is pending."""
 MOST_STEPS = 10_000
 SMALL_VALUE, LARGE_VALUE = 100, 16_000
 FAR_ABOVE = 1e12
 """A quota in bytes per second that no benchmark row reaches."""
 SMALL_QUOTA = 100.0
-"""A quota in bytes per second that a few requests exceed."""
+"""A quota in bytes per second that is so small that a few requests exceed it."""
 THROTTLE_MS = 30_000
-"""The upper limit of the throttle times in all rows, in ms."""
+"""A time in ms that no throttle in a benchmark row exceeds."""
 SESSION_PARTITIONS = 100
 TIMESTAMP_MS = 1_700_000_000_000
 """The time in ms since the epoch at which a `ManualClock` starts."""
@@ -49,7 +49,7 @@ HOMES = {
 
 
 class WorkloadError(Exception):
-    """Raised for a benchmark row that cannot run on this side, or whose requests do not do what its name says."""
+    """Raised for a benchmark row that cannot run with this commit, or whose requests do not do what its name says."""
 
 
 def find(name: str) -> Any:
@@ -77,7 +77,7 @@ def batch(value_bytes: int) -> bytes:
 
 
 class Peer:
-    """The client's end of one connection: takes the bytes that the broker writes, counts the responses and keeps the latest."""
+    """The client's end of one connection: receives the bytes that the broker writes, counts the responses and keeps the latest one."""
 
     def __init__(self, cluster: Any, broker_id: int = 0) -> None:
         self.cluster = cluster
@@ -172,9 +172,9 @@ class Exchange(NamedTuple):
 class Work(NamedTuple):
     """A benchmark row that is ready to run.
 
-    key, version: API key and version of the request that the row is named after. frames: yields the frames of the next requests. step: sends
-    one frame. expected: returns whether the response is what the row's name promises. finish: called once after the requests, and counted
-    with them.
+    key, version: API key and version of the request that the row is named after. frames: yields the frames of the next requests. step:
+    sends one frame. expected: takes a response and returns whether it is what the row's name promises. finish: called once after the
+    requests, and counted with them.
     """
 
     peer: Peer
@@ -263,7 +263,10 @@ def fill(peer: Peer, value_bytes: int, batches: int) -> None:
 
 
 def again(peer: Peer, request: Any, key: int, expected: Callable[[Exchange], bool] = unthrottled) -> Work:
-    """Return a benchmark row that sends the same request over `peer` repeatedly. key: the API key of the request."""
+    """Return a benchmark row that sends the same request over `peer` repeatedly.
+
+    key: the API key of the request. expected: takes a response and returns whether it is correct.
+    """
     frame = peer.frame(request, VERSIONS[key])
     return Work(peer, key, VERSIONS[key], iter(lambda: frame, None), peer.exchange, expected)
 
@@ -293,7 +296,7 @@ def produce_row(
 
 
 def leader(cluster: Any, brokers: int) -> Peer:
-    """Return a connection to the leader of partition 0 of the topic."""
+    """Return a connection to the broker that leads partition 0 of the topic. brokers: the number of brokers in the cluster."""
     response = Peer(cluster).ask(metadata_request(), METADATA, VERSIONS[METADATA])
     leaders = [partition.leader_id for partition in response.topics[0].partitions]
     return Peer(cluster, leaders[0] if brokers > 1 else 0)
@@ -327,7 +330,10 @@ def throttled_row(peer: Crowd, request: Any, key: int) -> Work:
 
 
 def throttled_produce() -> Work:
-    """Return a benchmark row of throttled produce requests: a large request exceeds the quota before them, and the clock does not move."""
+    """Return a benchmark row of throttled produce requests.
+
+    A large request before them exceeds the quota, and the clock does not move, so that each of them is throttled.
+    """
     peer = Crowd(cluster_with_topic())
     set_quota(peer, "producer_byte_rate", SMALL_QUOTA * 500)
     check_response(
@@ -361,7 +367,7 @@ def list_offsets() -> Work:
 
 
 def member() -> tuple[Peer, str, int]:
-    """Return (connection, member id, generation) of a consumer that is the only member of group "g"."""
+    """Let a consumer join group "g" as its only member. Returns (connection, member id, generation)."""
     peer = Peer(cluster_with_topic())
     protocol = message("join_group", "JoinGroupRequestProtocol", name="range", metadata=b"m")
     join = message(
@@ -481,7 +487,7 @@ ROWS: dict[str, Callable[[], Work]] = {
 
 def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
     if exchange.errors or not expected(exchange):
-        raise WorkloadError(f"unexpected response: {exchange}")
+        raise WorkloadError(f"unexpected response, which is not the one that the row measures: {exchange}")
 
 
 def marker() -> None:
@@ -530,7 +536,7 @@ def run(name: str, requests: int) -> dict[str, Any]:
 
 
 def run_apart(name: str, requests: int) -> None:
-    """Run a benchmark row in a forked process and print its result, or why there is none."""
+    """Run a benchmark row in a forked process, and print its result or the reason for its failure."""
     pid = os.fork()
     if pid:
         os.waitpid(pid, 0)

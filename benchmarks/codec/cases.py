@@ -1,4 +1,4 @@
-"""The messages and batches to measure, and the ratio that each must reach.
+"""The messages and batches of the codec benchmark, and the minimum ratio of speeds that each must reach.
 
 A case runs in a process of its own, in which all codecs alternate. This module does not depend on the names of other codecs.
 """
@@ -52,7 +52,7 @@ from kafkaproto.records.compression import Compression
 
 MIB = 1 << 20
 AS_BUFFERS = "encode as buffers"
-"""The kind of work that no other codec supports: encoding without a copy of the records."""
+"""The name of a kind of work: encoding into buffers without a copy of the records. No other codec supports it."""
 RECORDS = 1000
 TIMESTAMP_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(1, 17))
@@ -62,8 +62,8 @@ TOPIC_ID = bytes(range(1, 17))
 class MessageCase:
     """One version of a message to measure.
 
-    ``kio_decode``: least required ratio of kio's decoding time to this codec's; kio decodes in Rust. None: no requirement. ``as_buffers``: also
-    measure encoding as buffers.
+    ``kio_decode``: minimum ratio of kio's decoding time to this codec's, None for no minimum; kio decodes in Rust. ``as_buffers``: whether to also
+    measure the encoding into a list of buffers, which does not copy the records.
     """
 
     title: str
@@ -88,7 +88,7 @@ class MessageCase:
 
 @dataclass(frozen=True)
 class RecordCase:
-    """One kind of work with a batch of magic 2 to measure. ``work``: iterate, keys, columns, build or checksum.
+    """A kind of work to measure with a record batch of magic 2. ``work``: iterate, keys, columns, build or checksum.
 
     mixed: no two neighbouring records have the same size; otherwise all records have one size.
     """
@@ -173,9 +173,9 @@ def api_versions() -> ApiVersionsResponse:
 
 
 A_THOUSAND_STRUCTS, WITH_RECORDS, SMALL = 0.5, 1.0, None
-"""The minimum ratio of kio's decoding time to this codec's, by kind of message; None for no requirement."""
+"""The minimum ratio of kio's decoding time to this codec's, for messages with a thousand structs, with records, and small ones (no minimum)."""
 ENCODE_WANTED = 2.0
-"""The minimum ratio of kio's encoding time to this codec's, for any message."""
+"""The benchmark's requirement for encoding a message: kio's time divided by this codec's time must be at least this number."""
 RECORDS_WANTED: dict[str, float | None] = {
     "iterate": 0.25,
     "keys": 1.0,
@@ -183,9 +183,9 @@ RECORDS_WANTED: dict[str, float | None] = {
     "build": None,
     "checksum": None,
 }
-"""The minimum ratio of the time of aiokafka's C extension to this codec's, by kind of work; None for no requirement."""
+"""Maps a kind of work with records to the minimum ratio of the time of aiokafka's C extension to this codec's; None for no minimum."""
 PURE_WANTED, PURE_MEDIAN_WANTED = 1.0, 2.0
-"""The minimum ratio of the time of codecs in pure Python to this codec's: for every case, and for the median of all cases."""
+"""The benchmark's requirements against codecs in pure Python: the least ratio of their time to this codec's, in each case and as the median."""
 
 
 def message_cases() -> list[MessageCase]:
@@ -242,7 +242,7 @@ def record_cases() -> list[RecordCase]:
 
 
 def all_cases() -> dict[str, Case]:
-    """Return every case by its title."""
+    """Return every case of the codec benchmark by its title."""
     return {case.title: case for case in (*message_cases(), *record_cases())}
 
 

@@ -1,6 +1,6 @@
 """Functions of other codecs that decode and encode a message. Before timing, the results of all codecs are compared.
 
-A codec that lacks a version is left out of the row. aiokafka's messages are pure Python with and without its extension.
+A codec that does not support a version of a message is left out of its row. aiokafka's messages are pure Python with and without its extension.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Work = Callable[[], object]
 
 @dataclass(frozen=True)
 class Directions:
-    """The functions of one codec to time: to decode and to encode."""
+    """The two functions of one codec to time: one decodes a message, the other encodes it."""
 
     decode: Work
     encode: Work
@@ -45,7 +45,7 @@ def ours(case: MessageCase, data: bytes) -> Directions:
 
 
 class Elsewhere:
-    """Stands for records in a file: the encoder takes their length and leaves their place empty instead of copying them."""
+    """A stand-in for records in a file: the encoder takes their length and leaves a gap for them instead of copying them."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -178,4 +178,7 @@ def find_class(package: ModuleType, name: str) -> Any:
 
 def check(actual: object, expected: object) -> None:
     if actual != expected:
-        raise ValueError(f"two codecs decode the same bytes differently: {str(actual)[:100]} and {str(expected)[:100]}")
+        raise ValueError(
+            "two codecs decode the same bytes differently (the traceback names the codec): "
+            f"got {str(actual)[:100]}, but kafkaproto expects {str(expected)[:100]}"
+        )

@@ -49,6 +49,11 @@ def tools_jars(version: str = KAFKA_VERSION) -> Path:
     return _fetched(f"kafka-tools-{version}", [*coordinates_list, BINDING], version)
 
 
+def streams_jars(version: str = KAFKA_VERSION) -> Path:
+    """Return the folder with `kafka-streams` and its dependencies, downloaded on first use. Raises JarsMissing."""
+    return _fetched(f"kafka-streams-{version}", [("org.apache.kafka", "kafka-streams", version), BINDING], version)
+
+
 def _fetched(name: str, coordinates_list: Sequence[Coordinates], version: str) -> Path:
     folder = cache_folder() / "jars" / name
     if folder.is_dir():

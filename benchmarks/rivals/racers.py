@@ -1,6 +1,6 @@
-"""The rivals in the race: kfake, and a real Kafka 3.9.1 with three brokers. Missing programs are downloaded on first use.
+"""The other brokers of the benchmark `benchmarks.race`: kfake, and a real Kafka 3.9.1 with three brokers. They are downloaded on first use.
 
-This module does not depend on what is raced.
+This module does not depend on what is measured.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ SETTINGS = {
     "fetch.max.bytes": "2147483647",
     "unclean.leader.election.enable": "false",
 }
-"""The settings that a small cluster needs; all others keep Kafka's defaults, because changing one would change what the race measures."""
+"""The settings that a small cluster needs. All others keep Kafka's defaults, because changing them would change what the benchmark measures."""
 
 
 def kfake() -> Program:
-    """Return the rival kfake: franz-go's test broker, built with Go."""
+    """Return kfake, franz-go's test broker, as a program that is not started yet. Builds it with Go if it is missing."""
     return Program("kfake", [built()])
 
 

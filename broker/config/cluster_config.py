@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkaproto.broker.config.definitions import Definitions, Setting, definitions_of, unit_ms, value_of
 from kafkaproto.broker.config.release import DEFAULT_RELEASE, has_eligible_leader_replicas
@@ -26,6 +26,16 @@ from kafkaproto.broker.config.values import (
 )
 
 ALL_BROKERS = -1
+
+
+class SubscriptionName(NamedTuple):
+    """The name of a subscription to client metrics, as the owner of settings."""
+
+    name: str
+
+
+ConfigOwner = int | str | SubscriptionName
+"""Identifies what persisted settings belong to: a broker id, ALL_BROKERS, a group id, or the name of a subscription to client metrics."""
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
@@ -37,6 +47,7 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
     GROUP = 8
 
 
@@ -56,6 +67,7 @@ class ClusterConfig:
         release: str = DEFAULT_RELEASE,
     ) -> None:
         self.strict_kip = strict_kip
+        self.release = release
         self.definitions: Definitions = definitions_of(release)
         self.static_all: dict[str, Any] = {}
         self.static_broker: dict[int, dict[str, Any]] = {}
@@ -63,9 +75,10 @@ class ClusterConfig:
         self.dynamic_broker: dict[int, dict[str, Any]] = {}
         self._dynamic_texts: dict[int, dict[str, str]] = {}
         self.groups: dict[str, dict[str, str]] = {}
+        self.client_metrics: dict[str, dict[str, str]] = {}
+        """Maps names of subscriptions to client metrics to their settings, as text."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
-        self.has_eligible_leader_replicas = has_eligible_leader_replicas(release)
         for key, text in self._given.items():
             broker, name = split_broker(key)
             layer = self.static_all if broker is None else self.static_broker.setdefault(broker, {})
@@ -79,7 +92,10 @@ class ClusterConfig:
         return broker_setting(name, self.definitions)
 
     def dynamic_setting(self, name: str) -> Setting:
-        """Return the definition of a broker setting that a client sets at run time. Accepts names unknown to Kafka, as Kafka 3.9.1 does."""
+        """Return the definition of a broker setting that a client changes at run time.
+
+        Accepts any name: a setting that Kafka does not know is a text without effect, as in Kafka 3.9.1.
+        """
         try:
             setting = self.broker_setting(name)
         except ConfigError:
@@ -103,7 +119,10 @@ class ClusterConfig:
         return dict(self._given)
 
     def static_texts(self, broker_id: int) -> dict[str, str]:
-        """Return the unparsed settings of one broker from the profile and those given at start, for this broker or for all brokers."""
+        """Return the unparsed settings of one broker that do not change at run time: those of the profile, and those given at start.
+
+        The settings given at start are those for this broker and those for all brokers.
+        """
         texts = {name: as_text(value) or "" for name, value in self._profile.items()}
         texts |= {name: self._given[name] for name in self.static_all}
         return texts | {name: self._given[f"{broker_id}.{name}"] for name in self.static_broker.get(broker_id, {})}
@@ -114,7 +133,7 @@ class ClusterConfig:
         return [key for key, setting in settings.items() if setting.only_dynamic or not setting.acts]
 
     def reset(self) -> None:
-        """Remove all dynamic settings of brokers and all settings of groups.
+        """Remove all dynamic settings of brokers and all settings of groups and subscriptions.
 
         In releases with eligible leader replicas, `min.insync.replicas` is then set dynamically for all brokers, as Kafka's controller does at its
         first start (KIP-966).
@@ -123,8 +142,32 @@ class ClusterConfig:
         self.dynamic_broker.clear()
         self._dynamic_texts.clear()
         self.groups.clear()
+        self.client_metrics.clear()
+        self.has_eligible_leader_replicas = has_eligible_leader_replicas(self.release)
         if self.has_eligible_leader_replicas:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
+
+    def restore_eligible_leader_replicas(self, is_enabled: bool) -> None:
+        """Enable or disable eligible leader replicas as the previous process had them. Called before that process's dynamic settings are restored."""
+        self.has_eligible_leader_replicas = is_enabled
+        if not is_enabled:
+            self.dynamic_all.pop(MIN_INSYNC_REPLICAS, None)
+
+    def with_min_insync_replicas_of_the_cluster(self) -> dict[int, dict[str, str]]:
+        """Return the dynamic settings, as text, after moving `min.insync.replicas` from single brokers to all brokers.
+
+        Maps each broker id, or ALL_BROKERS, whose dynamic settings change to all its dynamic settings afterwards. Kafka's controller makes
+        this change when eligible leader replicas are enabled (KIP-966).
+        """
+        changed = {}
+        for broker_id in self.dynamic_broker:
+            texts = self.dynamic_texts(broker_id)
+            if texts.pop(MIN_INSYNC_REPLICAS, None) is not None:
+                changed[broker_id] = texts
+        if MIN_INSYNC_REPLICAS not in self.dynamic_all:
+            value = as_text(self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)) or ""
+            changed[ALL_BROKERS] = {**self.dynamic_texts(ALL_BROKERS), MIN_INSYNC_REPLICAS: value}
+        return changed
 
     def dynamic_texts(self, broker_id: int) -> dict[str, str]:
         """Return the dynamic settings of broker `broker_id`, or those for all brokers (ALL_BROKERS), as unparsed text."""
@@ -185,7 +228,10 @@ class ClusterConfig:
         return self._fallback(broker_id, setting) if setting.default is None else setting.default
 
     def _fallback(self, broker_id: int, setting: Setting) -> Any:
-        """Return the value in ms of a `.ms` setting that is not set, from the equivalent setting in minutes or hours; None if there is none."""
+        """Return the value in ms of a time setting such as `log.retention.ms` that is not set.
+
+        It is converted from the equivalent setting in minutes or hours. Returns None if there is no such setting.
+        """
         if not setting.name.endswith(".ms"):
             return None
         for name in setting.fallbacks:
@@ -205,10 +251,16 @@ class ClusterConfig:
         return setting.default if broker_name is None else self.get(broker_id, broker_name)
 
     def set_group(self, group_id: str, settings: Mapping[str, str]) -> None:
-        """Replace the settings of a group; an empty mapping removes the group."""
+        """Replace the settings of a group. An empty mapping removes all of them."""
         self.groups[group_id] = dict(settings)
         if not settings:
             del self.groups[group_id]
+
+    def set_client_metrics(self, name: str, settings: Mapping[str, str]) -> None:
+        """Replace the settings of a subscription to client metrics. An empty mapping removes the subscription."""
+        self.client_metrics[name] = dict(settings)
+        if not settings:
+            del self.client_metrics[name]
 
     def group_value(self, broker_id: int, overrides: Mapping[str, str], name: str) -> Any:
         """Return a group setting's typed value: the group's own in `overrides`, else the broker's `group.<name>`, else the default."""

@@ -1,9 +1,9 @@
 """Changes of settings for AlterConfigs and IncrementalAlterConfigs: the settings of a topic, a broker, all brokers, or a group.
 
 All settings that are set on a resource itself are replaced at once; `applied` computes the new settings from single operations. Functions here raise
-KafkaError: 3 (unknown topic), 40 (invalid settings of a topic or group), 42 (invalid settings of a broker, or a contradictory request), 56 (the
-change cannot be persisted), -1 (appending to a setting that Kafka does not know). Follows Kafka's `ConfigAdminManager`. This module does not depend
-on wire messages.
+KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), INVALID_CONFIG (40) for invalid settings of a topic or group, INVALID_REQUEST (42) for invalid settings of
+a broker and for contradictory requests, KAFKA_STORAGE_ERROR (56) if the change cannot be persisted, or UNKNOWN_SERVER_ERROR (-1) for appending to a
+setting that Kafka does not know. Follows Kafka's `ConfigAdminManager`. This module does not depend on wire messages.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol, TypeVar
 
+from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
-from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig
+from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.effects import THREAD_COUNTS
+from kafkaproto.broker.config.release import has_client_metrics
 from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text, group_setting, parse
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
-TOPIC, BROKER, GROUP = 2, 4, 32
-
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 
 _KEY_STORE = re.compile(r"ssl\.(keystore\.|truststore\.|key\.password)")
-"""Names of the settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
+"""Matches the names of settings that Kafka changes at run time for a single listener only (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 
 class Operation(IntEnum):
@@ -42,7 +43,7 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One operation on one setting. operation: an `Operation`, or the unknown number that a client sent. value: None for a null value."""
+    """One operation on one setting. operation: an `Operation`, or the unknown number that a client sent. value: None if the client sent null."""
 
     name: str
     operation: int
@@ -60,7 +61,7 @@ class TopicConfigs(Protocol):
 
 
 class Configured(Protocol):
-    """Interface of a cluster as far as changes of settings need it."""
+    """Interface of a cluster, with the methods that are called to change settings."""
 
     @property
     def config(self) -> ClusterConfig: ...
@@ -68,10 +69,10 @@ class Configured(Protocol):
     @property
     def controller(self) -> TopicConfigs: ...
 
-    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
-        """Persist the settings of a broker or group before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
+    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
+        """Persist the settings of a broker, group or subscription before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails.
 
-        owner: a broker id, -1 for all brokers, or a group id. layer: all settings that are set on the owner itself, as text.
+        owner: a broker id, -1 for all brokers, a group id, or the name of a subscription. layer: all settings of the owner itself, as text.
         """
 
     def setting_changed(self) -> None:
@@ -79,7 +80,7 @@ class Configured(Protocol):
 
 
 class ConfiguredBroker(Protocol):
-    """Interface of the broker that handles a request to change settings."""
+    """Interface of the broker that handles AlterConfigs, IncrementalAlterConfigs or DescribeConfigs."""
 
     @property
     def broker_id(self) -> int: ...
@@ -89,13 +90,13 @@ class ConfiguredBroker(Protocol):
 
 
 class Resource(Protocol):
-    """A topic, broker or group whose settings can be changed. bad_value: the error code for an invalid name or value of a setting."""
+    """Interface of a topic, broker or group whose settings change. bad_value: the error code for an invalid name or value of a setting."""
 
     bad_value: ErrorCode
 
     @property
     def own(self) -> Mapping[str, str]:
-        """Return the settings that are set on this resource itself, without inherited values."""
+        """Return the settings that are set on this topic, broker or group itself, by name, without inherited values."""
 
     def setting(self, name: str) -> Setting:
         """Return the definition of a setting by name.
@@ -183,16 +184,14 @@ class BrokerResource:
         if of_all and self._broker_id != ALL_BROKERS:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
-                f"{name} can be changed only for all brokers at once while eligible leader replicas are enabled",
+                f"Broker-level {name} cannot be altered while ELR is enabled.",
             )
         return setting
 
     def check_deletion(self, name: str) -> None:
-        """Reject the deletion of min.insync.replicas if eligible leader replicas are enabled; accept all others, even of settings not set."""
+        """Reject the deletion of min.insync.replicas while eligible leader replicas are enabled. Accept all others, even of settings not set."""
         if name == MIN_INSYNC_REPLICAS and self._cluster.config.has_eligible_leader_replicas:
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG, f"{name} cannot be deleted while eligible leader replicas are enabled"
-            )
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Cluster-level {name} cannot be removed while ELR is enabled.")
 
     def in_force(self, name: str) -> str:
         return as_text(self._cluster.config.get(self._broker_id, name)) or ""
@@ -280,10 +279,10 @@ A = TypeVar("A", bound=NamedResource)
 
 
 def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[tuple[A, int, str | None]]:
-    """Change each resource of a request with `alter`, and yield (entry of the request, error code, message) for each.
+    """Change the resources of a request one by one, and yield (entry of the request, error code, message) for each.
 
-    alter: changes one resource, or raises KafkaError. error code, message: 0 and None without an error. A resource that is named twice is not changed
-    at all and has error INVALID_REQUEST (42).
+    alter: a function that changes one resource, or raises KafkaError. Without an error the code is 0 and the message None. If two entries
+    name the same resource, neither is applied, and each has error INVALID_REQUEST (42).
     """
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
@@ -298,7 +297,7 @@ def one_by_one(resources: Sequence[A], alter: Callable[[A], None]) -> Iterator[t
 
 
 def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
-    """Return the topic, broker or group whose settings a request describes or changes.
+    """Return the topic, broker, group or subscription to client metrics whose settings a request changes.
 
     The name of a broker must be the id of `node`, or empty for all brokers.
     """
@@ -310,6 +309,8 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a group must name the group.")
         return GroupResource(node.cluster, node.broker_id, name)
+    if resource_type == CLIENT_METRICS and has_client_metrics(node.cluster.config.release):
+        return SubscriptionResource(node.cluster, name)
     if resource_type != BROKER:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
     if not name:
@@ -336,7 +337,11 @@ def change(resource: Resource, changes: Iterable[Change], strict_kip: bool, vali
 
 
 def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> dict[str, str]:
-    """Return the settings, as text, that a resource itself would have after all changes. Stores nothing. Raises KafkaError, ConfigError."""
+    """Return the settings, as text, that a resource itself would have after all changes. Stores nothing.
+
+    Raises KafkaError or ConfigError if a change is invalid. strict_kip: whether to follow the KIPs and documentation where they differ from Kafka's
+    code (D10).
+    """
     own = dict(resource.own)
     named: set[str] = set()
     for change in changes:
@@ -367,7 +372,7 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
 
 
 def _check_threads(name: str, current: int, count: int) -> None:
-    """Raise ConfigError if the new number of threads, `count`, is more than twice or less than half of the `current` one."""
+    """Raise ConfigError if the new number of threads, `count`, is more than twice the `current` number or less than half of it."""
     lowest, highest = max(1, current // 2), current * 2
     if count != current and not lowest <= count <= highest:
         raise ConfigError(
@@ -377,7 +382,9 @@ def _check_threads(name: str, current: int, count: int) -> None:
 
 def _edited(setting: Setting, operation: int, held: str, text: str) -> str:
     if setting.kind != "list":
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{setting.name} is not a list, so it can only be set or deleted")
+        name = Operation(operation).name
+        message = f"Can't {name} to key {setting.name} because its type is not LIST."
+        raise KafkaError(ErrorCode.INVALID_CONFIG, message)
     items = _items(held)
     if operation == Operation.APPEND:
         items += [item for item in dict.fromkeys(_items(text)) if item not in items]

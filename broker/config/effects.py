@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """The values of a setting that this broker accepts, and the reason why it rejects others.
+    """The values of a setting that this broker supports, if it rejects others because they need a feature that it lacks, such as TLS.
 
-    accepted: these values. includes: for a setting that is a list, the items that it must contain unless it is empty; `accepted` is then not
-    used. Empty for other settings.
+    reason: why the other values are rejected. accepted: the supported values; ignored for a list. includes: for a list, the items that it must
+    contain unless it is empty; empty for a setting that is not a list.
     """
 
     reason: str
@@ -49,7 +49,7 @@ _ACTING_BROKER_SETTINGS = """
     log.message.downconversion.enable log.message.timestamp.type
     log.message.timestamp.before.max.ms log.message.timestamp.after.max.ms log.message.timestamp.difference.max.ms
 
-    fetch.max.bytes max.incremental.fetch.session.cache.slots
+    fetch.max.bytes max.incremental.fetch.session.cache.slots max.request.partition.size.limit
     replica.selector.class replica.lag.time.max.ms replica.fetch.max.bytes replica.fetch.response.max.bytes replica.fetch.min.bytes
     replica.fetch.wait.max.ms replica.fetch.backoff.ms auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
 
@@ -73,7 +73,7 @@ _ACTING_TOPIC_SETTINGS = """
     cleanup.policy compression.type delete.retention.ms flush.messages max.compaction.lag.ms max.message.bytes
     message.downconversion.enable message.timestamp.after.max.ms message.timestamp.before.max.ms
     message.timestamp.difference.max.ms message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms
-    min.insync.replicas retention.bytes retention.ms segment.bytes segment.jitter.ms segment.ms
+    min.insync.replicas retention.bytes retention.ms segment.bytes internal.segment.bytes segment.jitter.ms segment.ms
     unclean.leader.election.enable leader.replication.throttled.replicas follower.replication.throttled.replicas
 """
 
@@ -101,7 +101,7 @@ REFUSED: dict[str, Refusal] = {
     "remote.storage.enable": Refusal("tiered storage is not served", ("false",)),
     "security.inter.broker.protocol": Refusal("TLS and SASL are not served", ("PLAINTEXT",)),
 }
-"""Maps settings to the only values that this broker accepts. Other values need a feature that it lacks, such as TLS."""
+"""Maps a setting to the values that this broker supports. All other values are rejected: they need a feature that it lacks, such as TLS."""
 
 
 FIXED_AT_START = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})
@@ -141,6 +141,7 @@ From `DynamicThreadPool`, `LogCleaner`, `DataPlaneAcceptor` and, from 4.0, `Dyna
 
 OWN: tuple[tuple[str, str, int | None, int | None], ...] = (
     ("kafkaproto.group.load.ms", "int", 0, 0),
+    ("kafkaproto.producer.id.block.ms", "int", 0, 0),
     ("kafkaproto.replica.delay.ms", "int", 0, 0),
     ("kafkaproto.transaction.completion.ms", "int", 1, 0),
     ("kafkaproto.transaction.load.ms", "int", 0, 0),
@@ -157,4 +158,4 @@ NOTES = {
     ),
     **dict.fromkeys(REMOVED, "Kafka 3.0 removed it; set a client quota instead"),
 }
-"""Maps settings that have an effect to a note about their values, which `kafkaproto settings` prints."""
+"""Maps settings to a note about the values that have an effect in this broker. `kafkaproto settings` prints the note."""

@@ -33,7 +33,7 @@ _OF_SCRIPTS = """
 FOR_THE_JVM = frozenset(_OF_JVM.split())
 """Variables that the apache/kafka image does not read as settings because they are for the JVM (`Constants.ExcludeServerPropsEnv`)."""
 FOR_SCRIPTS = frozenset(_OF_SCRIPTS.split())
-"""Further variables that are not settings: scripts of Docker images and of Kafka read them. Kafka would warn about unknown settings."""
+"""Variables that scripts of Docker images and of Kafka read. They are not settings, so the broker does not warn about them."""
 
 _SERVICE_LINK = re.compile(r"KAFKA_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
 """Matches variables that Kubernetes and Docker links set in a container: addresses of a service whose name begins with `kafka`."""

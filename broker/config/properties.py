@@ -19,7 +19,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "in UTF-16",
     codecs.BOM_UTF16_BE: "in UTF-16",
 }
-"""Maps the byte order mark at the start of a file to the name of the file's encoding."""
+"""Maps the byte order mark at the start of a file to words for the encoding in an error message, such as "in UTF-16"."""
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _HEX_DIGITS = "0123456789abcdefABCDEF"
@@ -67,7 +67,7 @@ def settings_of_file(
 
 
 def _check_encoding(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Raise ConfigError for a file in an encoding such as UTF-16, which does not have one byte per character."""
+    """Raise ConfigError if the file starts with a byte order mark or contains zero bytes, as a file in UTF-16 does."""
     encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
     if encoding is None and b"\0" in content:
         encoding = "with zero bytes, as UTF-16 has them"
@@ -93,9 +93,9 @@ def _check(entry: Property, setting: Setting) -> None:
 
 
 def combined(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of several sources in one dict; a later source wins over the earlier ones.
+    """Return the settings of several sources in one dict. If two sources have the same setting, the later source wins.
 
-    A setting for all brokers in a later source also wins over a setting for a single broker in an earlier one.
+    A setting for all brokers in a later source also replaces the setting for a single broker in an earlier source.
     """
     result: dict[str, str] = {}
     for layer in layers:

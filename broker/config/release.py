@@ -24,6 +24,11 @@ def has_eligible_leader_replicas(release: str) -> bool:
     return _place(release) >= _place("4.1")
 
 
+def has_client_metrics(release: str) -> bool:
+    """Return whether a release has subscriptions to client metrics: true since 3.7 (KIP-714)."""
+    return _place(release) >= _place("3.7")
+
+
 def is_release_4(release: str) -> bool:
     """Return whether a release is Kafka 4.0 or later."""
     return _place(release) >= _place("4.0")
@@ -37,11 +42,6 @@ def is_release_4_1(release: str) -> bool:
 def is_release_4_2(release: str) -> bool:
     """Return whether a release is Kafka 4.2 or later."""
     return _place(release) >= _place("4.2")
-
-
-def transaction_version(release: str) -> int:
-    """Return the level of the feature `transaction.version` in a new cluster of a release: 2 since 4.0, before without the feature 0 (KIP-890)."""
-    return 2 if is_release_4(release) else 0
 
 
 def ranges_of(release: str) -> Ranges:

@@ -2,7 +2,7 @@
 
 There is one cache for each broker. The key of a partition is opaque here: (topic name, index) or (topic id, index), as in the request.
 This module does not depend on logs, quotas or wire messages. It corresponds to Kafka's `FetchSession`, `FetchSessionCache` and
-`FetchManager`. The cache is one pool of slots, as in Kafka before 3.8, which has eight pools (S-12).
+`FetchManager`. The cache is one pool of slots, as in Kafka before 3.8; later releases have eight pools (S-12).
 
 The steps of a fetch:
 
@@ -43,7 +43,7 @@ class PartitionRequest(NamedTuple):
 
 
 class PartitionResult(Protocol):
-    """The fields of a partition's result that a session remembers. preferred_read_replica: -1 for none."""
+    """The fields of a partition in a fetch response that the session remembers. preferred_read_replica: -1 for none."""
 
     @property
     def has_records(self) -> bool: ...
@@ -78,7 +78,7 @@ def next_epoch(epoch: int) -> int:
 
 
 class _Cached:
-    """One partition of a session: the client's last request for it, and the offsets in the last result sent; high watermark -1 after an error."""
+    """One partition of a fetch session: the client's last request, and the offsets last sent (the high watermark is -1 after an error)."""
 
     __slots__ = ("high_watermark", "log_start_offset", "request")
 
@@ -88,7 +88,7 @@ class _Cached:
         self.log_start_offset = log_start_offset
 
     def is_news(self, result: PartitionResult) -> bool:
-        """Return whether an incremental response must contain `result`, because it has records or differs from the last one sent (S-6)."""
+        """Return whether an incremental response must contain `result`: it has records, or differs from the result last sent to the client (S-6)."""
         return (
             result.has_records
             or self.high_watermark != result.high_watermark
@@ -108,8 +108,8 @@ class _Cached:
 class Session:
     """One fetch session. privileged: whether a follower created it. epoch: the epoch expected in the next request.
 
-    cached_size: the number of partitions after the last request, by which sessions are chosen for eviction. As in Kafka, it changes only when
-    the session is used.
+    cached_size: the number of partitions when the session was last used. A full cache evicts smaller sessions first. As in Kafka, the number is
+    updated only when the session is used.
     """
 
     session_id: int
@@ -121,7 +121,7 @@ class Session:
     epoch: int = 1
     cached_size: int = 0
     names: dict[Hashable, str] = field(default_factory=dict)
-    """Maps topic ids to the topic names that the session stores. As in Kafka, it keeps the name of a deleted topic (S-11)."""
+    """Maps topic ids to topic names. As in Kafka, the session keeps the name of a deleted topic (S-11)."""
 
     @property
     def evictable_key(self) -> tuple[bool, int, int]:
@@ -151,7 +151,7 @@ class SessionlessContext(Generic[K, R]):
 
 
 class FullContext(SessionlessContext[K, R]):
-    """A full fetch that requests a session (epoch 0). The session is created when the response is sent, if a slot is available (S-2)."""
+    """A full fetch that requests a session (epoch 0). The session is created when the response is sent, if the cache has a free slot (S-2)."""
 
     __slots__ = ("_cache", "_privileged", "_uses_topic_ids")
 
@@ -221,7 +221,7 @@ class IncrementalContext(Generic[K, R]):
 
 
 class ErrorContext(Generic[K, R]):
-    """A fetch that does not match a session: the response has only the error 70, 71 or 106, and nothing is read (S-3)."""
+    """A fetch that matches no session in id, epoch and use of topic ids. Nothing is read, and the response contains only an error (S-3)."""
 
     __slots__ = ("error_code", "names")
 
@@ -248,10 +248,10 @@ FetchContext = SessionlessContext[K, R] | IncrementalContext[K, R] | ErrorContex
 
 @dataclass(slots=True)
 class SessionCache:
-    """The sessions of one broker, at most `slots`. `random` draws the session ids, so that a run with the same seed has the same ids.
+    """The fetch sessions of one broker, at most `slots`.
 
-    eviction_age_ms: a new session may evict any session that was not used for this time. evictions: how many sessions were evicted. partition_count:
-    the number of partitions in all sessions.
+    random: draws the session ids, so that a run with the same seed has the same ids. eviction_age_ms: a new session may evict any session that was
+    not used for this time. evictions: how many sessions were evicted. partition_count: the number of partitions in all sessions.
     """
 
     random: Random
@@ -280,11 +280,11 @@ class SessionCache:
         privileged: bool,
         now_ms: int,
     ) -> FetchContext[K, PartitionResult]:
-        """Return the context of a request, and apply the request to its session, whatever the response will be.
+        """Apply a request to its session, and return the context in which the fetch is handled.
 
-        partitions: in the order of the request; a duplicate keeps the place of the first and the data of the last (F-6). forgotten: the keys of
-        partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request. Versions before 7 have
-        the session id 0 and the epoch -1.
+        partitions: in the order of the request; if a partition is repeated, the position of the first entry and the data of the last one count (F-6).
+        forgotten: the keys of partitions to remove. uses_topic_ids: true from version 13 on. privileged: whether a follower sent the request.
+        Versions before 7 have the session id 0 and the epoch -1.
         """
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:

@@ -12,20 +12,23 @@ from typing import NamedTuple
 from kafkaproto.broker.group.assignment import NOTHING, Assignment, Place
 
 MOST_ROUNDS = 16
-"""The maximum number of rounds in which an assignor balances topics with different subscribers (`MAX_ITERATION_COUNT`)."""
+"""The maximum number of passes in which `assign_uniform` moves single partitions between members (`MAX_ITERATION_COUNT`)."""
 
 
 class MemberSubscription(NamedTuple):
-    """The facts about a member that an assignor needs.
+    """The subscription and the current target of a member, from which an assignor computes its new target.
 
     topic_ids: the existing topics that the member subscribes to. target: its current target assignment. instance_id: the `group.instance.id` of a
-    static member, None for a dynamic one.
+    static member, None for a dynamic one. names, regex: the topic names and the regular expression in the member's subscription; a topic in `names`
+    need not exist.
     """
 
     member_id: str
     instance_id: str | None
     topic_ids: frozenset[bytes]
     target: Assignment = NOTHING
+    names: frozenset[str] = frozenset()
+    regex: str = ""
 
 
 Assignor = Callable[[Sequence[MemberSubscription], Mapping[bytes, int]], dict[str, Assignment]]
@@ -54,15 +57,21 @@ def assign_range(members: Sequence[MemberSubscription], counts: Mapping[bytes, i
 def assign_uniform(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, Assignment]:
     """Give each member about the same number of partitions, and move as few as possible.
 
-    Sizes differ by at most one if all members subscribe to the same topics (GN-42); otherwise each topic is balanced among its subscribers
-    as far as moving single partitions allows (GN-46).
+    Sizes differ by at most one if all members have the same subscription (GN-42); otherwise the partitions of
+    each topic are balanced among its subscribers by moving single partitions (GN-46).
     """
     ordered = sorted(members, key=lambda member: member.member_id)
-    if len({member.topic_ids for member in ordered}) <= 1:
+    if _is_homogeneous(ordered):
         held = _homogeneous(ordered, counts)
     else:
         held = _heterogeneous(ordered, counts)
     return {member_id: _by_topic(places) for member_id, places in held.items()}
+
+
+def _is_homogeneous(members: Sequence[MemberSubscription]) -> bool:
+    """Return whether all members subscribe to the same names, or to the same regular expression and no names (GN-38)."""
+    subscriptions = {(member.topic_ids, member.names, member.regex) for member in members}
+    return len(subscriptions) <= 1 and not any(names and regex for _, names, regex in subscriptions)
 
 
 def _homogeneous(members: Sequence[MemberSubscription], counts: Mapping[bytes, int]) -> dict[str, list[Place]]:
@@ -109,9 +118,9 @@ def _heterogeneous(members: Sequence[MemberSubscription], counts: Mapping[bytes,
 
 
 def _balance(topic_id: bytes, subscribers: Sequence[str], held: Mapping[str, list[Place]]) -> int:
-    """Move partitions of a topic from its most loaded to its least loaded subscriber while their numbers of partitions differ by more than 1.
+    """Move partitions of one topic from its most loaded to its least loaded subscriber until their loads differ by at most 1.
 
-    Returns how many partitions were moved.
+    held: maps each subscriber to its partitions of all topics; their number is its load. Returns how many partitions were moved.
     """
     moved = 0
     while True:

@@ -1,7 +1,7 @@
-"""Reports changes of groups to observers: another state, generation or epoch, and what caused it.
+"""Reports changes of groups to observers: a new state, generation or epoch, and its causes.
 
-`GroupChanges` compares a group with what it reported of this group before, and thus finds members that joined, left or changed their subscription,
-and topics that changed. Only the reason for a removal is not visible in the group: the code that removes a member notes it.
+`GroupChanges` compares a group with a snapshot from its last report. This shows which members joined, left or changed their subscription, and which
+topics changed. It does not show why a member was removed: the code that removes the member passes the cause to `GroupChanges.note`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from kafkaproto.broker.runtime.events import Events
 
 
 class _Seen(NamedTuple):
-    """The last report about a group, to which the next one is compared.
+    """A snapshot of a group at the time of its last report, with which the next report is compared.
 
-    members: maps ids to (group instance id, topics of a member of the new protocol, whether the member is away). group_type: as in `GroupChange`.
-    topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" while a loaded group does not know it.
+    members: maps member ids to (group instance id, topics of a member of the new protocol, whether the member has left temporarily). group_type:
+    "classic" or "consumer". topics: maps the ids of subscribed topics to (name, number of partitions); the name is "" for a loaded group whose log
+    contains only topic ids.
     """
 
     state: str | None = None
@@ -34,7 +35,7 @@ class _Seen(NamedTuple):
 
 
 class GroupChanges:
-    """Reports the changes of one broker's groups as the event `group_changed`, and as an event of the journal of kind "group".
+    """Reports the changes of one broker's groups, as the event `group_changed` and as journal entries of kind "group".
 
     Does nothing while `group_changed` has no observer.
     """
@@ -44,17 +45,20 @@ class GroupChanges:
         self._events = events
         self._seen: dict[str, _Seen] = {}
         self._notes: dict[str, dict[str | None, Cause]] = {}
-        """Maps group ids to causes by member id. The causes are noted here until they are reported."""
+        """Maps group ids to causes by member id (None: the whole group). The causes wait here for the next report of the group."""
 
     def note(self, group_id: str, kind: CauseKind, member_id: str | None = None) -> None:
-        """Note the cause of a change that is about to be reported. If several causes are noted for a member, the first one is reported."""
+        """Store the cause of a change, which the next call of `report` includes. Only the first cause of a member is kept.
+
+        member_id: None if the cause concerns the whole group.
+        """
         if self._events.group_changed is not None:
             self._notes.setdefault(group_id, {}).setdefault(member_id, Cause(kind, member_id))
 
     def note_request(self, group: Group, member_id: str, before: Protocols, after: Protocols) -> None:
-        """Note that a member of a classic group sent JoinGroup again, if it starts a rebalance or has another subscription.
+        """Remember that a member of a classic group sent JoinGroup again, if this starts a rebalance or changes the member's subscription.
 
-        before, after: the protocols of the member, of which the first one counts.
+        before, after: the previous and the new protocols of the member. The subscription is that of the first protocol.
         """
         if self._events.group_changed is None:
             return
@@ -76,7 +80,10 @@ class GroupChanges:
         self._raise(group, before, after, _causes(before, after, notes), now_ms)
 
     def loaded(self, group: Group | ConsumerGroup, now_ms: int) -> None:
-        """Report a group that was loaded from the offsets topic. A group that was reported before is loaded again only to undo a change."""
+        """Report a group that was loaded from the offsets topic.
+
+        If the group was reported before, it was loaded again to undo a change, and is reported like any other change.
+        """
         if self._events.group_changed is None:
             return
         if group.group_id in self._seen:
@@ -88,7 +95,7 @@ class GroupChanges:
     def ended(self, group: Group | ConsumerGroup, now_ms: int) -> None:
         """Report that a group is Dead: it was deleted, or this broker no longer coordinates it.
 
-        A group of the new protocol that was never reported is left out: the heartbeat that created it was refused.
+        Does nothing for a group of the new protocol (KIP-848) that was never reported, because the heartbeat that created it was rejected.
         """
         if isinstance(group, ConsumerGroup) and group.group_id not in self._seen:
             return
@@ -158,11 +165,13 @@ def _seen(group: Group | ConsumerGroup) -> _Seen:
 
 
 def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tuple[Cause, ...]:
-    """Return the causes of a change of a group: the noted ones, and those that a comparison of both reports shows.
+    """Return the causes of a change: those in `notes`, and those that follow from a comparison of the snapshots `before` and `after`.
 
-    a. If another member has an instance id now, the static member was replaced. Causes noted for the old member do not count.
-    b. A member that was not reported before has joined. A reported member that is missing has the noted cause, or was removed.
-    c. A member in both reports may be away, have another subscription, or have a noted cause.
+    notes: maps member ids to the causes that were passed to `GroupChanges.note`.
+
+    a. If another member now has the instance id of a removed static member, it replaced this member. Notes about the old member are ignored.
+    b. Any other member that is only in `after` has joined. A member that is only in `before` has the cause in `notes`, or was removed.
+    c. A member in both snapshots may have left temporarily, have another subscription, or have a cause in `notes`.
     d. The group may have changed its protocol.
     e. If the group epoch grew and the partitions of subscribed topics changed, the topics are the cause.
     """
@@ -198,9 +207,10 @@ def _causes(before: _Seen, after: _Seen, notes: dict[str | None, Cause]) -> tupl
 
 
 def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
-    """Return the name and the number of partitions of each subscribed topic, by topic id.
+    """Return the (name, number of partitions) of each subscribed topic, by topic id.
 
-    Releases from 4.1 do not store them: a loaded group has only the numbers of its target assignment.
+    Kafka 4.1 and later do not store the topics. For a group that was loaded there, the name is "" and only the partitions in the target assignment
+    count.
     """
     if group.topics:
         return {topic.topic_id: (name, topic.partition_count) for name, topic in group.topics.items()}
@@ -210,8 +220,8 @@ def _topics(group: ConsumerGroup) -> dict[bytes, tuple[str, int]]:
 def _changed_topics(before: _Seen, after: _Seen) -> tuple[str, ...]:
     """Return the topics that were created or deleted, or whose number of partitions changed. Changes of the subscriptions do not count.
 
-    A deleted topic whose name is unknown has the hexadecimal digits of its id as name. It is left out if subscriptions changed, too, because it may
-    be a topic to which no member subscribes any more.
+    If the name of a deleted topic is unknown, the hexadecimal digits of its id are returned instead. Such a topic is left out if subscriptions
+    changed, too, because it may be a topic to which no member subscribes any more.
     """
     old, new = ({name for _, topics, _ in seen.members.values() for name in topics} for seen in (before, after))
     names = set()

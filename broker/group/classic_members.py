@@ -31,7 +31,7 @@ from kafkaproto.errors import DecodeError
 
 
 class ClassicMembers:
-    """Handles requests of the classic protocol to groups of the new protocol that have members."""
+    """Handles JoinGroup, SyncGroup and Heartbeat from members that use the classic protocol in a group of the new protocol (KIP-848)."""
 
     def __init__(self, transitions: Transitions, members: Membership, regexes: RegexSubscriptions) -> None:
         self._transitions = transitions
@@ -39,7 +39,10 @@ class ClassicMembers:
         self._regexes = regexes
 
     def join(self, group: ConsumerGroup, request: JoinRequest, now_ms: int, reply: JoinReply) -> None:
-        """Handle JoinGroup. `reply` is called once: when the changes are replicated, or at once if the request is rejected (GN-57, GN-58)."""
+        """Handle JoinGroup. `reply` is called once: when the changes are replicated, or at once if the request is rejected (GN-57, GN-58).
+
+        The result of a rejected request has an empty member id, as in Kafka.
+        """
         entries: list[Entry] = []
         try:
             self._check_joining(group, request)
@@ -49,7 +52,7 @@ class ClassicMembers:
             subscription = _subscription_of(request)
             member = self._join(group, request, subscription, entries, now_ms)
         except KafkaError as error:
-            reply(JoinResult(request.member_id, error.error_code), now_ms)
+            reply(JoinResult(UNKNOWN_MEMBER_ID, error.error_code), now_ms)
             return
         result = JoinResult(
             member.member_id,
@@ -59,7 +62,7 @@ class ClassicMembers:
         )
 
         def stored(error_code: int, at_ms: int) -> None:
-            reply(JoinResult(request.member_id, error_code) if error_code else result, at_ms)
+            reply(JoinResult(UNKNOWN_MEMBER_ID, error_code) if error_code else result, at_ms)
 
         self._transitions.store(group.group_id, entries, now_ms, stored)
 
@@ -82,7 +85,10 @@ class ClassicMembers:
         entries: list[Entry],
         now_ms: int,
     ) -> ConsumerMember:
-        """Add or update the member, move it towards its target assignment, and start its timers."""
+        """Add or update the member that sends JoinGroup, move it towards its target assignment, and start its timers.
+
+        entries: the list to which the records of the changes are added.
+        """
         is_downgrade = False
         is_restart = request.group_instance_id is not None and request.member_id == UNKNOWN_MEMBER_ID
         if is_restart and self._transitions.settings.is_release_4:  # 3.9 does not downgrade a group for that
@@ -99,7 +105,8 @@ class ClassicMembers:
             generation_id = group.epoch
             self._transitions.advance_epoch(group, entries, bumps=changes.is_resubscribed)
             if not changes.is_resubscribed:
-                self._transitions.reconcile(group, member, owned, entries, now_ms, is_resubscribed=False)
+                target = group.target_of(member.member_id)
+                self._transitions.reconcile(group, member, target, owned, entries, now_ms, is_resubscribed=False)
             group.epoch = generation_id  # the generation of the classic group; its rebalance starts the next one
             self._transitions.downgrade(group, entries, now_ms, rebalances=changes.is_resubscribed)
             return member
@@ -156,7 +163,7 @@ class ClassicMembers:
 
 
 def _subscription_of(request: JoinRequest) -> ConsumerProtocolSubscription:
-    """Return the subscription in a JoinGroup request, which is the same for all its protocols.
+    """Return the subscription of a JoinGroup request, decoded from the metadata of its first protocol.
 
     Raises KafkaError UNKNOWN_SERVER_ERROR (-1) if it cannot be decoded.
     """

@@ -1,13 +1,13 @@
 """The committed offsets of groups: which members may commit them, and how they are fetched and deleted.
 
 This module does not depend on wire messages. Corresponds to the offset half of Kafka's `GroupCoordinator` and `GroupMetadataManager`.
-`transactional_commits` has those of open transactions.
+`transactional_commits` handles offsets that are committed in transactions.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.group import Group, GroupState
@@ -15,11 +15,13 @@ from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey, split
 from kafkaproto.broker.group.rebalance import Rebalance
 from kafkaproto.broker.group.registry import AnyGroup, Registry, settle
 from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID
-from kafkaproto.broker.group.storage import GroupStorage
+from kafkaproto.broker.group.storage import DeletionReply, GroupStorage
 from kafkaproto.broker.group.subscription import CONSUMER_PROTOCOL
 from kafkaproto.broker.group.transactional_commits import TransactionalCommits
 from kafkaproto.error_codes import ErrorCode
 
+OffsetDeletionReply = Callable[[dict[PartitionKey, int] | int, int], None]
+"""A function that is called once, with an error code for each partition, or one for the whole group, and the time in ms."""
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
 """A function that is called once, with an error code for each partition and the time in ms."""
 
@@ -27,7 +29,7 @@ CommitReply = Callable[[dict[PartitionKey, int], int], None]
 class Commits:
     """The committed offsets of the groups of a broker.
 
-    rebalance: has the settings and the session timeouts of members.
+    rebalance: provides the settings and the session timers of members.
     """
 
     def __init__(
@@ -36,14 +38,14 @@ class Commits:
         rebalance: Rebalance,
         storage: GroupStorage,
         *,
-        is_release_4: bool = False,
+        is_new: bool = False,
     ) -> None:
-        self.is_release_4 = is_release_4
+        self._is_new = is_new
         self._groups = groups
         self._rebalance = rebalance
         self._storage = storage
         self.transactional = TransactionalCommits(groups, storage, lambda: rebalance.settings.offset_metadata_max_bytes)
-        """The offsets of producers in open transactions."""
+        """Handles offsets that producers commit in transactions."""
 
     def commit(
         self,
@@ -59,13 +61,13 @@ class Commits:
     ) -> None:
         """Store offsets for OffsetCommit. `reply` is called with an error code for each partition when the offsets are replicated.
 
-        A client that only stores offsets in the group sends a generation_id of -1 and an empty member id. This is allowed while the group has no
-        members. has_member_epoch: whether the request's version has member epochs (9 and later), which consumer groups need.
+        A client that stores offsets without joining the group sends a generation_id of -1 and an empty member id. This is allowed while the group has
+        no members. has_member_epoch: whether the request's version has member epochs (9 and later), which groups of the new protocol (KIP-848) need.
         """
         group = self._groups.get_any(group_id)
         if group is None:
             if generation_id >= 0:
-                not_found = self.is_release_4 and has_member_epoch
+                not_found = self._is_new and has_member_epoch
                 unknown = ErrorCode.GROUP_ID_NOT_FOUND if not_found else ErrorCode.ILLEGAL_GENERATION
                 reply(dict.fromkeys(offsets, unknown), now_ms)
                 return
@@ -97,17 +99,26 @@ class Commits:
         return {key: offsets.get(key) for key in partitions}
 
     def refuses_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> int:
-        """Return the error code for an OffsetFetch that contains a member of a consumer group; 0 if it is allowed (GO-31)."""
+        """Return the error code for an OffsetFetch with this member id and member epoch, or 0 if it is allowed (GO-31).
+
+        Only groups of the new protocol (KIP-848) check them. member_id is None and member_epoch is -1 if the client is not a member. An epoch
+        without a member id is UNKNOWN_SERVER_ERROR (-1), as in Kafka.
+        """
         group = self._groups.get_consumer(group_id)
         if group is None or (member_id is None and member_epoch < 0):
             return ErrorCode.NONE
-        member = group.members.get(member_id or "")
+        if member_id is None:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        member = group.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return _check_epoch(member, member_epoch)
 
     def unstable(self, group_id: str) -> frozenset[PartitionKey]:
-        """Return the partitions with a commit that is being written; for these, OffsetFetch with `require_stable` returns error 88 (GO-29)."""
+        """Return the partitions whose last commit is not replicated yet, or is part of an open transaction (GO-29).
+
+        An OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT for these partitions.
+        """
         group = self._groups.get_any(group_id)
         return frozenset() if group is None else frozenset(group.writing)
 
@@ -118,10 +129,10 @@ class Commits:
         now_ms: int,
         done: Callable[[int, int], None],
     ) -> None:
-        """Call `done` when no commit for the given partitions is being written any more, as Kafka 4 does (GO-29).
+        """Wait until all commits for the given partitions are replicated, then call `done` (GO-29). Commits in open transactions do not count.
 
-        keys: the partitions, None for all that have a commit. `done` is called with 0, or with the error of the group if the wait is impossible, and
-        the time in ms.
+        keys: the partitions, None for all that have a commit. `done` is called with an error code and the time in ms. The code is 0, or
+        NOT_COORDINATOR if a commit fails or this broker drops the group.
         """
         group = self._groups.get_any(group_id)
         if group is None or not any(keys is None or key in keys for key in _being_written(group)):
@@ -136,11 +147,32 @@ class Commits:
 
         group.stable_waiters.append(look)
 
-    def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
-        """Delete offsets for OffsetDelete. Returns an error code for each partition, or a single one for the whole group (GC-60).
+    def delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int, reply: OffsetDeletionReply) -> None:
+        """Delete offsets for OffsetDelete. Before 4.0, an empty group is deleted together with its last offset (GC-64).
 
-        Before 4.0, an empty group is deleted together with its last offset (GC-64).
+        `reply` gets an error code for each partition, or a single one for the whole group (GC-60). Kafka's new coordinator calls it when the
+        tombstones are replicated.
         """
+        results = self._delete(group_id, keys, now_ms)
+        if isinstance(results, int):
+            reply(results, now_ms)
+            return
+
+        def stored(errors: dict[str, int], at_ms: int) -> None:
+            reply(errors[group_id] or results, at_ms)
+
+        self._storage.await_tombstones([group_id], now_ms, stored)
+
+    def delete_groups(self, group_ids: Sequence[str], now_ms: int, reply: DeletionReply) -> None:
+        """Delete groups with their offsets. Only groups without members can be deleted (GC-59).
+
+        `reply` gets an error code for each id. Kafka's new coordinator calls it when the tombstones are replicated.
+        """
+        results = self._groups.delete(group_ids, now_ms)
+        deleted = [group_id for group_id, error in results.items() if not error]
+        self._storage.await_tombstones(deleted, now_ms, lambda errors, at_ms: reply(results | errors, at_ms))
+
+    def _delete(self, group_id: str, keys: Iterable[PartitionKey], now_ms: int) -> dict[PartitionKey, int] | int:
         group = self._groups.get_any(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
@@ -189,7 +221,7 @@ class Commits:
 
 
 def _being_written(group: AnyGroup) -> Counter[PartitionKey]:
-    """Return how many commits of each partition are being written, without those of open transactions, which are written already."""
+    """Return how many commits of each partition are not replicated yet. Offsets of open transactions do not count."""
     return group.writing - Counter(group.pending_offsets.partitions()) if group.pending_offsets else group.writing
 
 
@@ -212,7 +244,7 @@ def _refusal(group: Group, generation_id: int, member_id: str, instance_id: str 
 
 
 def _refusal_of_consumer(group: ConsumerGroup, member_epoch: int, member_id: str, *, has_member_epoch: bool) -> int:
-    """Return the error code for a commit to a consumer group that must be rejected, or 0 if the commit is allowed (GO-19)."""
+    """Return the error code for a commit to a group of the new protocol (KIP-848) that must be rejected, or 0 if the commit is allowed (GO-19)."""
     if member_epoch < 0 and not group.members:
         return ErrorCode.NONE
     member = group.members.get(member_id)

@@ -165,7 +165,10 @@ class ConsumerCoordinator:
         )
 
     def _find_or_create(self, request: ConsumerHeartbeat, entries: list[Entry], now_ms: int) -> ConsumerGroup:
-        """Return the group that a heartbeat names. A joining member creates a missing group and converts a classic one (GN-10, GN-55)."""
+        """Return the group that a heartbeat names. A joining member creates a missing group and converts a classic one (GN-10, GN-55).
+
+        entries: the list to which the records of a conversion are added.
+        """
         group = self._groups.get_consumer(request.group_id)
         if group is not None:
             return group
@@ -209,6 +212,11 @@ class ConsumerCoordinator:
         if members:
             self._transitions.fence(group, members.values(), entries, now_ms)
         errors = [0 if isinstance(member, ConsumerMember) else int(member) for member in found]
+        if not self._settings.is_release_4:  # 3.9 fills in the member ids of static members
+            leaving = [
+                known._replace(member_id=member.member_id) if isinstance(member, ConsumerMember) else known
+                for known, member in zip(leaving, found, strict=True)
+            ]
         results = list(zip(leaving, errors, strict=True))
 
         def stored(error_code: int, at_ms: int) -> None:

@@ -1,7 +1,7 @@
 """One consumer group of the new protocol (KIP-848): its members, epochs, target assignment and the owners of its partitions.
 
-It holds the current state only: it sets no timer and writes no record; `consumer_coordinator` does. Corresponds to Kafka's
-`ConsumerGroup` and `ConsumerGroupMember`.
+This module only holds the current state. `consumer_coordinator` sets the timers and writes the records. Corresponds to Kafka's `ConsumerGroup` and
+`ConsumerGroupMember`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ class ConsumerGroupState(Enum):
 
 
 class ClassicProtocol(NamedTuple):
-    """The values in the JoinGroup request of a member that uses the classic protocol (GN-56). protocols: as in `JoinRequest`."""
+    """The values in the JoinGroup request of a member that uses the classic protocol (GN-56).
+
+    protocols: (name, metadata) pairs in the member's order of preference.
+    """
 
     session_timeout_ms: int
     protocols: Protocols
@@ -48,11 +51,12 @@ class ResolvedRegex(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ConsumerMember:
-    """One member. topic_names, topic_regex: the topics that it subscribes to, by name and by regular expression; "" for no expression.
+    """One member of a consumer group.
 
-    assignor: the name of the assignor that the member prefers; None for no preference. classic: None unless the member uses the classic protocol.
-    session_timer: fires when the member sends no heartbeat for too long. rebalance_timer: fires when it does not revoke partitions in time.
-    join_timer, sync_timer: fire when a member of the classic protocol does not join or sync in time (GN-59).
+    topic_names, topic_regex: the topics that it subscribes to, by name and by regular expression; "" for no expression. assignor: the name of the
+    assignor that the member prefers; None for no preference. classic: None unless the member uses the classic protocol. session_timer: fires when the
+    member sends no heartbeat for too long. rebalance_timer: fires when it does not revoke partitions in time. join_timer, sync_timer: fire when a
+    member of the classic protocol does not join or sync in time (GN-59).
     """
 
     member_id: str
@@ -80,7 +84,10 @@ class ConsumerMember:
 
 @dataclass(slots=True, eq=False)
 class ConsumerGroup:
-    """One consumer group. epoch: grows with each change of subscriptions or topics. assignment_epoch: the epoch of the target assignment."""
+    """One consumer group of the new protocol (KIP-848).
+
+    epoch: grows with each change of subscriptions or topics. assignment_epoch: the epoch for which the target assignment was computed.
+    """
 
     group_id: str
     epoch: int = 0
@@ -95,21 +102,24 @@ class ConsumerGroup:
     regex_subscribers: Counter[str] = field(default_factory=Counter)
     """The number of members that subscribe to each regular expression."""
     regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
-    """Maps the regular expressions that are resolved to the topics that they match."""
+    """Maps each regular expression that has been resolved (matched with the existing topics) to the result."""
     regexes_resolved_ms: int | None = None
-    """The time in ms at which the regular expressions were last resolved; None before the first time."""
+    """The time in ms at which the regular expressions were last matched with the existing topics; None before the first time."""
     regexes_saw: frozenset[str] | None = None
-    """The names of the topics that existed when the regular expressions were resolved; None after a load, so that they are resolved again."""
+    """The names of all topics that existed when the regular expressions were last matched. None after a load: they must be matched again."""
     regex_timer: Timer | None = None
-    """Set while a resolution is under way."""
+    """The timer that matches the regular expressions with the existing topics; None if it is not set."""
     topics: dict[str, SubscribedTopic] = field(default_factory=dict)
-    """The subscribed topics that exist, as of the group's epoch. Empty after a load in releases that store only their hash."""
+    """The subscribed topics that existed when the current epoch started. Empty after a load from a log that contains only their hash."""
     metadata_hash: int = 0
     """The stored hash of `topics`; 0 in releases that store the topics (GO-8)."""
     has_topics_record: bool = False
-    """Whether the log has a record of the topics, which releases with a hash delete."""
+    """Whether the log contains a record of the topics. Brokers from 4.1 on, which store a hash instead, delete this record."""
     seen_topics: object = None
-    """The metadata for which `topics` was computed last, to notice a change without comparing (GN-17). None after a load."""
+    """The cluster's mapping of topics from which `topics` was last computed. None after a load.
+
+        The cluster replaces its mapping at each change, so that an identity check is enough to find changes (GN-17).
+    """
     owners: dict[Place, int] = field(default_factory=dict)
     """Maps each partition that a member has, or must still revoke, to the epoch of this member (GN-21)."""
     fenced: set[str] = field(default_factory=set)
@@ -120,9 +130,9 @@ class ConsumerGroup:
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """The number of commits of each partition that are being written, and thus not in `offsets` yet."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
-    """The offsets in open transactions; each counts in `writing`, too."""
+    """The offsets that producers committed in open transactions. Each of them also counts in `writing`."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that are called with an error code and the time in ms when a commit is written, or when this broker drops the group."""
+    """Functions that are called with an error code and the time in ms when a commit is replicated or fails, or when this broker drops the group."""
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -146,11 +156,11 @@ class ConsumerGroup:
         return self.subscribers[topic] > 0 or any(topic in resolved.topics for resolved in self.regexes.values())
 
     def subscribed_topics(self) -> set[str]:
-        """Return the topics that members subscribe to, by name or by a regular expression that is resolved."""
+        """Return the topics that members subscribe to, by name or by a regular expression that has been matched with the existing topics."""
         return set(self.subscribers).union(*(resolved.topics for resolved in self.regexes.values()))
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the topics that one member subscribes to; a regular expression that is not resolved yet matches none (GN-52)."""
+        """Return the topics that one member subscribes to. A new regular expression has none until it is matched with the existing topics (GN-52)."""
         resolved = self.regexes.get(member.topic_regex)
         return member.topic_names if resolved is None else member.topic_names | resolved.topics
 
@@ -172,11 +182,11 @@ class ConsumerGroup:
         return self.targets.get(member_id, NOTHING)
 
     def owner_epoch(self, topic_id: bytes, index: int) -> int:
-        """Return the epoch of the member that has a partition or must still revoke it, -1 if there is none."""
+        """Return the epoch of the member that has a partition or must still revoke it; -1 if no member does."""
         return self.owners.get((topic_id, index), NO_EPOCH)
 
     def assigned_counts(self) -> dict[bytes, int]:
-        """Return the number of partitions of each topic in the target assignment: all partitions that the topic had when it was computed."""
+        """Return a dict that maps each topic id in the target assignment to the number of its assigned partitions."""
         counts: Counter[bytes] = Counter()
         for target in self.targets.values():
             counts.update({topic_id: len(indexes) for topic_id, indexes in target.items()})
@@ -185,7 +195,7 @@ class ConsumerGroup:
     # ---- changes -------------------------------------------------------------------------------------------------------------
 
     def put(self, member: ConsumerMember) -> None:
-        """Add a member, or replace the member with the same id. The partitions in its `current` state are recorded as owned by it."""
+        """Add a member, or replace the member with the same id. It becomes the owner of the partitions in its `current` state."""
         before = self.members.get(member.member_id)
         if before is not None:
             self._forget(before)
@@ -198,7 +208,7 @@ class ConsumerGroup:
         self._note_progress(member)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member and its target assignment. Its partitions have no owner any more."""
+        """Remove a member and its target assignment. Its partitions then have no owner."""
         member = self.members.pop(member_id)
         self._forget(member)
         if member.instance_id is not None and self.static_ids.get(member.instance_id) == member_id:
@@ -207,7 +217,10 @@ class ConsumerGroup:
         self.unreconciled.discard(member_id)
 
     def move(self, member: ConsumerMember, current: Current) -> None:
-        """Set a member's next state. The partitions that it keeps get its new epoch, and those that it no longer has lose their owner."""
+        """Replace the `current` state of a member.
+
+        Partitions that the member keeps get its new epoch. Partitions that it no longer has lose their owner.
+        """
         self._disown(member)
         member.current = current
         self._own(member)

@@ -29,10 +29,15 @@ MEMBER_ID_BYTES = 16
 
 
 class Changes(NamedTuple):
-    """The changes that a request made to a member's subscription. regex_before: the previous regular expression; None if it is unchanged."""
+    """The changes that a request made to a member.
+
+    has_other_names: whether it subscribes to other topics by name. regex_before: the previous regular expression; None if it is unchanged.
+    has_new_instance: whether a dynamic member became static.
+    """
 
     has_other_names: bool
     regex_before: str | None = None
+    has_new_instance: bool = False
 
     @property
     def is_resubscribed(self) -> bool:
@@ -40,7 +45,7 @@ class Changes(NamedTuple):
 
 
 class Membership:
-    """Finds, adds and updates the members of groups. random: generates member ids."""
+    """Finds, adds and updates the members of consumer groups of the new protocol (KIP-848). random: generates member ids."""
 
     def __init__(self, random: Random, settings: ConsumerGroupSettings) -> None:
         self._random = random
@@ -48,7 +53,10 @@ class Membership:
         self._may_always_rejoin = settings.is_release_4_2  # also at another epoch (GN-13)
 
     def find_leaving(self, group: ConsumerGroup, request: ConsumerHeartbeat) -> ConsumerMember:
-        """Return the member that leaves the group, for good or temporarily. Raises KafkaError 25 or 82 (GN-31)."""
+        """Return the member that leaves the group, for good or temporarily (GN-31).
+
+        Raises KafkaError UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82) or FENCED_MEMBER_EPOCH (110).
+        """
         if request.instance_id is not None:
             holder = group.members.get(group.static_ids.get(request.instance_id, ""))
             return _check_static(group, holder, request.member_id, request.instance_id)
@@ -58,7 +66,11 @@ class Membership:
         return member
 
     def find_or_add(self, group: ConsumerGroup, request: ConsumerHeartbeat, entries: list[Entry]) -> ConsumerMember:
-        """Return the member that sends a heartbeat; a joining member is added first. Raises KafkaError 25, 82, 110 or 111 (GN-12, GN-32)."""
+        """Return the member that sends a heartbeat; a joining member is added first (GN-12, GN-32).
+
+        entries: the list to which records of the change are added. Raises KafkaError UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82),
+        FENCED_MEMBER_EPOCH (110) or UNRELEASED_INSTANCE_ID (111).
+        """
         if request.instance_id is not None:
             return self._find_or_add_static(group, request, request.instance_id, entries)
         member = group.members.get(request.member_id)
@@ -73,14 +85,18 @@ class Membership:
     def _find_or_add_static(
         self, group: ConsumerGroup, request: ConsumerHeartbeat, instance_id: str, entries: list[Entry]
     ) -> ConsumerMember:
-        """Return the static member that sends a heartbeat; a joining one replaces a member that has left temporarily (GN-32 to GN-34)."""
+        """Return the static member that sends a heartbeat; a joining one replaces a member that has left temporarily (GN-32 to GN-34).
+
+        entries: the list to which the records of a replacement are added.
+        """
         holder = group.members.get(group.static_ids.get(instance_id, ""))
         if request.member_epoch != JOINING:
             member = _check_static(group, holder, request.member_id, instance_id)
             _check_epoch(member, request)
             return member
         if holder is None:
-            return self._new_member(group, request.member_id or self.new_member_id(), instance_id)
+            member_id = request.member_id or self.new_member_id()
+            return group.members.get(member_id) or self._new_member(group, member_id, instance_id)
         if holder.current.epoch != AWAY and (holder.classic is None or not self._is_release_4):
             raise KafkaError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -90,7 +106,11 @@ class Membership:
         return self._take_over(group, holder, request.member_id or self.new_member_id(), entries)
 
     def find_or_add_classic(self, group: ConsumerGroup, request: JoinRequest, entries: list[Entry]) -> ConsumerMember:
-        """Return the member that sends JoinGroup; a new member is added first. Raises KafkaError 25 or 82 (GN-57)."""
+        """Return the member that sends JoinGroup; a new member is added first (GN-57).
+
+        entries: the list to which records of the change are added. Raises KafkaError UNKNOWN_MEMBER_ID (25) or FENCED_INSTANCE_ID (82) for a static
+        member whose id or instance id does not match.
+        """
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
             return group.members.get(member_id) or self._new_member(group, member_id, None)
@@ -102,7 +122,10 @@ class Membership:
         return self._take_over(group, holder, member_id, entries)
 
     def find_classic(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """Return a member that uses the classic protocol. Raises KafkaError 25 or 82 (GN-56)."""
+        """Return a member that uses the classic protocol (GN-56).
+
+        Raises KafkaError UNKNOWN_MEMBER_ID (25), or FENCED_INSTANCE_ID (82) if another member has the instance id.
+        """
         if instance_id is None:
             member = group.members.get(member_id)
         else:
@@ -147,8 +170,15 @@ class Membership:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, request: ConsumerHeartbeat, entries: list[Entry]
     ) -> Changes:
-        """Update a member with the values of its heartbeat, and return the changes of its subscription."""
+        """Update a member with the values of its heartbeat, and return the changes of its subscription.
+
+        entries: the list to which the member's record is added if it has changed.
+        """
         before = _stored_values(member)
+        instance_before = member.instance_id
+        if request.instance_id is not None:  # a dynamic member may become static (GN-32)
+            member.instance_id = request.instance_id
+            group.static_ids[request.instance_id] = member.member_id
         if request.rack_id is not None:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
@@ -161,7 +191,8 @@ class Membership:
         member.classic = member.join_timer = member.sync_timer = None
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
-        return _subscribe(group, member, names, regex, before, entries)
+        changes = _subscribe(group, member, names, regex, before, entries)
+        return changes._replace(has_new_instance=member.instance_id != instance_before)
 
     def update_classic(
         self,
@@ -171,7 +202,10 @@ class Membership:
         subscription: ConsumerProtocolSubscription,
         entries: list[Entry],
     ) -> Changes:
-        """Update a member with the values of its JoinGroup request, and return the changes of its subscription (GN-57)."""
+        """Update a member with the values of its JoinGroup request, and return the changes of its subscription (GN-57).
+
+        entries: the list to which the member's record is added if it has changed.
+        """
         before = _stored_values(member)
         member.rack_id = subscription.rack_id or member.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
@@ -191,7 +225,10 @@ def _subscribe(
     before: tuple[object, ...],
     entries: list[Entry],
 ) -> Changes:
-    """Set a member's subscription, and store the member if its values differ from those in `before`."""
+    """Set a member's subscription and return how it changed.
+
+    before: the member's stored values before the request. If they have changed, the member's record is added to `entries`.
+    """
     names_before, regex_before = member.topic_names, member.topic_regex
     group.subscribe(member, names, regex)
     if _stored_values(member) != before:
@@ -200,8 +237,9 @@ def _subscribe(
 
 
 def _stored_values(member: ConsumerMember) -> tuple[object, ...]:
-    """Return those values of a member's stored record that a request may change."""
+    """Return those values of a member that its stored record contains and a request may change, to compare them before and after a request."""
     return (
+        member.instance_id,
         member.rack_id,
         member.client_id,
         member.client_host,
@@ -243,9 +281,9 @@ def _check_static(
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerHeartbeat) -> None:
-    """Check the epoch in a member's heartbeat. Raises KafkaError FENCED_MEMBER_EPOCH (110) for any but the member's own epoch.
+    """Check the epoch in a member's heartbeat. Raises KafkaError FENCED_MEMBER_EPOCH (110) if it is not the member's current epoch.
 
-    A repeated heartbeat whose response was lost is accepted, too, although it has the previous epoch (GN-12).
+    The previous epoch is accepted, too, if the heartbeat repeats one whose response was lost (GN-12).
     """
     known, received = member.current.epoch, request.member_epoch
     if received == known:

@@ -22,7 +22,7 @@ UNCHANGED_MS = -1
 class ConsumerHeartbeat:
     """One ConsumerGroupHeartbeat request. None, and -1 for rebalance_timeout_ms, stand for values that have not changed since the last heartbeat.
 
-    owned: the partitions that the member has. creates_member_id: whether the coordinator creates the id of a new member (version 0).
+    owned: the partitions that the member reports as its own. creates_member_id: whether the coordinator creates the id of a new member (version 0).
     """
 
     group_id: str
@@ -59,7 +59,7 @@ class ConsumerHeartbeatResult:
 
 
 HeartbeatReply = Callable[[ConsumerHeartbeatResult, int], None]
-"""A function that is called once, with the result and the time in ms, when the changes are replicated."""
+"""A function that gets the result of a heartbeat and the time in ms, once: when the changes are replicated or the heartbeat is rejected."""
 
 
 class DescribedConsumer(NamedTuple):

@@ -1,4 +1,4 @@
-"""The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and what both protocols share.
+"""The group coordinator of one broker: requests of classic groups (join, sync, heartbeat, leave), and operations on groups of both protocols.
 
 A coordinator has the groups whose partition of `__consumer_offsets` this broker leads. They are loaded from that partition when the broker becomes
 its leader, and dropped from memory when it stops leading it (GO-11, GO-12). The result of a join or sync is passed to its callback exactly once, at
@@ -58,11 +58,11 @@ OPERATIONS_OF_4 = OPERATIONS | 1 << 10 | 1 << 11
 
 
 class GroupCoordinator:
-    """The groups of one broker.
+    """The group coordinator of one broker.
 
-    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: of the records to write.
-    load_ms: returns how long loading a partition takes. consumers: the settings of the new protocol (KIP-848). topics: those of
-    the cluster; by default there are none. broker_id: the id in events; -1 in tests of the coordinator alone.
+    random: generates member ids. log: the offsets topic on this broker; None keeps groups in memory only. versions: the versions in which records
+    are written to the offsets topic. load_ms: returns how many ms it takes to load a partition. consumers: the settings of the new protocol
+    (KIP-848). topics: the topics of the cluster; there are none by default. broker_id: the id in events; -1 in tests of the coordinator alone.
     """
 
     def __init__(
@@ -82,20 +82,24 @@ class GroupCoordinator:
         self._replies = DeferredReplies()
         self.ownership = Ownership(timers, self._load, self._unload, load_ms)
         consumers = consumers or ConsumerGroupSettings()
-        is_new = consumers.is_on or consumers.is_release_4
+        is_new = self.is_new_coordinator = consumers.is_on or consumers.is_release_4
         storage = GroupStorage(log, self.ownership.partition_of, versions, is_new_coordinator=is_new)
         changes = GroupChanges(Events() if events is None else events, broker_id)
         self._rebalance = Rebalance(settings, timers, self._replies, changes, storage)
         self._static_members = StaticMembers(self._rebalance, self._replies, storage)
         self.groups = Registry(timers, self._rebalance, storage)
-        self.serves_consumers = consumers.is_on
-        """Whether this broker supports the new protocol (GC-2)."""
+        self._consumer_settings = consumers
         self.is_release_4 = consumers.is_release_4
         self._transitions = Transitions(self.groups, storage, consumers, timers, topics or ClusterTopics())
         self.consumers = ConsumerCoordinator(self.groups, self._transitions, timers, random, self._replies)
         self.groups.resume_consumer = self.consumers.resume
-        self.groups.deletes_at_checks_only = self.is_release_4
-        self.commits = Commits(self.groups, self._rebalance, storage, is_release_4=self.is_release_4)
+        self.groups.deletes_at_checks_only = is_new
+        self.commits = Commits(self.groups, self._rebalance, storage, is_new=is_new)
+
+    @property
+    def serves_consumers(self) -> bool:
+        """Return whether this broker supports the new protocol now (KIP-848, GC-2, AD-36)."""
+        return self._consumer_settings.is_on and self._consumer_settings.is_finalized()
 
     @property
     def settings(self) -> GroupSettings:
@@ -120,7 +124,7 @@ class GroupCoordinator:
         self._replies.flush(now_ms)
 
     def _join(self, request: JoinRequest, now_ms: int, reply: JoinReply) -> JoinResult | None:
-        """Return the result to send now, or None if the join was parked. A parked join may be complete already."""
+        """Handle JoinGroup. Returns the result if it is known now; None if `reply` is called later, at the end of the join phase or after a write."""
         member_id = request.member_id
         if not request.group_id:
             return JoinResult(member_id, ErrorCode.INVALID_GROUP_ID)
@@ -182,11 +186,11 @@ class GroupCoordinator:
     def _join_again(
         self, group: Group, member: Member, request: JoinRequest, now_ms: int, reply: JoinReply
     ) -> JoinResult | None:
-        """Handle JoinGroup of a client that is a member already.
+        """Handle a JoinGroup request from a current member.
 
         a. During the join phase the member joins the new generation.
-        b. During the sync phase, with the same protocols, the member has missed its response and gets it again.
-        c. In a stable group, with the same protocols and not as leader, the member gets the current generation, and may sync.
+        b. During the sync phase, with unchanged protocols, the member gets the JoinGroup response again, because it has missed the first one.
+        c. In a stable group, with unchanged protocols, a member other than the leader gets the current generation, and may sync.
         d. Otherwise all members must join again. The leader of a stable group forces a rebalance by joining again.
         """
         unchanged = member.protocols == request.protocols
@@ -281,7 +285,7 @@ class GroupCoordinator:
         return ErrorCode.NONE
 
     def expire_member(self, group_id: str, member_id: str, now_ms: int) -> None:
-        """Remove a member of a group of either protocol, as if its session timed out, even while a request of the member is parked.
+        """Remove a member of a group of either protocol as if its session timed out, even while its JoinGroup or SyncGroup has no response yet.
 
         Raises KeyError if this broker has no such member.
         """
@@ -320,7 +324,7 @@ class GroupCoordinator:
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupOverview]:
         """Return the groups for ListGroups. states, types: filters that ignore case; empty for all."""
-        if self.is_release_4:  # its coordinator ignores blanks around states, but not around types (GC-56)
+        if self.is_new_coordinator:  # it ignores blanks around states, but not around types (GC-56)
             states = [state.strip() for state in states]
         return listed(self.groups, states, types)
 
@@ -340,12 +344,8 @@ class GroupCoordinator:
                 protocol_type = CONSUMER_PROTOCOL if isinstance(group, ConsumerGroup) else group.protocol_type
                 yield group.group_id, protocol_type, group.offsets
 
-    def delete(self, group_ids: Sequence[str], now_ms: int) -> dict[str, int]:
-        """Delete groups with their offsets, and return an error code for each id. Only groups without members can be deleted (GC-59)."""
-        return self.groups.delete(group_ids, now_ms)
-
     def stop(self, now_ms: int) -> None:
-        """Drop all groups from memory because the broker stops: respond to their parked requests and cancel all timers."""
+        """Drop all groups from memory because the broker stops: respond to their waiting requests and cancel all timers."""
         self.ownership.change((), 0, now_ms)
         self.groups.unload(lambda group_id: True, now_ms)
         self._replies.flush(now_ms)
@@ -360,7 +360,7 @@ class GroupCoordinator:
 
 
 def _second_process(group: Group, member: Member) -> JoinRequest:
-    """Return a JoinGroup request as a second process with the instance id of a static member would send it.
+    """Return the JoinGroup request of a second process that uses the `group.instance.id` of a static member.
 
     Raises ValueError for a dynamic member.
     """

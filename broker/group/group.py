@@ -41,10 +41,11 @@ _MAY_FOLLOW = {
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member of a classic group. is_new: whether the member has not received the response to its first join, so that it cannot send heartbeats.
+    """One member of a classic group.
 
-    group_instance_id: None unless the member is static. join_reply, sync_reply: the function that sends the response to the member's parked JoinGroup
-    or SyncGroup request, None if there is no such request.
+    is_new: whether the member has not received the response to its first join, so that it cannot send heartbeats. group_instance_id: None unless
+    the member is static. join_reply, sync_reply: the function that sends the response to the member's waiting JoinGroup or SyncGroup, None if there
+    is no such request.
     """
 
     member_id: str
@@ -62,7 +63,7 @@ class Member:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether a JoinGroup or SyncGroup of the member is parked. Clients send no heartbeats while they wait for these responses."""
+        """Return whether the member waits for the response to a JoinGroup or SyncGroup. Clients send no heartbeats during that time."""
         return self.join_reply is not None or self.sync_reply is not None
 
     def metadata(self, protocol_name: str) -> bytes:
@@ -98,16 +99,16 @@ class Group:
     new_member_added: bool = False
     """Whether a member joined while the first rebalance was delayed, so that the rebalance may be delayed further."""
     initial_join: bool = False
-    """Whether this is the first rebalance of an empty group. It waits for its full delay even if all members have joined."""
+    """Whether the current rebalance is the first of an empty group. It lasts for its whole delay even if all members have joined earlier."""
     join_timer: Timer | None = None
     sync_timer: Timer | None = None
     offsets: dict[PartitionKey, CommittedOffset] = field(default_factory=dict)
     writing: Counter[PartitionKey] = field(default_factory=Counter)
     """The number of commits of each partition that are being written, and thus not in `offsets` yet."""
     pending_offsets: PendingOffsets = field(default_factory=PendingOffsets)
-    """The offsets in open transactions; each counts in `writing`, too."""
+    """The offsets that producers committed in open transactions. Each of them also counts in `writing`."""
     stable_waiters: list[Callable[[int, int], None]] = field(default_factory=list)
-    """Functions that are called with an error code and the time in ms when a commit is written, or when this broker drops the group."""
+    """Functions that are called with an error code and the time in ms when a commit is replicated or fails, or when this broker drops the group."""
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states
@@ -115,7 +116,7 @@ class Group:
     def move_to(self, state: GroupState, now_ms: int) -> None:
         if self.state not in _MAY_FOLLOW[state]:
             raise AssertionError(
-                f"group {self.group_id}: its state cannot change from {self.state.value} to {state.value}"
+                f"group {self.group_id}: its state cannot change from {self.state.value} to {state.value}: please report this bug"
             )
         self.state = state
         self.state_since_ms = now_ms
@@ -140,7 +141,7 @@ class Group:
         return self.leader_id == member_id
 
     def not_a_member(self, member_id: str, instance_id: str | None) -> int:
-        """Return an error code if `member_id` is not a member, or is not the member that has `instance_id` (KIP-345); otherwise 0."""
+        """Return 0 if `member_id` is a member and, for a static member, has this `instance_id` (KIP-345); otherwise an error code."""
         if instance_id is not None:
             current = self.static_ids.get(instance_id)
             if current is None:
@@ -150,11 +151,11 @@ class Group:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def other_generation(self, generation_id: int) -> int:
-        """Return the error code if `generation_id` is not the current generation; otherwise 0."""
+        """Return ILLEGAL_GENERATION (22) if `generation_id` is not the current generation; otherwise 0."""
         return ErrorCode.NONE if generation_id == self.generation_id else ErrorCode.ILLEGAL_GENERATION
 
     def accepts(self, member_id: str, max_size: int) -> bool:
-        """Return whether a joining member may enter the group, or the group already has `max_size` members (`group.max.size`)."""
+        """Return whether a member may join; False if the group already has `max_size` other members (`group.max.size`)."""
         if self.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = self.members.get(member_id)
@@ -230,7 +231,7 @@ class Group:
         self.subscribed = self._subscribed_topics()
 
     def become_stable(self, generation_id: int) -> None:
-        """Make a group that was converted from the new protocol stable, in this generation (GN-61)."""
+        """Make a group that was converted from the new protocol (KIP-848) stable, with `generation_id` as its generation (GN-61)."""
         self.generation_id = generation_id
         self.protocol_name = self.choose_protocol()
         self.state = GroupState.STABLE
@@ -255,7 +256,7 @@ class Group:
             member.protocols = before
 
     def restore(self, stored: StoredGroup, now_ms: int) -> None:
-        """Restore a stored generation: the group is stable if it has members, otherwise empty (GO-11)."""
+        """Fill the group from a stored generation. It becomes Stable if the generation has members, otherwise Empty (GO-11)."""
         self.protocol_type = stored.protocol_type or None
         self.generation_id = stored.generation_id
         self.protocol_name = stored.protocol_name

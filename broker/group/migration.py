@@ -77,7 +77,10 @@ def to_consumer_group(classic: Group, topics: Mapping[str, Topic], *, is_release
 
 
 def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
-    """Check that a classic group with members may be converted to the new protocol. Raises KafkaError 69 (GN-54, GN-55)."""
+    """Check that a classic group with members may be converted to the new protocol (GN-54, GN-55).
+
+    Raises KafkaError GROUP_ID_NOT_FOUND (69) if it may not.
+    """
     if not settings.may_upgrade:
         reason = "because online upgrade is disabled."
     elif classic.protocol_type != CONSUMER_PROTOCOL:
@@ -92,7 +95,7 @@ def check_upgrade(classic: Group, settings: ConsumerGroupSettings) -> None:
 
 
 def entries_of(group: ConsumerGroup) -> list[Entry]:
-    """Return the records of a group that was converted, in Kafka's order."""
+    """Return the records that store a converted group, in the order in which Kafka writes them."""
     members = group.members.values()
     return [
         *(stored_as.member_entry(group.group_id, member) for member in members),
@@ -104,9 +107,10 @@ def entries_of(group: ConsumerGroup) -> list[Entry]:
 
 
 def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Mapping[str, Topic], now_ms: int) -> Group:
-    """Return a stable classic group with the members that use the classic protocol; their targets are their assignments (GN-61).
+    """Return a stable classic group with the members that use the classic protocol (GN-61).
 
-    leaving: the ids of members that are left out. The generation equals the epoch of the group.
+    The target assignment of each member becomes its assignment. The generation equals the epoch of the group. leaving: the ids of members that are
+    left out.
     """
     classic = Group(
         group.group_id,
@@ -140,7 +144,10 @@ def to_classic_group(group: ConsumerGroup, leaving: Collection[str], topics: Map
 
 
 def decode_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """Return a consumer's subscription. A version newer than the newest known one is decoded as the newest known one. Raises DecodeError."""
+    """Return a consumer's decoded subscription. Raises DecodeError if it is malformed.
+
+    A version that is newer than the newest known one is decoded like the newest known one.
+    """
     decoded = _decode(ConsumerProtocolSubscription, metadata)
     assert isinstance(decoded, ConsumerProtocolSubscription)
     return decoded
@@ -174,9 +181,9 @@ def partitions_by_id(listed: Iterable[tuple[str, Sequence[int]]], topics: Mappin
 
 
 def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, is_release_4: bool) -> Assignment:
-    """Return a member's encoded assignment by topic id.
+    """Return a member's decoded assignment, by topic id.
 
-    Raises DecodeError, and KafkaError GROUP_ID_NOT_FOUND (69) if it has user data that would be lost.
+    Raises DecodeError if it is malformed, and KafkaError GROUP_ID_NOT_FOUND (69) if it contains user data that would be lost.
     """
     if not assignment and is_release_4:  # the member has joined and was never assigned partitions
         return {}
@@ -193,7 +200,11 @@ def _assigned(assignment: bytes, topics: Mapping[str, Topic], group_id: str, *, 
 
 def _decode(kind: type[Whole], data: bytes) -> Whole:
     if len(data) < _VERSION.size:
-        raise DecodeError("version", 0, f"a version takes {_VERSION.size} bytes, but there are only {len(data)}")
+        raise DecodeError(
+            "version",
+            0,
+            f"a subscription or assignment begins with a version of {_VERSION.size} bytes (got {len(data)} bytes)",
+        )
     version = _VERSION.unpack_from(data)[0]
     if version < 0:
         raise DecodeError("version", 0, f"the version must be 0 or higher (got {version})")

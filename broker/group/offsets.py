@@ -5,11 +5,12 @@ This module does not depend on members or wire messages; `commits` decides which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from kafkaproto.error_codes import ErrorCode
 
+K = TypeVar("K", bound=str | bytes)
 PartitionKey = tuple[str, int]
 """Identifies a partition: (topic name, partition index)."""
 
@@ -75,26 +76,35 @@ def expired(
 
 
 def errors_by_topic(
-    topics: Iterable[tuple[str, Sequence[int]]],
-    results: Mapping[PartitionKey, int],
-    otherwise: int,
+    topics: Sequence[tuple[K, Sequence[int]]],
+    results: Mapping[tuple[K, int], int],
+    otherwise: Callable[[K], int],
+    unknown_topics: Collection[K] = (),
     *,
     repeats: bool = False,
-) -> list[tuple[str, list[tuple[int, int]]]]:
+) -> list[tuple[K, list[tuple[int, int]]]]:
     """Return (topic, (partition, error) pairs) in the order of OffsetCommit and OffsetDelete responses (GO-15).
 
-    Partitions without a result have the error `otherwise`. They come first in their topic, and topics with such partitions come first. A requested
-    partition with a result is listed once, even if the request repeats it, unless `repeats` is true, as in Kafka 4.
+    topics: the topics of the request, by name or by id, with their partition indexes. results: maps (topic, partition index) to an error code.
+    Partitions without a result have the error that `otherwise` returns for their topic. They come first in their topic, and topics with such
+    partitions come first. A requested partition with a result is listed once, even if the request repeats it. repeats: whether it is listed as
+    often as the request has it, as in the coordinator in Java; if all partitions have results, then each topic is, too. unknown_topics: the topics of
+    the request that do not exist; they are listed even if the request has no partition of them.
     """
-    unknown: dict[str, list[tuple[int, int]]] = {}
-    known: dict[str, list[tuple[int, int]]] = {}
-    for name, indexes in topics:
+    if repeats and not unknown_topics and all((key, index) in results for key, indexes in topics for index in indexes):
+        return [(key, [(index, int(results[(key, index)])) for index in indexes]) for key, indexes in topics if indexes]
+    unknown: dict[K, list[tuple[int, int]]] = {}
+    known: dict[K, list[tuple[int, int]]] = {}
+    for key, indexes in topics:
+        if key in unknown_topics:
+            unknown.setdefault(key, [])
         for index in indexes:
-            error = results.get((name, index))
+            error = results.get((key, index))
             if error is None:
-                unknown.setdefault(name, []).append((index, otherwise))
+                unknown.setdefault(key, []).append((index, int(otherwise(key))))
             else:
                 entry = index, int(error)
-                if repeats or entry not in known.get(name, ()):
-                    known.setdefault(name, []).append(entry)
-    return [(name, [*unknown.get(name, ()), *known.get(name, ())]) for name in {**unknown, **known}]
+                if repeats or entry not in known.get(key, ()):
+                    known.setdefault(key, []).append(entry)
+    in_order: list[K] = [*unknown, *(key for key in known if key not in unknown)]
+    return [(key, [*unknown.get(key, ()), *known.get(key, ())]) for key in in_order]

@@ -20,9 +20,9 @@ from kafkaproto.structs import Whole
 
 _OFFSET_KEY, _GROUP_KEY = 1, 2
 CONSUMER_KEYS = frozenset({*range(3, 9), 16})
-"""The types in the keys of records that belong to consumer groups of the new protocol (`consumer_records`)."""
+"""The record types of consumer groups of the new protocol (KIP-848). A record's key begins with its type."""
 _OWN_EXPIRY = 1
-"""The version in which the stored value of an offset has its own expiry time (OffsetCommit v2 to v4)."""
+"""The version of a stored `OffsetCommitValue` that contains an expiry time, as OffsetCommit v2 to v4 may set it."""
 _NO_EXPIRY = -1
 
 Entry = tuple[bytes, bytes | None]
@@ -30,7 +30,7 @@ Entry = tuple[bytes, bytes | None]
 
 
 class RecordVersions(NamedTuple):
-    """The versions of stored values that brokers of a release write. All versions can be read."""
+    """The versions in which brokers of a release write the values of offset records and group records. All versions can be read."""
 
     offset: int
     group: int
@@ -76,7 +76,7 @@ class OffsetRecord(NamedTuple):
 
 
 class ConsumerRecord(NamedTuple):
-    """A record of a consumer group of the new protocol; `value` is None for a tombstone."""
+    """A record of a consumer group of the new protocol (KIP-848); `value` is None for a tombstone."""
 
     group_id: str
     key: Whole

@@ -1,6 +1,6 @@
-"""Subscriptions by regular expression: when the expressions are resolved, and how the result changes the group (KIP-848, GN-51, GN-52).
+"""Subscriptions by regular expression: when the expressions are matched with the existing topics, and how the result changes the group (KIP-848).
 
-A resolution happens after the response to the heartbeat that causes it. Corresponds to `maybeUpdateRegularExpressions` and
+They are matched after the response to the heartbeat that makes this necessary (GN-51, GN-52). Corresponds to `maybeUpdateRegularExpressions` and
 `handleRegularExpressionsResult` in Kafka's `GroupMetadataManager` (Java), and to `TopicRegexResolver`.
 """
 
@@ -22,11 +22,11 @@ from kafkaproto.broker.runtime.timers import Timers
 logger = logging.getLogger("kafkaproto.groups")
 
 LEAST_INTERVAL_MS = 10_000
-"""The minimum time in ms between two resolutions in one group (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
+"""The minimum time in ms between two matches of a group's regular expressions (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
 
 
 class RegexSubscriptions:
-    """Resolves the regular expressions of all consumer groups of a broker."""
+    """Matches the regular expressions in the subscriptions of consumer groups with the topics that exist."""
 
     def __init__(self, groups: Registry, transitions: Transitions, timers: Timers) -> None:
         self._groups = groups
@@ -36,22 +36,24 @@ class RegexSubscriptions:
     def update(
         self, group: ConsumerGroup, member: ConsumerMember, changes: Changes, entries: list[Entry], now_ms: int
     ) -> bool:
-        """Remove a regular expression to which no member subscribes any more, and schedule a resolution if one is due.
+        """Remove a regular expression to which no member subscribes any more, and set the timer that matches the others, if that is due.
 
-        Returns whether the member's new regular expression is resolved already (or was removed), so that a new epoch starts at once.
+        entries: the list to which the tombstone of the removed expression is added. Returns True if a new epoch must start at once: the member has
+        changed its expression, and either the new one has been matched with the topics before or the member has no expression any more.
         """
-        is_resolved = False
+        is_resolved, has_resolved = False, bool(group.regexes)
         if changes.regex_before is not None:
             self._transitions.drop_unused_regexes(group, entries)
             is_resolved = not member.topic_regex or member.topic_regex in group.regexes
-        if group.regex_timer is None and self._is_due(group, now_ms):
+        if group.regex_timer is None and self._is_due(group, now_ms, has_resolved=has_resolved):
             group.regex_timer = self._timers.at(now_ms, lambda at_ms: self._resolve(group, at_ms))
         return is_resolved
 
-    def _is_due(self, group: ConsumerGroup, now_ms: int) -> bool:
+    def _is_due(self, group: ConsumerGroup, now_ms: int, *, has_resolved: bool) -> bool:
+        """Return whether the regular expressions must be matched with the topics now. has_resolved: whether one was matched before this request."""
         if not group.regex_subscribers:
             return False
-        if group.regexes_resolved_ms is None:
+        if group.regexes_resolved_ms is None or not has_resolved:
             return True
         age_ms = now_ms - group.regexes_resolved_ms
         if age_ms <= LEAST_INTERVAL_MS:
@@ -61,7 +63,7 @@ class RegexSubscriptions:
         return has_unresolved or has_new_topics or age_ms > self._transitions.settings.regex_refresh_ms
 
     def _resolve(self, group: ConsumerGroup, now_ms: int) -> None:
-        """Match all regular expressions of a group with the topics that exist. A new epoch starts if other topics match than before."""
+        """Match all regular expressions of a group with the existing topics. A new epoch starts if the matching topics have changed."""
         group.regex_timer = None
         if self._groups.get_consumer(group.group_id) is not group:
             return
@@ -84,6 +86,10 @@ def _matching(regex: str, topics: Iterable[str], group_id: str) -> frozenset[str
     try:
         pattern = compile_topic_pattern(regex)
     except KafkaError as error:
-        logger.warning("group %s: no topic is assigned for a stored regular expression: %s", group_id, error.message)
+        logger.warning(
+            "group %s: a regular expression in its stored subscription is invalid, so that it matches no topic: %s",
+            group_id,
+            error.message,
+        )
         return frozenset()
     return frozenset(name for name in topics if pattern.matches(name))

@@ -1,7 +1,7 @@
-"""The classes of characters in topic patterns: of Perl, POSIX and Unicode, and ranges of characters.
+"""Character classes in topic patterns: Perl, POSIX and Unicode classes, and ranges of characters.
 
-Topic names consist of few characters, `TOPIC_CHARACTERS`. Every class is therefore kept as the set of topic characters in it. This makes
-Unicode classes exact without Unicode tables: of all scripts, only Latin and Common contain topic characters.
+Topic names consist of few characters, `TOPIC_CHARACTERS`. A class is therefore represented by the set of topic characters in it. This makes Unicode
+classes exact without Unicode tables: of all scripts, only Latin and Common contain topic characters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 TOPIC_CHARACTERS: Final = frozenset(string.ascii_letters + string.digits + "._-")
 """The characters that may occur in the name of a topic."""
 WORD_CHARACTERS: Final = TOPIC_CHARACTERS - {".", "-"}
-r"""The topic characters that `\w` matches. A word boundary lies between one of these and another character, or the start or end."""
+r"""The topic characters that `\w` matches. A word boundary lies between a word character and another character, or the start or end of the name."""
 
 _CATEGORIES: Final = (
     "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"

@@ -12,7 +12,7 @@ UNKNOWN_GROUP = "Dead"
 """The state that is reported for an unknown group."""
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""(name, metadata) pairs of a member's protocols, in its order of preference."""
+"""A member's protocols as (name, metadata) pairs, in the member's order of preference."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class JoinRequest:
 
     @property
     def has_protocol(self) -> bool:
-        """Whether the member offers a protocol of a type."""
+        """Whether the request has a protocol type and at least one protocol."""
         return bool(self.protocol_type and self.protocols)
 
 
@@ -114,7 +114,7 @@ class LeaveResult:
 
 
 LeaveReply = Callable[[LeaveResult, int], None]
-"""Called once with the result and the time in ms, when the changes are replicated."""
+"""A function that is called once with the result of a LeaveGroup and the time in ms, when the changes are replicated or cannot be stored."""
 
 
 class GroupOverview(NamedTuple):
@@ -154,7 +154,11 @@ class GroupDescription:
 
 @dataclass(frozen=True, slots=True)
 class TransactionalCommit:
-    """A request to commit offsets in a transaction. generation_id: or member epoch; -1 with an empty member id for a producer without member."""
+    """A request to commit offsets in a transaction.
+
+    generation_id: the generation, or the member epoch in a group of the new protocol (KIP-848). A producer that is not used with a consumer sends -1
+    and an empty member id.
+    """
 
     group_id: str
     producer_id: int

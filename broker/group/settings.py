@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""The time in ms after which a new member is removed if its first join is still parked (`NewMemberJoinTimeoutMs` in Kafka)."""
+"""The time in ms after which a new member is removed if its first JoinGroup has no response yet (`NewMemberJoinTimeoutMs` in Kafka)."""
 
 ASSIGNOR_NAMES = "uniform", "range"
-"""The names of all assignors of consumer groups (`assignors.ASSIGNORS`), in the order of Kafka's default."""
+"""The names of all assignors of consumer groups, in the order of Kafka's default for `group.consumer.assignors`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,15 @@ class GroupSettings:
 class ConsumerGroupSettings:
     """The settings of the new protocol (KIP-848), with Kafka's defaults (GN-67).
 
-    is_on: whether the protocol is served. is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2.
-    assignors: names, the default first. may_upgrade, may_downgrade: whether a classic group may become one of the new protocol while it has
-    members, and back (`group.consumer.migration.policy`, GN-54). regex_refresh_ms: how often regular expressions are resolved again.
-    session_timeout_ms, heartbeat_interval_ms: return the value for a group id, because a group may have its own (GN-68).
+    is_on: whether the settings enable the protocol. is_finalized: a function that returns whether the level of `group.version` allows it.
+    is_release_4, is_release_4_1, is_release_4_2: whether the broker behaves as Kafka 4.0, 4.1, 4.2
+    or later. assignors: the names of the assignors, the default first. may_upgrade, may_downgrade: whether a classic group may become one of the new
+    protocol while it has members, and back (`group.consumer.migration.policy`, GN-54). regex_refresh_ms: how often regular expressions are resolved
+    again. session_timeout_ms, heartbeat_interval_ms: functions that return the value for a group id, because each group may have its own (GN-68).
     """
 
     is_on: bool = False
+    is_finalized: Callable[[], bool] = lambda: True
     is_release_4: bool = False
     is_release_4_1: bool = False
     is_release_4_2: bool = False

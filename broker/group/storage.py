@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from kafkaproto.broker.group import consumer_records
@@ -34,6 +35,8 @@ from kafkaproto.errors import DecodeError
 
 logger = logging.getLogger("kafkaproto.groups")
 
+DeletionReply = Callable[[dict[str, int], int], None]
+"""A function that is called with (error code by group id, time in ms) when the deletion of groups is stored."""
 Stored = Callable[[int, int], None]
 """A function that is called once, with an error code (0: stored) and the time in ms."""
 
@@ -50,16 +53,16 @@ _GROUP_ERRORS: dict[int, int] = {
 
 
 class LoggedRecord(KeyedRecord, Protocol):
-    """Interface of a stored record: the part that this module reads."""
+    """Interface of a record that was read from `__consumer_offsets`."""
 
     @property
     def producer_id(self) -> int:
-        """The producer in whose transaction the record is, or whose transaction it ends; -1 for none."""
+        """The producer whose transaction contains the record, or is ended by it; -1 without a transaction."""
         ...
 
     @property
     def ends(self) -> bool | None:
-        """Whether the record is a marker that commits (True) or aborts (False) a transaction; None for a record with data."""
+        """True for a marker that commits a transaction, False for one that aborts it, None for a record with data."""
         ...
 
 
@@ -93,7 +96,7 @@ class OffsetsLog(Protocol):
 
 
 class Loaded(NamedTuple):
-    """The last state of every group in a partition, by group id.
+    """The latest state of every group in a partition of `__consumer_offsets`. Each field maps group ids to their data.
 
     offsets: committed offsets. groups: stored generations of classic groups. consumers: groups of the new protocol. pending: offsets of open
     transactions.
@@ -121,7 +124,7 @@ class GroupStorage:
         is_new_coordinator: bool = False,
     ) -> None:
         self._log = log
-        self._is_new_coordinator = is_new_coordinator
+        self.is_new_coordinator = is_new_coordinator
         self.partition_of = partition_of
         self._versions = versions
 
@@ -134,7 +137,7 @@ class GroupStorage:
         *,
         producer: tuple[int, int] | None = None,
     ) -> None:
-        """Store committed offsets as one batch. `stored` gets the error of OffsetCommit.
+        """Store committed offsets as one batch. `stored` is called with the error code for the OffsetCommit response.
 
         producer: the (producer id, epoch) in whose transaction the offsets are committed; None for no transaction.
         """
@@ -158,29 +161,32 @@ class GroupStorage:
     def delete(
         self, group: Group | ConsumerGroup, keys: Iterable[PartitionKey], now_ms: int, *, group_too: bool
     ) -> int:
-        """Write tombstones for offsets and, with `group_too`, for the group. Returns the error (GO-9). Nothing waits for their replication.
+        """Write tombstones for offsets and, with `group_too`, for the group, without waiting for their replication. Returns an error code (GO-9).
 
-        The old coordinator ignores tombstones that cannot be written: it deletes what they are for all the same.
+        Kafka's old coordinator deletes offsets and groups even if their tombstones cannot be written. For it, the error code is always 0.
         """
         entries = [offset_entry(group.group_id, key, None, self._versions) for key in keys]
         if group_too:
             entries += self.tombstones(group)
         error = self._append_only(group.group_id, entries, now_ms)
-        return error if self._is_new_coordinator else ErrorCode.NONE
+        return error if self.is_new_coordinator else ErrorCode.NONE
 
     def tombstones(self, group: Group | ConsumerGroup) -> list[Entry]:
-        """Return the tombstones of a group without its offsets. Kafka's old coordinator writes none for a group that was never stored."""
+        """Return the tombstones of a group's own records, without those of its offsets.
+
+        The list is empty if the broker emulates Kafka's old coordinator and the group was never stored.
+        """
         if isinstance(group, ConsumerGroup):
             return consumer_records.group_tombstones(group)
-        is_stored = group.generation_id > 0 or self._is_new_coordinator
+        is_stored = group.generation_id > 0 or self.is_new_coordinator
         return [group_entry(group.group_id, None, self._versions)] if is_stored else []
 
     def store_created(self, group: Group, replaced: ConsumerGroup | None, now_ms: int) -> int:
-        """Store a classic group that a first member creates, as the new coordinator does, and return the error.
+        """Store a classic group that its first member creates, without waiting for replicas. Returns the error code.
 
-        replaced: the empty consumer group in whose place it comes. Nothing waits for the replication of the records.
+        Only Kafka's new coordinator stores such a group. replaced: the empty group of the new protocol that it replaces, None if there is none.
         """
-        if not self._is_new_coordinator:
+        if not self.is_new_coordinator:
             return ErrorCode.NONE
         tombstones = [] if replaced is None else self.tombstones(replaced)
         return self._append_only(group.group_id, [*tombstones, self.entry_of(group)], now_ms)
@@ -204,7 +210,7 @@ class GroupStorage:
         return 0 if self._log is None else self._log.append_only(self.partition_of(group.group_id), entries, now_ms)
 
     def load(self, index: int) -> Loaded:
-        """Return what a partition says of its groups; later records replace earlier ones (GO-11). A damaged record is logged and skipped."""
+        """Load the groups of a partition from its records; later records replace earlier ones (GO-11). Damaged records are logged and skipped."""
         loaded = Loaded({}, {}, {}, {})
         for record in () if self._log is None else self._log.read(index):
             _apply(loaded, record, index)
@@ -227,8 +233,27 @@ class GroupStorage:
         index = self.partition_of(group_id)
         self._log.await_replicated(index, now_ms, lambda error, at_ms: stored(_GROUP_ERRORS.get(error, error), at_ms))
 
+    def await_tombstones(self, group_ids: Iterable[str], now_ms: int, done: DeletionReply) -> None:
+        """Call `done` with an error code for each group when the tombstones of the groups are replicated.
+
+        Kafka's old coordinator responds without waiting for replicas (GC-59, GC-60).
+        """
+        errors: dict[str, int] = {}
+        awaited = set(group_ids)
+        if not awaited or not self.is_new_coordinator:
+            done(dict.fromkeys(awaited, 0), now_ms)
+            return
+
+        def stored(group_id: str, error_code: int, at_ms: int) -> None:
+            errors[group_id] = error_code
+            if errors.keys() == awaited:
+                done(errors, at_ms)
+
+        for group_id in sorted(awaited):
+            self.await_writes(group_id, now_ms, partial(stored, group_id))
+
     def load_group(self, group_id: str) -> Loaded:
-        """Return what the log says of one group."""
+        """Load a single group from the records of its partition."""
         loaded = self.load(self.partition_of(group_id))
         for part in loaded:
             for other in [key for key in part if key != group_id]:
@@ -267,7 +292,10 @@ def _apply(loaded: Loaded, record: LoggedRecord, index: int) -> None:
 
 
 def _apply_offset(loaded: Loaded, parsed: OffsetRecord, producer_id: int) -> None:
-    """Apply a committed or deleted offset. producer_id: of the transaction it is committed in, -1 for none."""
+    """Apply the record of a committed or deleted offset to `loaded`.
+
+    producer_id: the producer that committed it in a transaction; -1 without a transaction.
+    """
     group_id, key, committed = parsed
     if producer_id >= 0 and committed is not None:
         loaded.pending.setdefault(group_id, PendingOffsets()).add(producer_id, {key: committed})

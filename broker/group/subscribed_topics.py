@@ -19,14 +19,14 @@ _CACHED_HASHES = 1024
 
 
 class Partition(Protocol):
-    """The part of a partition that this module reads: the ids of the brokers that have it."""
+    """Interface of a partition, with the ids of the brokers that have a replica of it."""
 
     @property
     def replicas(self) -> Sequence[int]: ...
 
 
 class Topic(Protocol):
-    """The part of a topic that groups read."""
+    """Interface of a topic, with its id and its partitions."""
 
     @property
     def topic_id(self) -> bytes: ...
@@ -36,7 +36,10 @@ class Topic(Protocol):
 
 
 class SubscribedTopic(NamedTuple):
-    """A topic as of a group's epoch. racks: for each partition the sorted racks of its replicas; empty if there are none or they do not count."""
+    """A subscribed topic as it was when the group's epoch started.
+
+    racks: for each partition the sorted racks of its replicas; empty if the brokers have no racks, or if this release ignores them.
+    """
 
     topic_id: bytes
     partition_count: int
@@ -46,7 +49,7 @@ class SubscribedTopic(NamedTuple):
 class ClusterTopics:
     """The topics of the cluster, as the groups of one broker see them.
 
-    image: returns the topics by name, in a new mapping after each change. rack_of: returns the rack of a broker.
+    image: a function that returns the topics by name, in a new mapping after each change. rack_of: a function that returns the rack of a broker.
     """
 
     def __init__(
@@ -59,12 +62,12 @@ class ClusterTopics:
         self.image = image
         self._rack_of = rack_of
         self.stores_hash = settings.is_release_4_1
-        """Whether groups store a hash of their topics, and not the topics (GO-8)."""
+        """Whether brokers of this release store a hash of a group's topics instead of the topics (GO-8)."""
         self._has_racks = settings.is_release_4_1 or not settings.is_release_4
         self._repeats_racks = settings.is_release_4_1
 
     def subscribed(self, names: Iterable[str]) -> dict[str, SubscribedTopic]:
-        """Return those of the topics that exist."""
+        """Return the existing topics among `names`, by name."""
         image = self.image()
         return {
             name: SubscribedTopic(image[name].topic_id, len(image[name].partitions), self._racks(image[name]))
@@ -73,7 +76,7 @@ class ClusterTopics:
         }
 
     def hash_of(self, topics: Mapping[str, SubscribedTopic]) -> int:
-        """Return the hash to store of a group's topics as a signed number of 64 bits; 0 if none is stored."""
+        """Return the hash of a group's topics as a signed 64-bit number; 0 if this release stores no hash."""
         return _group_hash(topics) if self.stores_hash else 0
 
     def _racks(self, topic: Topic) -> tuple[tuple[str, ...], ...]:
@@ -97,7 +100,7 @@ def _group_hash(topics: Mapping[str, SubscribedTopic]) -> int:
 
 @lru_cache(_CACHED_HASHES)
 def _topic_hash(name: str, topic: SubscribedTopic) -> int:
-    """Return the hash of a topic. The parts of its id are numbers, so that their bytes are reversed."""
+    """Return the hash of a topic (KIP-1101). The halves of the topic id are hashed as little-endian numbers."""
     parts = [_TOPIC_HASH_VERSION, topic.topic_id[7::-1], topic.topic_id[:7:-1], _text(name)]
     parts.append(_INT.pack(topic.partition_count))
     for index in range(topic.partition_count):
@@ -108,7 +111,7 @@ def _topic_hash(name: str, topic: SubscribedTopic) -> int:
 
 
 def _text(text: str) -> bytes:
-    """Return a text as hash4j's `putString` takes it: the characters of Java, then their number."""
+    """Encode a text as the topic hash needs it (hash4j's `putString`): its UTF-16 code units, then their number."""
     return text.encode("utf-16-le") + _INT.pack(_java_length(text))
 
 

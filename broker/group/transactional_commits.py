@@ -1,6 +1,7 @@
 """Offsets that producers commit in transactions (TxnOffsetCommit): who may commit them, and what the end of the transaction does with them.
 
-Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's group coordinator (TX-40 to TX-45). Knows no wire message.
+Corresponds to `commitTransactionalOffsets` and `completeTransaction` of Kafka's group coordinator (TX-40 to TX-45). This module does not depend on
+wire messages.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from kafkaproto.broker.group.results import UNKNOWN_MEMBER_ID, TransactionalComm
 from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.error_codes import ErrorCode
 
+NO_EPOCH = -1
 CommitReply = Callable[[dict[PartitionKey, int], int], None]
-"""Called once with an error code for each partition, and the time in ms."""
+"""A function that is called once, with an error code for each partition and the time in ms."""
 
 
 class TransactionalCommits:
-    """The offsets in open transactions of the groups of a broker.
+    """Handles offsets that producers commit in transactions, for the groups of one broker.
 
-    max_metadata_bytes: returns `offset.metadata.max.bytes`.
+    max_metadata_bytes: a function that returns `offset.metadata.max.bytes`.
     """
 
     def __init__(
@@ -35,6 +37,11 @@ class TransactionalCommits:
         self._storage = storage
         self._max_metadata_bytes = max_metadata_bytes
 
+    def prepare(self, group_id: str, now_ms: int) -> None:
+        """Create the group, if it does not exist, before the transaction of a commit is verified, as Kafka's old coordinator (3.9) does (TX-42)."""
+        if not self._storage.is_new_coordinator and self._groups.get_any(group_id) is None:
+            self._groups.create(group_id, now_ms)
+
     def commit(
         self,
         request: TransactionalCommit,
@@ -42,9 +49,9 @@ class TransactionalCommits:
         now_ms: int,
         reply: CommitReply,
     ) -> None:
-        """Store offsets as a part of the producer's transaction. `reply` gets an error code for each partition, when they are replicated."""
+        """Store offsets as a part of the producer's transaction. `reply` is called with an error code for each partition when they are replicated."""
         group = self._groups.get_any(request.group_id)
-        if group is None and request.generation_id >= 0:
+        if group is None and request.generation_id >= 0 and self._storage.is_new_coordinator:
             reply(dict.fromkeys(offsets, int(ErrorCode.ILLEGAL_GENERATION)), now_ms)
             return
         if group is None:
@@ -57,11 +64,16 @@ class TransactionalCommits:
         if not accepted:
             reply(results, now_ms)
             return
+        if request.producer_epoch == NO_EPOCH and not self._storage.is_new_coordinator:
+            reply(dict.fromkeys(offsets, int(ErrorCode.UNKNOWN_SERVER_ERROR)), now_ms)
+            return
         group.writing.update(accepted.keys())
 
         def stored(error_code: int, at_ms: int) -> None:
             if error_code:
                 settled = list(accepted)
+                if not self._storage.is_new_coordinator:
+                    settled += group.pending_offsets.drop(request.producer_id, accepted)
             else:  # pending offsets count as being written until the transaction ends
                 new = group.pending_offsets.add(request.producer_id, accepted)
                 settled = [key for key in accepted if key not in new]

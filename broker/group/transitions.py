@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group import consumer_records as stored_as
-from kafkaproto.broker.group.assignment import Assignment
+from kafkaproto.broker.group.assignment import NOTHING, Assignment
 from kafkaproto.broker.group.assignors import ASSIGNORS, MemberSubscription
 from kafkaproto.broker.group.causes import CauseKind
 from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
@@ -28,7 +28,10 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Transitions:
-    """Changes consumer groups. topics: the topics of the cluster."""
+    """Changes the state of consumer groups of the new protocol (KIP-848): new epochs, target assignments, reconciliation and removal of members.
+
+    topics: the topics of the cluster.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,10 @@ class Transitions:
     # ---- epochs and targets --------------------------------------------------------------------------------------------------
 
     def advance_epoch(self, group: ConsumerGroup, entries: list[Entry], *, bumps: bool) -> None:
-        """Start a new epoch if `bumps` is true or the subscribed topics changed (GN-16, GN-17)."""
+        """Start a new epoch if `bumps` is true or the subscribed topics changed, and from 4.0 on if the group has no epoch yet (GN-16, GN-17).
+
+        entries: the list to which the records of the change are added.
+        """
         image = self.topics.image()
         if bumps or image is not group.seen_topics:
             group.seen_topics = image
@@ -56,7 +62,10 @@ class Transitions:
             self._next_epoch(group, entries)
 
     def _update_topics(self, group: ConsumerGroup, entries: list[Entry]) -> bool:
-        """Set the topics of a group to those of now, and return whether they changed. Releases with a hash compare only that (GO-8)."""
+        """Set the topics of a group to the existing subscribed ones, and return whether they changed.
+
+        Releases that store a hash of the topics compare only the hash; others add the record of changed topics to `entries` (GO-8).
+        """
         topics = self.topics.subscribed(group.subscribed_topics())
         before = group.topics, group.metadata_hash
         group.topics, group.metadata_hash = topics, self.topics.hash_of(topics)
@@ -82,27 +91,33 @@ class Transitions:
         *,
         bumps: bool,
     ) -> None:
-        """Start a new epoch and compute its target assignment where necessary, then move a member towards its target.
+        """Start a new epoch and compute its target assignment where necessary, then move a member towards its target assignment.
 
-        owned: the partitions that the request reports as owned, None if it reports none. bumps: whether a new epoch starts even if the subscribed
-        topics did not change.
+        owned: the partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are
+        added. bumps: whether a new epoch starts even if the subscribed topics did not change.
         """
         self.advance_epoch(group, entries, bumps=bumps)
         if group.has_topics_record and self.topics.stores_hash:
             group.has_topics_record = False
             entries.append(stored_as.topics_entry(group.group_id, None))
+        target = group.target_of(member.member_id)
         if group.epoch > group.assignment_epoch:
             self.assign(group, entries)
-        self.reconcile(group, member, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
+            target = group.target_of(member.member_id)
+        elif changes.has_new_instance:  # Kafka looks for the target of the instance, which has none yet (GN-32)
+            target = NOTHING
+        self.reconcile(group, member, target, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
 
     def assign(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Compute the target assignment of the current epoch (GN-18, GN-48)."""
+        """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48)."""
         members = [
             MemberSubscription(
                 member.member_id,
                 member.instance_id,
                 frozenset(group.topics[name].topic_id for name in group.topics_of(member) if name in group.topics),
                 group.target_of(member.member_id),
+                frozenset(member.topic_names),
+                member.topic_regex,
             )
             for member in group.members.values()
         ]
@@ -123,13 +138,18 @@ class Transitions:
         self,
         group: ConsumerGroup,
         member: ConsumerMember,
+        target: Assignment,
         owned: Assignment | None,
         entries: list[Entry],
         now_ms: int,
         *,
         is_resubscribed: bool,
     ) -> None:
-        """Move a member towards its target. The rebalance timeout runs while it must revoke partitions (GN-29)."""
+        """Move a member towards a target assignment, and add the record of its new state to `entries`.
+
+        The rebalance timeout runs while the member must revoke partitions (GN-29). owned: the partitions that the member reports as owned, None if it
+        reports none.
+        """
         before = member.current
         is_done = before.state is MemberState.STABLE and before.epoch == group.assignment_epoch
         if is_done and not is_resubscribed:
@@ -138,7 +158,7 @@ class Transitions:
         if self.settings.is_release_4_2:
             subscribed = {group.topics[name].topic_id for name in group.topics_of(member) if name in group.topics}
         goal = Goal(
-            group.target_of(member.member_id),
+            target,
             group.assignment_epoch,
             group.owner_epoch,
             self.settings.is_release_4_2,
@@ -166,9 +186,10 @@ class Transitions:
     def fence(
         self, group: ConsumerGroup, members: Collection[ConsumerMember], entries: list[Entry], now_ms: int
     ) -> None:
-        """Remove members, which starts a new epoch. The next heartbeat of another member computes the target of this epoch (GN-18, GN-31).
+        """Remove members, start a new epoch, and add the records of these changes to `entries`.
 
-        If only members of the classic protocol are left, the group becomes a classic one where the migration policy allows it (GN-61).
+        The next heartbeat of another member computes the target assignment of this epoch (GN-18, GN-31). If only members of the classic protocol
+        remain, the group becomes a classic one where the migration policy allows it (GN-61).
         """
         leaving = {member.member_id for member in members}
         for member_id in leaving:
@@ -185,13 +206,13 @@ class Transitions:
         self._next_epoch(group, entries)
 
     def drop_unused_regexes(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Delete the resolved regular expressions to which no member subscribes any more, with their records."""
+        """Remove the regular expressions to which no member subscribes any more, and add their tombstones to `entries`."""
         for regex in [regex for regex in group.regexes if regex not in group.regex_subscribers]:
             del group.regexes[regex]
             entries.append(stored_as.regex_entry(group.group_id, regex, None))
 
     def may_downgrade(self, group: ConsumerGroup, leaving: Collection[str], joining: int = 0) -> bool:
-        """Return whether a group becomes a classic one, because only members of the classic protocol are left (GN-54, GN-61).
+        """Return whether a group becomes a classic one, because only classic members remain and the migration policy allows it (GN-54, GN-61).
 
         leaving: the ids of the members that leave. joining: how many members of the classic protocol join at the same time.
         """
@@ -203,11 +224,14 @@ class Transitions:
         )
 
     def downgrade(self, group: ConsumerGroup, entries: list[Entry], now_ms: int, *, rebalances: bool) -> None:
-        """Convert a group to a classic one, because its last member of the new protocol was replaced by a classic one (GN-61)."""
+        """Convert a group to a classic one, because its last member of the new protocol was replaced by a classic one (GN-61).
+
+        entries: the list to which the records of the conversion are added. rebalances: whether all members must join again.
+        """
         self._groups.downgrade(group, (), self.topics.image(), entries, now_ms, rebalances=rebalances)
 
     def expect(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Restart the session timeout of a member (GN-30, GN-59)."""
+        """Restart the session timeout of a member. If it passes without another request, the member is removed (GN-30, GN-59)."""
         cancel(member.session_timer)
         timeout_ms = self.settings.session_timeout_ms(group.group_id)
         if member.classic is not None:
@@ -226,7 +250,7 @@ class Transitions:
         member.rebalance_timer = self._timers.at(now_ms + member.rebalance_timeout_ms, late)
 
     def expect_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Start the timer within which a member of the classic protocol must join again, unless it is running (GN-59)."""
+        """Start the timer that removes a member of the classic protocol if it does not join again in time, unless it is running (GN-59)."""
         if member.join_timer is None:
             due_ms = now_ms + member.rebalance_timeout_ms
             member.join_timer = self._timers.at(
@@ -234,7 +258,7 @@ class Transitions:
             )
 
     def expect_sync(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-        """Start the timer within which a member of the classic protocol must sync after it has joined (GN-59)."""
+        """Start the timer that removes a member of the classic protocol if it does not sync in time after it has joined (GN-59)."""
         cancel(member.sync_timer)
         due_ms = now_ms + member.rebalance_timeout_ms
         member.sync_timer = self._timers.at(
@@ -261,10 +285,10 @@ class Transitions:
     def store(
         self, group_id: str, entries: Sequence[Entry], now_ms: int, done: Callable[[int, int], None] = lambda *_: None
     ) -> None:
-        """Write the records of a change. `done` is called with an error code, 0 when they are replicated, and the time in ms.
+        """Write the records of a change, and call `done` with an error code and the time in ms when they are replicated or the write fails.
 
-        Without records, `done` waits for earlier changes that the result may show. If a change cannot be written at all, the group is loaded again,
-        which undoes the change.
+        If `entries` is empty, `done` is called when all earlier changes are replicated, because the response may show them. If the leader cannot
+        write the records, the group is loaded again, which undoes the change.
         """
         if not entries:
             self._storage.await_writes(group_id, now_ms, done)

@@ -1,7 +1,7 @@
 """AddOffsetsToTxn (key 25, versions 0-4): add the offsets of a group to the transaction of a producer.
 
-v2 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout.
-Behaviour: TX-24. It adds the group's partition of `__consumer_offsets` to the transaction.
+v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout.
+Behaviour: the partition of `__consumer_offsets` that has the group is added to the transaction (TX-24).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _failed(exchange: Exchange, request: AddOffsetsToTxnRequest, error_code: int
     return Reply(AddOffsetsToTxnResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, _failed)
+@register(ApiKey.ADD_OFFSETS_TO_TXN, _failed)
 def add_offsets_to_txn(exchange: Exchange, request: AddOffsetsToTxnRequest) -> Reply | Delayed:
     node = exchange.node
     try:

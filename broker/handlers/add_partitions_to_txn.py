@@ -1,8 +1,9 @@
-"""AddPartitionsToTxn (key 24, versions 0-5): add partitions to the transaction of a producer, or look whether they are part of it.
+"""AddPartitionsToTxn (key 24, versions 0-5): add partitions to the transaction of a producer, or verify that they are part of it.
 
-v2 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is sent by brokers, with many transactions, and may only
-verify partitions (KIP-890); v5 changes no layout.
-Behaviour: TX-19 to TX-23. If one partition is unknown, none is added.
+v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 is sent by brokers, with many transactions, and may only verify
+partitions (KIP-890); v5 changes no layout.
+Behaviour: if one partition of a transaction is unknown, or a client (v0 to v3) names one of an internal topic, none is added. A verified
+partition that is not part of the transaction gets error TRANSACTION_ABORTABLE (TX-19 to TX-23).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import partial
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -40,7 +42,7 @@ def _failed(exchange: Exchange, request: AddPartitionsToTxnRequest, error_code: 
     return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(errors)))
 
 
-@register(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, _failed)
+@register(ApiKey.ADD_PARTITIONS_TO_TXN, _failed)
 def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest) -> Reply | Delayed:
     is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
     transactions = request.transactions
@@ -80,13 +82,18 @@ def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest
 def _handle(
     exchange: Exchange, transaction: AddPartitionsToTxnTransaction, done: Callable[[Errors, int], None]
 ) -> None:
-    """Add or verify the partitions of one transaction. `done` gets an error code for each partition, and the time in ms."""
+    """Add or verify the partitions of one transaction. `done` is called once, with a dict of partitions to error codes and the time in ms."""
     node, now_ms = exchange.node, exchange.now_ms
     keys = _keys(transaction.topics)
-    known = [key for key in keys if node.image.partition(*key) is not None]
-    if len(known) < len(keys):
-        unknown = dict.fromkeys(keys, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        done(unknown | dict.fromkeys(known, int(ErrorCode.OPERATION_NOT_ATTEMPTED)), now_ms)
+    is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
+    refused: Errors = {}
+    for key in keys:
+        if key[0] in INTERNAL_TOPICS and not is_from_broker:
+            refused[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif node.image.partition(*key) is None:
+            refused[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if refused:
+        done(dict.fromkeys(keys, int(ErrorCode.OPERATION_NOT_ATTEMPTED)) | refused, now_ms)
         return
     producer = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     try:
@@ -97,7 +104,6 @@ def _handle(
     if transaction.verify_only:
         done(coordinator.verify_partitions(*producer, keys), now_ms)
         return
-    is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
 
     def added(error_code: int, at_ms: int) -> None:
         done(dict.fromkeys(keys, error_for(exchange.api_key, exchange.api_version, error_code)), at_ms)

@@ -1,7 +1,8 @@
 """AlterClientQuotas (key 49, versions 0-1): set and remove client quotas (KIP-546).
 
 v1 is flexible.
-Behaviour: rules Q-19 and Q-20, implemented in `quota.store`. A changed quota applies from the next request on, on every broker (Q-10).
+Behaviour: each entity has one result, and its changes are applied completely or not at all (Q-19, Q-20). A changed quota applies from the next
+request on, on every broker (Q-10).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _failed(exchange: Exchange, request: AlterClientQuotasRequest, error_code: i
     return _response([AlterationResult(entity, int(error_code)) for entity in entities])
 
 
-@register(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, _failed)
+@register(ApiKey.ALTER_CLIENT_QUOTAS, _failed)
 def alter_client_quotas(exchange: Exchange, request: AlterClientQuotasRequest) -> Reply:
     alterations = [
         QuotaAlteration(

@@ -1,7 +1,8 @@
 """AlterConfigs (key 33, versions 0-2): replace all settings that are set on a topic, broker or group itself.
 
 v2 is flexible.
-Behaviour: like IncrementalAlterConfigs (KIP-339), but settings that the request does not contain are removed.
+Behaviour: each resource has one result, and its settings are replaced completely or not at all. A setting that the request does not contain is
+removed. IncrementalAlterConfigs changes single settings instead (KIP-339).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _failed(exchange: Exchange, request: AlterConfigsRequest, error_code: int) -
     return Reply(AlterConfigsResponse(responses=responses))
 
 
-@register(ApiKey.ALTER_CONFIGS, 0, 2, _failed)
+@register(ApiKey.ALTER_CONFIGS, _failed)
 def alter_configs(exchange: Exchange, request: AlterConfigsRequest) -> Reply:
     responses = [
         AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)

@@ -1,5 +1,6 @@
-"""AlterPartitionReassignments (key 45, version 0): move partitions to other brokers (KIP-455).
+"""AlterPartitionReassignments (key 45, versions 0-1): move partitions to other brokers (KIP-455).
 
+v1 adds a flag that forbids a change of the replication factor (KIP-860).
 Behaviour: each partition is handled independently. The broker responds at once, and the data moves afterwards. Null replicas cancel the reassignment
 in progress; the error is NO_REASSIGNMENT_IN_PROGRESS (85) if there is none.
 """
@@ -24,18 +25,29 @@ def _failed(exchange: Exchange, request: AlterPartitionReassignmentsRequest, err
     return Reply(AlterPartitionReassignmentsResponse(error_code=int(error_code), error_message=None))
 
 
-@register(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 0, _failed)
+@register(ApiKey.ALTER_PARTITION_REASSIGNMENTS, _failed)
 def alter_partition_reassignments(exchange: Exchange, request: AlterPartitionReassignmentsRequest) -> Reply:
     responses = [
-        ReassignableTopicResponse(topic.name, [_reassign(exchange, topic.name, p) for p in topic.partitions])
+        ReassignableTopicResponse(topic.name, [_reassign(exchange, request, topic.name, p) for p in topic.partitions])
         for topic in request.topics
     ]
-    return Reply(AlterPartitionReassignmentsResponse(error_message=None, responses=responses))
+    return Reply(
+        AlterPartitionReassignmentsResponse(
+            allow_replication_factor_change=request.allow_replication_factor_change,
+            error_message=None,
+            responses=responses,
+        )
+    )
 
 
-def _reassign(exchange: Exchange, topic: str, partition: ReassignablePartition) -> ReassignablePartitionResponse:
+def _reassign(
+    exchange: Exchange, request: AlterPartitionReassignmentsRequest, topic: str, partition: ReassignablePartition
+) -> ReassignablePartitionResponse:
+    keeps_factor = not request.allow_replication_factor_change
     try:
-        exchange.node.cluster.controller.reassign(topic, partition.partition_index, partition.replicas)
+        exchange.node.cluster.controller.reassign(
+            topic, partition.partition_index, partition.replicas, keeps_factor=keeps_factor
+        )
     except KafkaError as error:
         return ReassignablePartitionResponse(partition.partition_index, error.error_code, error.message)
     return ReassignablePartitionResponse(partition.partition_index, 0, None)

@@ -32,7 +32,7 @@ def _failed(exchange: Exchange, request: AlterReplicaLogDirsRequest, error_code:
     return Reply(AlterReplicaLogDirsResponse(results=results))
 
 
-@register(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, _failed)
+@register(ApiKey.ALTER_REPLICA_LOG_DIRS, _failed)
 def alter_replica_log_dirs(exchange: Exchange, request: AlterReplicaLogDirsRequest) -> Reply:
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
     for directory in request.dirs:

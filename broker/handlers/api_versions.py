@@ -1,9 +1,10 @@
 """ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
-v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 fixes the encoding of feature levels of 0.
-Behaviour: the table is made from the registry (M-9). An unsupported version of this API is answered in version 0 with error 35 and the
-supported versions, so that a client can use a lower one (W-3). Clients use the second transaction version if the feature `transaction.version`
-has level 2 (KIP-890). An invalid software name or version gets error 42 and no APIs (W-4).
+v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 adds features that support level 0.
+Behaviour: the response lists the registered handlers (M-9). To an unsupported version of this API the broker responds in version 0, with error
+UNSUPPORTED_VERSION (35) and the supported versions, so that a client can use a lower one (W-3). From v3 on the response has the levels of
+features that the broker supports and those that the cluster uses (AD-22). An invalid software name or version
+gets error INVALID_REQUEST (42) and no APIs (W-4).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from typing import Any
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.release import transaction_version
+from kafkaproto.broker.config.features import supported_features
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -27,7 +28,6 @@ from kafkaproto.messages.api_versions import (
 
 FIRST_VERSION_WITH_SOFTWARE = FIRST_VERSION_WITH_FEATURES = 3
 FIRST_VERSION_WITH_LEVEL_0 = 4
-TRANSACTION_VERSION = "transaction.version"
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?\Z")
 
 
@@ -39,20 +39,28 @@ def _failed(exchange: Exchange, request: Any, error_code: int) -> Reply:
     return Reply(response)
 
 
-@register(ApiKey.API_VERSIONS, 0, 4, _failed)
+@register(ApiKey.API_VERSIONS, _failed)
 def api_versions(exchange: Exchange, request: ApiVersionsRequest) -> Reply:
     if exchange.api_version >= FIRST_VERSION_WITH_SOFTWARE and not (
         _SOFTWARE.match(request.client_software_name) and _SOFTWARE.match(request.client_software_version)
     ):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
-    if exchange.node.events.feature_asked is not None:
-        exchange.node.events.feature_asked(exchange, "versions", [])
     offered = exchange.node.apis.values()
     response = ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered])
-    level = transaction_version(exchange.node.cluster.release_name)
-    if level and exchange.api_version >= FIRST_VERSION_WITH_FEATURES:
-        if exchange.api_version >= FIRST_VERSION_WITH_LEVEL_0:
-            response.supported_features = [SupportedFeatureKey(TRANSACTION_VERSION, 0, level)]
-        response.finalized_features = [FinalizedFeatureKey(TRANSACTION_VERSION, level, level)]
-        response.finalized_features_epoch = 0
+    if exchange.api_version >= FIRST_VERSION_WITH_FEATURES:
+        _add_features(exchange, response)
     return Reply(response)
+
+
+def _add_features(exchange: Exchange, response: ApiVersionsResponse) -> None:
+    supported = supported_features(exchange.node.cluster.release_name)
+    if not supported:
+        return
+    image, knows_level_0 = exchange.node.image, exchange.api_version >= FIRST_VERSION_WITH_LEVEL_0
+    response.supported_features = [
+        SupportedFeatureKey(name, lowest, highest)
+        for name, (lowest, highest) in supported.items()
+        if lowest > 0 or knows_level_0
+    ]
+    response.finalized_features = [FinalizedFeatureKey(name, level, level) for name, level in image.features.items()]
+    response.finalized_features_epoch = image.offset

@@ -1,7 +1,8 @@
 """ConsumerGroupDescribe (key 69, versions 0-1): members, epochs and assignments of consumer groups of the new protocol (KIP-848).
 
 v1 adds the type of each member.
-Behaviour: rules GN-64 to GN-66. A classic or unknown group has the error GROUP_ID_NOT_FOUND.
+Behaviour: each member is returned with its current and its target assignment (GN-64, GN-65). A classic or unknown group gets error GROUP_ID_NOT_FOUND
+(GN-66).
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
     from kafkaproto.broker.group.consumer_requests import DescribedConsumer
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
-"""The numbers for the type of a member in the response: uses the classic protocol, uses the new protocol."""
+"""The numbers for the type of a member in the response: 0 if it uses the classic protocol, 1 if it uses the new protocol."""
 
 
 def _failed(exchange: Exchange, request: ConsumerGroupDescribeRequest, error_code: int) -> Reply:
     return _response([_error(group_id, error_code) for group_id in request.group_ids])
 
 
-@register(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, _failed)
+@register(ApiKey.CONSUMER_GROUP_DESCRIBE, _failed)
 def consumer_group_describe(exchange: Exchange, request: ConsumerGroupDescribeRequest) -> Reply:
     if not exchange.node.groups.serves_consumers:
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)

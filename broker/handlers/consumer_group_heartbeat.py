@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (key 68, versions 0-1): join a consumer group of the new protocol, stay in it, and leave it (KIP-848).
 
 v1 adds a regular expression as subscription, and requires that the client creates its member id (KIP-1082).
-Behaviour: `group.consumer_coordinator`. The response is sent when the changes of the group are replicated. Without the protocol "consumer" in
-`group.coordinator.rebalance.protocols` it is UNSUPPORTED_VERSION (GC-2).
+Behaviour: the response is sent when the changes of the group are replicated. If `group.coordinator.rebalance.protocols` does not contain "consumer",
+the error is UNSUPPORTED_VERSION (GC-2). `group.consumer_coordinator` decides all else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _failed(exchange: Exchange, request: ConsumerGroupHeartbeatRequest, error_co
     return Reply(ConsumerGroupHeartbeatResponse(error_code=int(error_code), error_message=None))
 
 
-@register(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, _failed)
+@register(ApiKey.CONSUMER_GROUP_HEARTBEAT, _failed)
 def consumer_group_heartbeat(exchange: Exchange, request: ConsumerGroupHeartbeatRequest) -> Reply | Delayed:
     node = exchange.node
     if not node.groups.serves_consumers:

@@ -1,6 +1,6 @@
 """CreatePartitions (key 37, versions 0-3): add partitions to topics (KIP-195).
 
-v2 is flexible; v3 may return error 89 (KIP-599).
+v2 is flexible; v3 may return THROTTLING_QUOTA_EXCEEDED (KIP-599).
 Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). Added partitions are charged to the
 controller mutation quota (Q-18), also with validate_only and also if the request names brokers that do not exist.
 """
@@ -31,7 +31,7 @@ def _failed(exchange: Exchange, request: CreatePartitionsRequest, error_code: in
     return Reply(CreatePartitionsResponse(results=results))
 
 
-@register(ApiKey.CREATE_PARTITIONS, 0, 3, _failed)
+@register(ApiKey.CREATE_PARTITIONS, _failed)
 def create_partitions(exchange: Exchange, request: CreatePartitionsRequest) -> Reply:
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)
     named = Counter(t.name for t in request.topics)

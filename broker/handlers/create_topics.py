@@ -1,10 +1,10 @@
 """CreateTopics (key 19, versions 0-7): create topics.
 
-v1 adds validate_only and messages; v2 throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is flexible and
-returns the settings of the new topic; v6 may return error 89 (KIP-599); v7 adds topic ids.
-Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). All topics of a request for more than
-MAX_PARTITIONS partitions get error POLICY_VIOLATION (44). The partitions of a valid topic are charged to the controller mutation quota (Q-18), also
-with validate_only.
+v1 adds validate_only and messages; v2 adds throttle time; v4 accepts -1 for the broker's own partition count and replication factor; v5 is flexible
+and returns the settings of the new topic; v6 may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v7 adds topic ids.
+Behaviour: each topic is handled independently; a topic that is named twice gets error INVALID_REQUEST (42). If a request is for more than
+MAX_PARTITIONS partitions, all its topics get error POLICY_VIOLATION (44). The partitions of a valid topic are charged to the controller mutation
+quota (Q-18), also with validate_only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _failed(exchange: Exchange, request: CreateTopicsRequest, error_code: int) -
     return Reply(CreateTopicsResponse(topics=[_error(t.name, error_code, None) for t in request.topics]))
 
 
-@register(ApiKey.CREATE_TOPICS, 0, 7, _failed)
+@register(ApiKey.CREATE_TOPICS, _failed)
 def create_topics(exchange: Exchange, request: CreateTopicsRequest) -> Reply:
     if sum(_partitions(exchange, topic) for topic in request.topics) > MAX_PARTITIONS:
         why = f"A request may ask for {MAX_PARTITIONS} partitions at most."

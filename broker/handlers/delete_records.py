@@ -38,7 +38,7 @@ def _failed(exchange: Exchange, request: DeleteRecordsRequest, error_code: int) 
     return Reply(DeleteRecordsResponse(topics=topics))
 
 
-@register(ApiKey.DELETE_RECORDS, 0, 2, _failed)
+@register(ApiKey.DELETE_RECORDS, _failed)
 def delete_records(exchange: Exchange, request: DeleteRecordsRequest) -> Reply | Delayed:
     waiting: Waiting = []
     named: dict[str, dict[int, DeleteRecordsPartition]] = {}

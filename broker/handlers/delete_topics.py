@@ -1,7 +1,7 @@
 """DeleteTopics (key 20, versions 0-6): delete topics by name or id.
 
-v1 adds throttle time; v4 is flexible; v5 adds messages and may return error 89 (KIP-599); v6 names topics by name or by id.
-Behaviour: each topic is handled independently. The error is INVALID_REQUEST (42), once, for a topic that is named twice, and for an entry with
+v1 adds throttle time; v4 is flexible; v5 adds messages and may return THROTTLING_QUOTA_EXCEEDED (KIP-599); v6 accepts topic ids as well as names.
+Behaviour: each topic is handled independently. A topic that is named twice gets one result, with error INVALID_REQUEST (42). So does an entry with
 neither or both of name and id. The partitions of a topic that can be deleted are charged to the controller mutation quota (Q-18).
 """
 
@@ -41,7 +41,7 @@ def _failed(exchange: Exchange, request: DeleteTopicsRequest, error_code: int) -
     )
 
 
-@register(ApiKey.DELETE_TOPICS, 0, 6, _failed)
+@register(ApiKey.DELETE_TOPICS, _failed)
 def delete_topics(exchange: Exchange, request: DeleteTopicsRequest) -> Reply:
     topics = _requested_topics(exchange, request)
     mutations = exchange.open_mutations(exchange.api_version >= FIRST_STRICT_VERSION)

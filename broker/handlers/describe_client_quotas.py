@@ -1,7 +1,7 @@
 """DescribeClientQuotas (key 48, versions 0-1): the client quotas that match a filter over entities (KIP-546).
 
 v1 is flexible.
-Behaviour: returns every entity with quotas that matches all components of the filter (Q-21), see `quota.store`.
+Behaviour: the response contains every entity with quotas that matches all components of the filter (Q-21).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _failed(
     return Reply(DescribeClientQuotasResponse(error_code=int(error_code), error_message=message, entries=None))
 
 
-@register(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, _failed)
+@register(ApiKey.DESCRIBE_CLIENT_QUOTAS, _failed)
 def describe_client_quotas(exchange: Exchange, request: DescribeClientQuotasRequest) -> Reply:
     components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     try:

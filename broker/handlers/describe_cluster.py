@@ -1,8 +1,8 @@
-"""DescribeCluster (key 60, versions 0-1): cluster id, controller, brokers.
+"""DescribeCluster (key 60, versions 0-2): cluster id, controller, brokers.
 
-v1 adds the endpoint type: brokers (1) or controllers (2).
-Behaviour: rule M-7. This cluster has no separate controllers: type 2 gets error MISMATCHED_ENDPOINT_TYPE (114), an unknown type error
-UNSUPPORTED_ENDPOINT_TYPE (115).
+v1 adds the endpoint type: brokers (1) or controllers (2). v2 adds stopped brokers on request (KIP-1073).
+Behaviour: this cluster has no separate controllers, so endpoint type 2 gets error MISMATCHED_ENDPOINT_TYPE (114), and an unknown type gets error
+UNSUPPORTED_ENDPOINT_TYPE (115) (M-7).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _failed(exchange: Exchange, request: DescribeClusterRequest, error_code: int
     return Reply(DescribeClusterResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.DESCRIBE_CLUSTER, 0, 1, _failed)
+@register(ApiKey.DESCRIBE_CLUSTER, _failed)
 def describe_cluster(exchange: Exchange, request: DescribeClusterRequest) -> Reply:
     if request.endpoint_type != BROKERS:
         mismatched = request.endpoint_type == CONTROLLERS
@@ -40,10 +40,13 @@ def describe_cluster(exchange: Exchange, request: DescribeClusterRequest) -> Rep
         )
     image, listener = exchange.node.image, exchange.peer.listener_name
     live = image.alive_on(listener)
+    listed = live
+    if request.include_fenced_brokers:
+        listed = [b for b in image.brokers.values() if b.registered and listener in b.listeners]
     response = DescribeClusterResponse(
         cluster_id=image.cluster_id,
         controller_id=live[0].broker_id if live else -1,
-        brokers=[DescribeClusterBroker(b.broker_id, *b.listeners[listener], b.rack) for b in live],
+        brokers=[DescribeClusterBroker(b.broker_id, *b.listeners[listener], b.rack, not b.alive) for b in listed],
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS

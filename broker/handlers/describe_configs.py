@@ -1,8 +1,9 @@
 """DescribeConfigs (key 32, versions 0-4): the settings of topics, brokers and groups, and the source of each value.
 
-v1 adds synonyms and sources; v3 types and documentation; v4 is flexible.
-Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 32 a group (Kafka 4.0 and later). A broker
-describes only itself. Loggers (8) and other types get error INVALID_REQUEST (42). Settings that only this broker has (`kafkaproto.`) are left out.
+v1 adds synonyms and sources; v3 adds types and documentation; v4 is flexible.
+Behaviour: resource type 2 is a topic, 4 a broker ("" stands for the dynamic default of all brokers), 16 a subscription to client metrics, 32 a
+group (Kafka 4.0 and later). A broker describes only itself. Loggers (8) and other types get error INVALID_REQUEST (42). Settings that only this
+broker has (`kafkaproto.`) are left out.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.config.client_metrics import SubscriptionSetting, subscription_settings
 from kafkaproto.broker.config.cluster_config import Source
 from kafkaproto.broker.config.description import (
     Described,
+    Synonym,
     broker_descriptions,
     cluster_descriptions,
     group_descriptions,
     topic_descriptions,
 )
+from kafkaproto.broker.config.release import has_client_metrics
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.planning import topic_name_is_legal
 from kafkaproto.broker.requests.exchange import Exchange
@@ -33,7 +37,7 @@ from kafkaproto.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 UNKNOWN_TYPE = 0
 TYPE_NUMBERS = {
     "boolean": 1,
@@ -55,7 +59,7 @@ def _failed(exchange: Exchange, request: DescribeConfigsRequest, error_code: int
     return Reply(DescribeConfigsResponse(results=results))
 
 
-@register(ApiKey.DESCRIBE_CONFIGS, 0, 4, _failed)
+@register(ApiKey.DESCRIBE_CONFIGS, _failed)
 def describe_configs(exchange: Exchange, request: DescribeConfigsRequest) -> Reply:
     return Reply(DescribeConfigsResponse(results=[_resource(exchange, request, r) for r in request.resources]))
 
@@ -71,12 +75,16 @@ def _resource(
             described = _broker(exchange, resource.resource_name)
         elif resource.resource_type == GROUP and exchange.node.config.cluster.definitions.group:
             described = _group(exchange, resource.resource_name)
+        elif resource.resource_type == CLIENT_METRICS and has_client_metrics(exchange.node.cluster.release_name):
+            described = _subscription(exchange, resource.resource_name)
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type {resource.resource_type}.")
     except KafkaError as error:
         result.error_code, result.error_message = error.error_code, error.message
         return result
     names = resource.configuration_keys
+    if resource.resource_type == CLIENT_METRICS and not exchange.node.is_release_4:
+        names = None  # Kafka 3.9 does not look at them
     result.configs = [
         _config(d, request.include_synonyms, exchange.api_version) for d in described if not names or d.name in names
     ]
@@ -107,6 +115,22 @@ def _group(exchange: Exchange, name: str) -> Iterable[Described]:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a group must name the group.")
     return group_descriptions(exchange.node.config.cluster, exchange.node.broker_id, name)
+
+
+def _subscription(exchange: Exchange, name: str) -> Iterable[Described]:
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    return [_described(setting) for setting in subscription_settings(exchange.node.config.cluster, name)]
+
+
+def _described(setting: SubscriptionSetting) -> Described:
+    """Return the description of one setting of a subscription to client metrics, in the form that all settings have in DescribeConfigs.
+
+    A setting without a type has no synonyms.
+    """
+    source = Source.CLIENT_METRICS if setting.is_set else Source.DEFAULT
+    synonyms = (Synonym(setting.name, setting.value, source),) if setting.is_set and setting.kind else ()
+    return Described(setting.name, setting.value, source, synonyms, setting.kind, False, False)
 
 
 def _config(described: Described, with_synonyms: bool, version: int) -> DescribeConfigsResourceResult:

@@ -1,8 +1,8 @@
 """DescribeGroups (key 15, versions 0-6): state, protocol and members of groups.
 
-v1 adds throttle time; v3 authorised operations; v4 static members; v5 is flexible; v6 adds messages, and an unknown group has the error
+v1 adds throttle time; v3 adds authorised operations; v4 adds static members; v5 is flexible; v6 adds messages, and an unknown group gets error
 GROUP_ID_NOT_FOUND (KIP-1043).
-Behaviour: an unknown group is Dead, without an error. Only stable groups have metadata and assignments in the response.
+Behaviour: before v6 an unknown group is Dead, without an error. Only stable groups have metadata and assignments in the response.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _failed(exchange: Exchange, request: DescribeGroupsRequest, error_code: int)
     return Reply(DescribeGroupsResponse(groups=groups))
 
 
-@register(ApiKey.DESCRIBE_GROUPS, 0, 6, _failed)
+@register(ApiKey.DESCRIBE_GROUPS, _failed)
 def describe_groups(exchange: Exchange, request: DescribeGroupsRequest) -> Reply:
     described = [_describe(exchange, group_id, request.include_authorized_operations) for group_id in request.groups]
     return Reply(DescribeGroupsResponse(groups=described))

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35, versions 0-4): the log directories of a broker, and the sizes of its replicas.
 
-v2 is flexible; v3 adds an error for the whole response; v4 the size of the volume (KIP-827), which is unknown here.
+v2 is flexible; v3 adds an error for the whole response; v4 adds the size of the volume (KIP-827), which is unknown here.
 Behaviour: a broker has one directory. Partitions without a replica on this broker and unknown topics are left out.
 """
 
@@ -27,7 +27,7 @@ def _failed(exchange: Exchange, request: DescribeLogDirsRequest, error_code: int
     return Reply(DescribeLogDirsResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.DESCRIBE_LOG_DIRS, 0, 4, _failed)
+@register(ApiKey.DESCRIBE_LOG_DIRS, _failed)
 def describe_log_dirs(exchange: Exchange, request: DescribeLogDirsRequest) -> Reply:
     node = exchange.node
     topics: dict[str, DescribeLogDirsTopic] = {}

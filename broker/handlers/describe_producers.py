@@ -1,13 +1,14 @@
 """DescribeProducers (key 61, version 0): the producers with state in partitions that this broker leads (KIP-664).
 
-Behaviour: TX-74, TX-75.
+Behaviour: the response contains the epoch, the last sequence number, the coordinator epoch and the start of the open transaction of each producer; -1
+stands for none. A producer is listed until its state expires (TX-74, TX-75).
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.metadata.planning import topic_name_is_legal
+from kafkaproto.broker.errors import NOT_HOSTED, KafkaError
+from kafkaproto.broker.metadata.planning import topic_name_is_legal, why_illegal
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -29,7 +30,7 @@ def _failed(exchange: Exchange, request: DescribeProducersRequest, error_code: i
     return Reply(DescribeProducersResponse(topics=topics))
 
 
-@register(ApiKey.DESCRIBE_PRODUCERS, 0, 0, _failed)
+@register(ApiKey.DESCRIBE_PRODUCERS, _failed)
 def describe_producers(exchange: Exchange, request: DescribeProducersRequest) -> Reply:
     topics = [
         TopicResponse(topic.name, [_describe(exchange, topic.name, index) for index in topic.partition_indexes])
@@ -41,7 +42,9 @@ def describe_producers(exchange: Exchange, request: DescribeProducersRequest) ->
 def _describe(exchange: Exchange, topic: str, index: int) -> PartitionResponse:
     try:
         if not topic_name_is_legal(topic):
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why_illegal(topic))
+        if topic not in exchange.node.image.topics:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
         partition = exchange.node.replicas.leader_or_error(exchange.node.image, topic, index)
     except KafkaError as error:
         return PartitionResponse(index, int(error.error_code), error.message or None)

@@ -1,6 +1,7 @@
 """DescribeTransactions (key 65, version 0): the state of transactional ids that this broker coordinates (KIP-664).
 
-Behaviour: TX-69 to TX-71.
+Behaviour: the response contains the state, timeout, start and partitions of each transaction. An unknown transactional id gets error
+TRANSACTIONAL_ID_NOT_FOUND (TX-69 to TX-71).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _failed(exchange: Exchange, request: DescribeTransactionsRequest, error_code
     return Reply(DescribeTransactionsResponse(transaction_states=states))
 
 
-@register(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, _failed)
+@register(ApiKey.DESCRIBE_TRANSACTIONS, _failed)
 def describe_transactions(exchange: Exchange, request: DescribeTransactionsRequest) -> Reply:
     states = [_describe(exchange, transactional_id) for transactional_id in request.transactional_ids]
     return Reply(DescribeTransactionsResponse(transaction_states=states))

@@ -1,7 +1,8 @@
-"""DescribeUserScramCredentials (key 50, version 0): the users with SCRAM credentials (KIP-554). No user has any here.
+"""DescribeUserScramCredentials (key 50, version 0): the users with SCRAM credentials (KIP-554).
 
-v0 is flexible. kafka-configs sends it whenever it describes the quotas of users without client ids.
-Behaviour: as `ScramImage.describe` in Kafka for an image without credentials.
+v0 is flexible. kafka-configs sends this request whenever it describes the quotas of users without client ids.
+Behaviour: a request without names returns all users that have credentials. A user without any gets error RESOURCE_NOT_FOUND (91), one that is named
+twice DUPLICATE_RESOURCE (92). The response has mechanisms and iterations, no secrets (AD-32).
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkaproto.api import ApiKey
+from kafkaproto.broker.metadata.scram import Credentials, described
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.describe_user_scram_credentials import (
+    CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
@@ -24,16 +27,22 @@ def _failed(exchange: Exchange, request: DescribeUserScramCredentialsRequest, er
     return Reply(DescribeUserScramCredentialsResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, _failed)
+@register(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, _failed)
 def describe_user_scram_credentials(exchange: Exchange, request: DescribeUserScramCredentialsRequest) -> Reply:
-    """Return one result per user: RESOURCE_NOT_FOUND (91) if unknown, DUPLICATE_RESOURCE (92) if repeated. Without names there are no results."""
+    credentials = exchange.node.image.scram
     named = Counter(user.name for user in request.users or ())
-    return Reply(DescribeUserScramCredentialsResponse(results=[_result(name, times) for name, times in named.items()]))
+    if not named:
+        named = Counter(sorted({user for user, _ in credentials}))
+    results = [_result(credentials, name, times) for name, times in named.items()]
+    return Reply(DescribeUserScramCredentialsResponse(results=results))
 
 
-def _result(user: str, times: int) -> DescribeUserScramCredentialsResult:
+def _result(credentials: Credentials, user: str, times: int) -> DescribeUserScramCredentialsResult:
+    infos = described(credentials, user)
     if times > 1:
-        error, message = ErrorCode.DUPLICATE_RESOURCE, f"User {user} is named {times} times."
-    else:
-        error, message = ErrorCode.RESOURCE_NOT_FOUND, f"User {user} has no SCRAM credential."
-    return DescribeUserScramCredentialsResult(user, int(error), message)
+        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+        return DescribeUserScramCredentialsResult(user, int(ErrorCode.DUPLICATE_RESOURCE), message)
+    if not infos:
+        message = f"Attempt to describe a user credential that does not exist: {user}"
+        return DescribeUserScramCredentialsResult(user, int(ErrorCode.RESOURCE_NOT_FOUND), message)
+    return DescribeUserScramCredentialsResult(user, credential_infos=[CredentialInfo(*info) for info in infos])

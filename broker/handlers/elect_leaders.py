@@ -2,7 +2,7 @@
 
 v1 adds unclean elections and a top-level error; v2 is flexible.
 Behaviour: without a list of partitions, the broker runs the elections that are needed and returns only those. With a list it returns each partition
-with its error: 84 if no election is needed, PREFERRED_LEADER_NOT_AVAILABLE (80) if the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE
+with its error: ELECTION_NOT_NEEDED (84), PREFERRED_LEADER_NOT_AVAILABLE (80) if the preferred replica cannot lead, ELIGIBLE_LEADERS_NOT_AVAILABLE
 (83) if no replica can, UNKNOWN_TOPIC_OR_PARTITION (3) if it is unknown. With an unknown kind of election, all partitions get error INVALID_REQUEST
 (42).
 """
@@ -31,7 +31,7 @@ def _failed(exchange: Exchange, request: ElectLeadersRequest, error_code: int) -
     return Reply(ElectLeadersResponse(error_code=int(error_code) if exchange.api_version else 0))
 
 
-@register(ApiKey.ELECT_LEADERS, 0, 2, _failed)
+@register(ApiKey.ELECT_LEADERS, _failed)
 def elect_leaders(exchange: Exchange, request: ElectLeadersRequest) -> Reply:
     if request.election_type not in (PREFERRED, UNCLEAN):
         return _of_no_kind(request)

@@ -1,8 +1,8 @@
 """EndTxn (key 26, versions 0-5): commit or abort the transaction of a producer.
 
-v2 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout; v5 is that of transaction version 2: it
-raises the epoch of the producer and returns it (KIP-890).
-Behaviour: TX-36 to TX-39. The response is sent when the decision is stored; the markers follow.
+v2 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v3 is flexible; v4 changes no layout; v5 belongs to transaction version 2: it raises the
+epoch of the producer and returns it (KIP-890).
+Behaviour: the response is sent when the decision is stored. The coordinator writes the markers afterwards (TX-36 to TX-39).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _failed(exchange: Exchange, request: EndTxnRequest, error_code: int) -> Repl
     return _response(exchange, ProducerResult(int(error_code)))
 
 
-@register(ApiKey.END_TXN, 0, 5, _failed)
+@register(ApiKey.END_TXN, _failed)
 def end_txn(exchange: Exchange, request: EndTxnRequest) -> Reply | Delayed:
     try:
         coordinator = exchange.node.transactions.find_coordinator(request.transactional_id)

@@ -1,10 +1,11 @@
-"""Fetch (key 1, versions 0-17): records from partitions, for consumers and followers.
+"""Fetch (key 1, versions 0-18): records from partitions, for consumers and followers.
 
-v1 adds throttle time; v3 a limit for the whole response; v4 isolation level, magic 2; v5 log start offsets; v7 sessions; v9 the client's leader
-epoch; v11 racks; v12 is flexible and adds diverging epochs; v13 names topics by id; v15 has the replica id in a tagged struct; v16 adds endpoints of
-moved leaders; v17 directory ids.
-Behaviour: limits F-4 to F-14 and visibility in `fetch.read`, waiting in `fetch.fetch_condition`, sessions in `fetch.session`. Records are converted
-for clients before v4, and zstd is not sent to those before v10 (`fetch.conversion`).
+v1 adds throttle time; v3 adds a limit for the whole response; v4 adds the isolation level and magic 2; v5 adds log start offsets; v7 adds sessions;
+v9 adds the client's leader epoch; v11 adds racks; v12 is flexible and adds diverging epochs; v13 identifies topics by id; v15 has the replica id in a
+tagged struct; v16 adds endpoints of moved leaders; v17 adds directory ids; v18 adds the high watermark of a
+follower of the metadata log (KIP-1166), which brokers ignore for topics.
+Behaviour: `fetch.read` applies byte limits and visibility (F-4 to F-14), `fetch.fetch_condition` decides how long a fetch waits, `fetch.session`
+handles sessions. Up to release 3.9, `fetch.conversion` converts records for clients before v4, and clients before v10 get no zstd.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _failed(exchange: Exchange, request: FetchRequest, error_code: int) -> Fetch
     return FetchReply(response)
 
 
-@register(ApiKey.FETCH, 0, 17, _failed)
+@register(ApiKey.FETCH, _failed)
 def fetch(exchange: Exchange, request: FetchRequest) -> FetchReply | Delayed:
     node, now_ms = exchange.node, exchange.now_ms
     if request.isolation_level not in ISOLATION_LEVELS:
@@ -131,7 +132,7 @@ def _params(exchange: Exchange, request: FetchRequest) -> FetchParams:
 
 
 def _max_bytes(exchange: Exchange, request: FetchRequest, replica_id: int) -> int:
-    """Return the byte limit for the response: the lowest of the client's, the broker's, and what the client's quota allows (F-4)."""
+    """Return the byte limit for the response: the lowest of the client's limit, the broker's limit, and the limit by the client's quota (F-4)."""
     node = exchange.node
     limit = min(request.max_bytes, node.fetch_max_bytes)
     if replica_id < 0 and node.quotas.fetch.enabled:
@@ -187,9 +188,10 @@ def _resolve(
 
 
 def _unknown_id(image: Image, name: str | None) -> ErrorCode:
-    """Return the error code for a topic id that does not exist.
+    """Return the error code for a topic id that does not exist (S-11).
 
-    name: the name that the session has stored for the id, or None. A topic of this name may exist again under another id (S-11).
+    name: the topic name that the fetch session stores for the id. If it is None, the error is UNKNOWN_TOPIC_ID. If a topic of this name
+    exists under another id, it is INCONSISTENT_TOPIC_ID, otherwise UNKNOWN_TOPIC_OR_PARTITION.
     """
     if name is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
@@ -199,7 +201,7 @@ def _unknown_id(image: Image, name: str | None) -> ErrorCode:
 def _note_follower(
     exchange: Exchange, params: FetchParams, fetches: Sequence[PartitionFetch], results: Sequence[PartitionRead]
 ) -> None:
-    """Record the position of a follower, which is its fetch offset (N-11), for each partition without an error or a diverging epoch."""
+    """Record the fetch offset of a follower as its position (N-11), for each partition without an error or a diverging epoch."""
     for fetch, result in zip(fetches, results, strict=True):
         if not result.error_code and not result.diverging:
             partition = exchange.node.replicas.partitions[(fetch.topic, fetch.index)]
@@ -210,7 +212,7 @@ def _note_follower(
 
 
 class _Answer:
-    """Builds the response to one fetch, at once or when the parked fetch completes."""
+    """Builds the response to one fetch, either at once or after the fetch has waited for data."""
 
     __slots__ = ("_exchange", "_fetches", "_keys", "_params", "_session")
 
@@ -229,9 +231,10 @@ class _Answer:
         self._fetches = fetches
 
     def owed_at_once(self, first_of_session: bool) -> bool:
-        """Return whether a follower's fetch must not wait (D5); true only under `semantics` kip.
+        """Return whether the leader responds to a follower's fetch at once instead of letting it wait for records (D5).
 
-        The broker responds at once to the first fetch of a session, and if the follower's high watermark of a partition is out of date.
+        With `semantics=kip` it does so for the first fetch of a fetch session, and if the follower's high watermark of a partition is out
+        of date. With `semantics=kafka` it never does.
         """
         node, params = self._exchange.node, self._params
         if not params.from_follower or not node.cluster.strict_kip:
@@ -246,7 +249,7 @@ class _Answer:
         exchange, from_follower = self._exchange, self._params.from_follower
         paired = list(zip(self._keys, results, strict=True))
         news = self._session.included(paired)
-        if not knows_all(self._params.version):
+        if not knows_all(self._params.version) and not exchange.node.is_release_4:  # Kafka 4 converts nothing (F-33)
             news = self._for_client(news)
         message = FetchResponse(responses=_grouped(exchange, news))
         if exchange.api_version >= fetch_versions.FIRST_WITH_ENDPOINTS:
@@ -310,7 +313,7 @@ def _partition(index: int, result: PartitionRead) -> PartitionData:
 
 
 def _name_leaders(exchange: Exchange, message: FetchResponse) -> None:
-    """Add the new leader and its endpoint for each partition whose leader moved (F-2, KIP-951)."""
+    """For each partition whose leader moved, add the new leader and its endpoint to a Fetch response (F-2, KIP-951)."""
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in message.responses:

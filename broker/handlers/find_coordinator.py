@@ -1,8 +1,8 @@
 """FindCoordinator (key 10, versions 0-6): the broker that coordinates a group or a transactional id.
 
 v1 adds key types (0 group, 1 transaction) and messages; v3 is flexible; v4 takes many keys, each with its own error; v5 and v6 change no layout.
-Behaviour: M-8, TX-1. The first request creates the internal topic. With profile `kafka` the broker answers it with COORDINATOR_NOT_AVAILABLE, as
-Kafka does until the topic exists; with profile `test` it answers with the coordinator, so that no client waits for its retry.
+Behaviour: the first request creates the internal topic. With profile `kafka` it gets error COORDINATOR_NOT_AVAILABLE, as in Kafka until the topic
+exists. With profile `test` it gets the coordinator, so that no client has to retry (M-8, TX-1).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _failed(exchange: Exchange, request: FindCoordinatorRequest, error_code: int
     return _response(exchange, [_error(key, error_code) for key in _keys(exchange, request)])
 
 
-@register(ApiKey.FIND_COORDINATOR, 0, 6, _failed)
+@register(ApiKey.FIND_COORDINATOR, _failed)
 def find_coordinator(exchange: Exchange, request: FindCoordinatorRequest) -> Reply:
     if request.key_type not in TOPICS:
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)

@@ -1,7 +1,7 @@
 """Heartbeat (key 12, versions 0-4): keep a member's session alive, and return whether the member must join again.
 
-v1 adds throttle time; v3 static members; v4 is flexible.
-Behaviour: see `group.coordinator`. While the group is loading, every heartbeat succeeds (GC-9).
+v1 adds throttle time; v3 adds static members; v4 is flexible.
+Behaviour: the error REBALANCE_IN_PROGRESS tells a member to join again. While the broker loads the group, every heartbeat succeeds (GC-9).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _failed(exchange: Exchange, request: HeartbeatRequest, error_code: int) -> R
     return Reply(HeartbeatResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.HEARTBEAT, 0, 4, _failed)
+@register(ApiKey.HEARTBEAT, _failed)
 def heartbeat(exchange: Exchange, request: HeartbeatRequest) -> Reply:
     node = exchange.node
     error = node.refuses_group(request.group_id) if request.group_id else 0

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (key 44, versions 0-1): set, delete, append to or subtract from settings (KIP-339).
 
 v1 is flexible.
-Behaviour: one result per resource; all changes of a resource are made, or none. A broker changes only its own dynamic settings; the empty broker name
-stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
+Behaviour: each resource has one result, and either all its changes are made or none. A broker changes only its own dynamic settings; the empty broker
+name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply to lists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _failed(exchange: Exchange, request: IncrementalAlterConfigsRequest, error_c
     return Reply(IncrementalAlterConfigsResponse(responses=responses))
 
 
-@register(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, _failed)
+@register(ApiKey.INCREMENTAL_ALTER_CONFIGS, _failed)
 def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfigsRequest) -> Reply:
     responses = [
         AlterConfigsResourceResponse(code, message, altered.resource_type, altered.resource_name)

@@ -1,8 +1,9 @@
 """InitProducerId (key 22, versions 0-5): a producer id and epoch for an idempotent or transactional producer.
 
-v2 is flexible; v3 lets a producer keep its id and raise its epoch; v4 answers PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v5 changes
-no layout.
-Behaviour: P-22, TX-10 to TX-18. The transaction coordinator answers requests with a transactional id.
+v2 is flexible; v3 lets a producer keep its id and raise its epoch; v4 returns PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH; v5 changes no
+layout.
+Behaviour: without a transactional id, every request gets a new producer id (P-22). With one, the transaction coordinator returns its producer id with
+a higher epoch, and first aborts an open transaction (TX-10 to TX-18).
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ def _failed(exchange: Exchange, request: InitProducerIdRequest, error_code: int)
     return _response(exchange, ProducerResult(int(error_code)))
 
 
-@register(ApiKey.INIT_PRODUCER_ID, 0, 5, _failed)
+@register(ApiKey.INIT_PRODUCER_ID, _failed)
 def init_producer_id(exchange: Exchange, request: InitProducerIdRequest) -> Reply | Delayed:
     if request.transactional_id == "" or (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
     node = exchange.node
     if request.transactional_id is None:
         # Without a transactional id Kafka returns a new id each time, whatever id the request has.
-        return _response(exchange, ProducerResult(0, node.cluster.next_producer_id(), 0))
+        return _response(exchange, ProducerResult(0, node.transactions.producer_ids.next_id(exchange.now_ms), 0))
     try:
         coordinator = node.transactions.find_coordinator(request.transactional_id)
     except KafkaError as error:

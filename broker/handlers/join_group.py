@@ -2,7 +2,7 @@
 
 v1 adds a rebalance timeout (v0 uses the session timeout); v4 requires a new member to join again with the member id that it is given; v5 adds static
 members; v6 is flexible; v7 adds the protocol type, and has no protocol name on error; v8 adds a reason; v9 lets a static leader skip the assignment.
-Behaviour: see `group.coordinator`. The broker responds when the rebalance is over, which may be much later.
+Behaviour: the response is sent when the join phase of the rebalance is over, which may be much later. `group.coordinator` decides all else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _failed(exchange: Exchange, request: JoinGroupRequest, error_code: int) -> R
     return _response(exchange, JoinResult(request.member_id, int(error_code)))
 
 
-@register(ApiKey.JOIN_GROUP, 0, 9, _failed)
+@register(ApiKey.JOIN_GROUP, _failed)
 def join_group(exchange: Exchange, request: JoinGroupRequest) -> Reply | Delayed:
     node = exchange.node
     error = node.refuses_group(request.group_id) if request.group_id else 0

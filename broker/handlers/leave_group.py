@@ -1,8 +1,9 @@
 """LeaveGroup (key 13, versions 0-5): remove members; an administrator may remove static ones by instance id.
 
-v1 adds throttle time; v3 takes many members, each with its own error (earlier versions have one member and one error); v4 is flexible; v5
-adds a reason.
-Behaviour: see `group.coordinator`. In a group of the new protocol the response is sent when the change is replicated.
+v1 adds throttle time; v3 takes many members, each with its own error (earlier versions have one member and one error); v4 is flexible; v5 adds a
+reason.
+Behaviour: the remaining members of a classic group rebalance. In a group of the new protocol (KIP-848) the response is sent when the change is
+replicated.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _failed(exchange: Exchange, request: LeaveGroupRequest, error_code: int) -> 
     return Reply(LeaveGroupResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.LEAVE_GROUP, 0, 5, _failed)
+@register(ApiKey.LEAVE_GROUP, _failed)
 def leave_group(exchange: Exchange, request: LeaveGroupRequest) -> Reply | Delayed:
     node = exchange.node
     error = node.refuses_group(request.group_id) if request.group_id else 0

@@ -1,6 +1,6 @@
 """ListGroups (key 16, versions 0-5): the groups that this broker coordinates.
 
-v1 adds throttle time; v3 is flexible; v4 adds states and a filter for them; v5 types and a filter for them ("classic" is the only one here).
+v1 adds throttle time; v3 is flexible; v4 adds states and a filter for them; v5 adds types ("classic" or "consumer") and a filter for them.
 Behaviour: each broker lists only the groups that it coordinates, so clients send the request to all brokers.
 """
 
@@ -18,7 +18,7 @@ def _failed(exchange: Exchange, request: ListGroupsRequest, error_code: int) -> 
     return Reply(ListGroupsResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.LIST_GROUPS, 0, 5, _failed)
+@register(ApiKey.LIST_GROUPS, _failed)
 def list_groups(exchange: Exchange, request: ListGroupsRequest) -> Reply:
     node = exchange.node
     # As the old coordinator of Kafka 3.9, which lists what is loaded together with the error (GC-57).

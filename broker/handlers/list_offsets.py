@@ -1,13 +1,16 @@
-"""ListOffsets (key 2, versions 0-9): the offset for a timestamp, or for an end of the log.
+"""ListOffsets (key 2, versions 0-11): the offset for a timestamp, or for an end of the log.
 
-v0 returns an array of offsets; v1 one offset with its timestamp; v2 adds isolation level and throttle time; v4 leader epochs; v7 timestamp -3 (the
-record with the largest timestamp); v8 -4 (earliest local); v9 -5 (latest tiered).
-Behaviour: rules L-1 to L-10. With replica id -2 any replica responds, otherwise only the leader.
+v0 returns an array of offsets; v1 returns one offset with its timestamp; v2 adds isolation level and throttle time; v4 adds leader epochs; v7 adds
+timestamp -3 (the record with the largest timestamp); v8 adds -4 (the earliest local offset); v9 adds -5 (the latest tiered offset); v10 adds a
+timeout for reads from remote storage; v11 adds -6 (the earliest offset that is to be uploaded to it). This broker has no remote storage.
+Behaviour: timestamp -1 stands for the end of the log that the client may read, -2 for its start. Any other timestamp selects the first record at or
+after it (L-1 to L-10). With replica id -2 any replica responds, otherwise only the leader.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkaproto.api import ApiKey
@@ -27,8 +30,15 @@ from kafkaproto.messages.list_offsets import (
 
 CONSUMER = -1
 DEBUGGING_CONSUMER = -2
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
-FIRST_VERSION_OF = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+FIRST_VERSION_OF = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 FIRST_VERSION_WITH_ONE_OFFSET = 1
 FIRST_VERSION_WITH_LEADER_EPOCH = 4
 FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
@@ -37,7 +47,7 @@ ISOLATION_LEVELS = (0, READ_COMMITTED)
 
 
 class Found(NamedTuple):
-    """The result of a look-up: an offset with its timestamp and leader epoch. Offset -1: no record matches, which is no error (L-6)."""
+    """The result of a ListOffsets look-up: an offset with the timestamp (ms) and leader epoch of its record; offset -1 if no record matches (L-6)."""
 
     offset: int
     timestamp: int = -1
@@ -52,12 +62,12 @@ def _failed(exchange: Exchange, request: ListOffsetsRequest, error_code: int) ->
     return Reply(ListOffsetsResponse(topics=topics))
 
 
-@register(ApiKey.LIST_OFFSETS, 0, 9, _failed)
+@register(ApiKey.LIST_OFFSETS, _failed)
 def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
     if request.isolation_level not in ISOLATION_LEVELS:
         return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
     times = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
-    answers = []  # one entry for each topic of the request, repeated ones included (L-10)
+    answers = []  # one entry for each topic of the request, including repeated ones, before release 4.0 (L-10)
     for topic in request.topics:
         answers.append(answer := ListOffsetsTopicResponse(topic.name))
         for partition in topic.partitions:
@@ -65,7 +75,15 @@ def list_offsets(exchange: Exchange, request: ListOffsetsRequest) -> Reply:
                 answer.partitions.append(_error(partition, ErrorCode.INVALID_REQUEST))
             else:
                 answer.partitions.append(_list_partition(exchange, request, topic.name, partition))
-    return Reply(ListOffsetsResponse(topics=answers))
+    return Reply(ListOffsetsResponse(topics=_merged(answers) if exchange.node.is_release_4 else answers))
+
+
+def _merged(answers: Sequence[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
+    """Merge the entries of a response, so that it contains each topic and each partition once, as in Kafka 4 (L-10)."""
+    by_topic: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+    for answer in answers:
+        by_topic.setdefault(answer.name, {}).update((p.partition_index, p) for p in answer.partitions)
+    return [ListOffsetsTopicResponse(name, list(partitions.values())) for name, partitions in by_topic.items()]
 
 
 def _list_partition(
@@ -87,11 +105,11 @@ def _list_partition(
 
 
 def _old_style(partition: Partition, replica_id: int, requested: ListOffsetsPartition, now_ms: int) -> list[int]:
-    """Return up to `max_num_offsets` offsets for version 0, newest first: the log end and the starts of segments.
+    """Return up to `max_num_offsets` offsets for version 0, newest first: the log end and the first offsets of segments.
 
-    The start of a segment is included if the segment was last written at or before the requested timestamp. Timestamp -1 includes all
-    offsets, -2 only the oldest. Kafka takes the time of the last write from the file system, this broker the segment's largest timestamp.
-    Source: `UnifiedLog.legacyFetchOffsetsBefore`.
+    A segment counts if it was last written at or before the requested timestamp. Timestamp -1 selects all offsets, -2 only the oldest one.
+    Kafka takes the time of the last write from the file system; this broker uses the largest timestamp in the segment. Source:
+    `UnifiedLog.legacyFetchOffsetsBefore`.
     """
     log = partition.log
     starts = log.segment_starts()
@@ -141,7 +159,7 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
         return Found(bound, -1, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return Found(log.log_start_offset, -1, log.earliest_epoch())
-    if timestamp == LATEST_TIERED:
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return NOTHING
     record = (
         log.offset_of_max_timestamp(bound) if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp, bound)
@@ -154,7 +172,10 @@ def _look_up(exchange: Exchange, request: ListOffsetsRequest, partition: Partiti
 
 
 def _not_available(exchange: Exchange) -> int:
-    """Return the error code for requests to a new leader that does not know its high watermark yet. It depends on the version (L-8, KIP-207)."""
+    """Return the error code for a partition whose new leader does not know its high watermark yet (L-8, KIP-207).
+
+    It is OFFSET_NOT_AVAILABLE, or LEADER_NOT_AVAILABLE in request versions without that error.
+    """
     known = exchange.api_version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE
     return ErrorCode.OFFSET_NOT_AVAILABLE if known else ErrorCode.LEADER_NOT_AVAILABLE
 

@@ -22,7 +22,7 @@ def _failed(exchange: Exchange, request: ListPartitionReassignmentsRequest, erro
     return Reply(ListPartitionReassignmentsResponse(error_code=int(error_code), error_message=None))
 
 
-@register(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, _failed)
+@register(ApiKey.LIST_PARTITION_REASSIGNMENTS, _failed)
 def list_partition_reassignments(exchange: Exchange, request: ListPartitionReassignmentsRequest) -> Reply:
     image = exchange.node.image
     if request.topics is None:

@@ -1,7 +1,8 @@
 """ListTransactions (key 66, versions 0-2): the transactional ids that this broker coordinates (KIP-664).
 
-v1 adds a filter for the duration (KIP-994), v2 one for the id, a regular expression (KIP-1152).
-Behaviour: TX-72, TX-73. Each broker lists only the ids that it coordinates, so clients send the request to all brokers.
+v1 adds a filter for the duration (KIP-994); v2 adds a filter for the id, a regular expression (KIP-1152).
+Behaviour: a transactional id is listed if it passes all filters (TX-72, TX-73). Each broker lists only the ids that it coordinates, so clients send
+the request to all brokers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _failed(exchange: Exchange, request: ListTransactionsRequest, error_code: in
     return Reply(ListTransactionsResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.LIST_TRANSACTIONS, 0, 2, _failed)
+@register(ApiKey.LIST_TRANSACTIONS, _failed)
 def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> Reply:
     store = exchange.node.transactions.coordinator.store
     if store.is_loading:
@@ -60,7 +61,10 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
 def _is_listed(
     transaction: Transaction, request: ListTransactionsRequest, pattern: TopicPattern | None, now_ms: int
 ) -> bool:
-    """Return whether a transactional id passes all filters. One without a transaction counts as very old, as in Kafka (TX-73)."""
+    """Return whether a transactional id passes all filters of the request.
+
+    As in Kafka, an id that has no transaction at the moment passes the filter for the duration, whatever its value (TX-73).
+    """
     data = transaction.data
     if request.state_filters and data.state.label not in request.state_filters:
         return False

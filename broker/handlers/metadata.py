@@ -1,9 +1,9 @@
-"""Metadata (key 3, versions 0-12): topics with their leaders, and brokers with their addresses.
+"""Metadata (key 3, versions 0-13): topics with their leaders, and brokers with their addresses.
 
-In v0 an empty list means all topics; from v1 on null does, and empty means none. v1 adds racks, controller, internal flag; v2 cluster id; v4 a flag
-for automatic creation; v5 offline replicas; v7 leader epochs; v8 authorised operations; v10 topic ids; v12 look-up by id.
-Behaviour: rules M-1 to M-6. A missing topic gets error UNKNOWN_TOPIC_OR_PARTITION (3); if client and broker allow it, it is created for the next
-request (M-3).
+In v0 an empty list means all topics; from v1 on null means all, and an empty list means none. v1 adds racks, the controller and a flag for internal
+topics; v2 adds the cluster id; v4 adds a flag for automatic creation; v5 adds offline replicas; v7 adds leader epochs; v8 adds authorised operations;
+v10 adds topic ids; v12 adds look-up by id; v13 adds an error code for the whole response.
+Behaviour: a missing topic gets error UNKNOWN_TOPIC_OR_PARTITION (3); if client and broker allow it, it is created for the next request (M-1 to M-6).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def _failed(exchange: Exchange, request: MetadataRequest, error_code: int) -> Re
     ]
     for topic in topics:
         topic.name = topic.name or ""
-    return Reply(MetadataResponse(topics=topics))
+    return Reply(MetadataResponse(topics=topics, error_code=int(error_code)))
 
 
-@register(ApiKey.METADATA, 0, 12, _failed)
+@register(ApiKey.METADATA, _failed)
 def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
     image = exchange.node.image
     version = exchange.api_version
@@ -60,7 +60,10 @@ def metadata(exchange: Exchange, request: MetadataRequest) -> Reply:
 
 
 def _is_invalid(request: MetadataRequest, version: int) -> bool:
-    """Return whether the request has a null name, or a topic id before version 12 (M-2)."""
+    """Return whether an entry of the request names its topic in an invalid way (M-2).
+
+    From version 12 on an entry is invalid without both name and topic id. Before, it is invalid without a name or with a topic id.
+    """
     if not request.topics:
         return False
     if version >= FIRST_VERSION_BY_ID:
@@ -104,9 +107,10 @@ def _by_name(exchange: Exchange, request: MetadataRequest, image: Image, name: s
 
 
 def _create(exchange: Exchange, name: str) -> int:
-    """Create a missing topic, and return its error code in the current response (M-3).
+    """Create a missing topic, and return the error code that the current response has for it (M-3).
 
-    The error code is 3 if the topic is created, so that clients retry; otherwise it is the reason for the failure.
+    The code is UNKNOWN_TOPIC_OR_PARTITION (3) if the topic was created; the client then sends the request again. It is the same if too few
+    brokers run or the controller mutation quota is used up. In all other cases it is the code of the error that prevented the creation.
     """
     cluster = exchange.node.cluster
     try:

@@ -1,7 +1,8 @@
-"""OffsetCommit (key 8, versions 0-9): store the committed offsets of a group.
+"""OffsetCommit (key 8, versions 0-10): store the committed offsets of a group.
 
-v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 a retention time; v3 throttle time; v6 leader epochs; v7 static
-members; v8 is flexible; v9 allows a member epoch as the generation, which classic groups do not have.
+v1 adds generation and member, and a timestamp for each partition (v1 only); v2 to v4 have a retention time; v3 adds throttle time; v6 adds leader
+epochs; v7 adds static members; v8 is flexible; v9 allows a member epoch as the generation, which classic groups do not have; v10 names
+topics by id.
 Behaviour: `group.commits` decides which requests may commit. Unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3). The response is sent when
 the offsets are replicated. In Kafka, v0 stored offsets in ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
@@ -25,6 +26,7 @@ from kafkaproto.messages.offset_commit import (
 
 FIRST_VERSION_IN_KAFKA = 1
 FIRST_VERSION_WITH_MEMBER_EPOCH = 9
+FIRST_VERSION_BY_ID = 10
 NOT_GIVEN = -1
 
 
@@ -32,24 +34,27 @@ def _failed(exchange: Exchange, request: OffsetCommitRequest, error_code: int) -
     return _response(exchange, request, {}, error_code)
 
 
-@register(ApiKey.OFFSET_COMMIT, 0, 9, _failed)
+@register(ApiKey.OFFSET_COMMIT, _failed)
 def offset_commit(exchange: Exchange, request: OffsetCommitRequest) -> Reply | Delayed:
     node = exchange.node
-    if exchange.api_version < FIRST_VERSION_IN_KAFKA:
-        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+    if exchange.api_version >= FIRST_VERSION_BY_ID:
+        for topic in request.topics:
+            topic.name = node.image.topic_names.get(topic.topic_id, "")
     known = {
         (topic.name, p.partition_index): _committed(request, p, exchange.now_ms)
         for topic in request.topics
         for p in topic.partitions
         if node.image.partition(topic.name, p.partition_index) is not None
     }
+    if known and exchange.api_version < FIRST_VERSION_IN_KAFKA:
+        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
     error = node.refuses_group(request.group_id) if known else 0
     if error or not known:
-        return _response(exchange, request, dict.fromkeys(known, error), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return _response(exchange, request, dict.fromkeys(known, error))
     delayed = Delayed()
 
     def reply(results: dict[PartitionKey, int], at_ms: int) -> None:
-        delayed.complete(lambda: _response(exchange, request, results, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), at_ms)
+        delayed.complete(lambda: _response(exchange, request, results), at_ms)
 
     node.groups.commits.commit(
         request.group_id,
@@ -75,18 +80,44 @@ def _committed(request: OffsetCommitRequest, partition: OffsetCommitRequestParti
 
 
 def _response(
-    exchange: Exchange, request: OffsetCommitRequest, results: dict[PartitionKey, int], otherwise: int
+    exchange: Exchange, request: OffsetCommitRequest, results: dict[PartitionKey, int], error_code: int | None = None
 ) -> Reply:
-    topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
-    return Reply(
-        OffsetCommitResponse(
-            topics=[
-                OffsetCommitResponseTopic(
-                    name, partitions=[OffsetCommitResponsePartition(index, error) for index, error in errors]
-                )
-                for name, errors in errors_by_topic(
-                    topics, results, int(otherwise), repeats=exchange.node.groups.is_release_4
-                )
-            ]
-        )
-    )
+    """Return the response to the request, with the result of each partition in `results`.
+
+    error_code: the error of all partitions that are not in `results`. None stands for an unknown topic or partition.
+    """
+    repeats = exchange.node.groups.is_new_coordinator
+    if exchange.api_version >= FIRST_VERSION_BY_ID:
+        return Reply(OffsetCommitResponse(topics=_topics_by_id(request, results, error_code, repeats=repeats)))
+    otherwise = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error_code is None else error_code
+    missing = exchange.node.image.missing(topic.name for topic in request.topics)
+    named = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    topics = [
+        OffsetCommitResponseTopic(name, partitions=_partitions(errors))
+        for name, errors in errors_by_topic(named, results, lambda _: otherwise, missing, repeats=repeats)
+    ]
+    return Reply(OffsetCommitResponse(topics=topics))
+
+
+def _topics_by_id(
+    request: OffsetCommitRequest, results: dict[PartitionKey, int], error_code: int | None, *, repeats: bool
+) -> list[OffsetCommitResponseTopic]:
+    names = {topic.topic_id: topic.name for topic in request.topics}
+    ids = {name: topic_id for topic_id, name in names.items()}
+
+    def otherwise(topic_id: bytes) -> int:
+        if error_code is not None:
+            return error_code
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if names[topic_id] else ErrorCode.UNKNOWN_TOPIC_ID
+
+    identified = [(topic.topic_id, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    unknown = {topic_id for topic_id, name in names.items() if not name}
+    by_id = {(ids[name], index): error for (name, index), error in results.items()}
+    return [
+        OffsetCommitResponseTopic(topic_id=topic_id, partitions=_partitions(errors))
+        for topic_id, errors in errors_by_topic(identified, by_id, otherwise, unknown, repeats=repeats)
+    ]
+
+
+def _partitions(errors: list[tuple[int, int]]) -> list[OffsetCommitResponsePartition]:
+    return [OffsetCommitResponsePartition(index, error) for index, error in errors]

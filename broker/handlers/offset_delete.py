@@ -1,13 +1,14 @@
 """OffsetDelete (key 47, version 0): delete committed offsets of a group.
 
-Behaviour: rules GC-60 and GC-61. Offsets of topics that members of the group read are kept (error GROUP_SUBSCRIBED_TO_TOPIC (86)). Unknown partitions
-get error UNKNOWN_TOPIC_OR_PARTITION (3), which is checked first.
+Behaviour: unknown partitions get error UNKNOWN_TOPIC_OR_PARTITION (3), which is checked first. Offsets of topics to which members of the group
+subscribe are kept, with error GROUP_SUBSCRIBED_TO_TOPIC (86) (GC-60, GC-61).
 """
 
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import errors_by_topic
+from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -24,8 +25,8 @@ def _failed(exchange: Exchange, request: OffsetDeleteRequest, error_code: int) -
     return Reply(OffsetDeleteResponse(error_code=int(error_code)))
 
 
-@register(ApiKey.OFFSET_DELETE, 0, 0, _failed)
-def offset_delete(exchange: Exchange, request: OffsetDeleteRequest) -> Reply:
+@register(ApiKey.OFFSET_DELETE, _failed)
+def offset_delete(exchange: Exchange, request: OffsetDeleteRequest) -> Reply | Delayed:
     node = exchange.node
     if not request.group_id:
         return _failed(exchange, request, ErrorCode.INVALID_GROUP_ID)
@@ -34,12 +35,28 @@ def offset_delete(exchange: Exchange, request: OffsetDeleteRequest) -> Reply:
     if error:
         return _failed(exchange, request, error)
     known = [key for key in keys if node.image.partition(*key) is not None]
-    results = node.groups.commits.delete(request.group_id, known, exchange.now_ms)
+    delayed = Delayed()
+
+    def reply(results: dict[tuple[str, int], int] | int, at_ms: int) -> None:
+        delayed.complete(lambda: _response(exchange, request, results), at_ms)
+
+    node.groups.commits.delete(request.group_id, known, exchange.now_ms, reply)
+    return delayed
+
+
+def _unknown(topic: str) -> int:
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _response(exchange: Exchange, request: OffsetDeleteRequest, results: dict[tuple[str, int], int] | int) -> Reply:
     if isinstance(results, int):
         return _failed(exchange, request, results)
+    missing = exchange.node.image.missing(topic.name for topic in request.topics)
     requested = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
     topics = [
         OffsetDeleteResponseTopic(name, [OffsetDeleteResponsePartition(index, error) for index, error in errors])
-        for name, errors in errors_by_topic(requested, results, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        for name, errors in errors_by_topic(
+            requested, results, _unknown, missing, repeats=exchange.node.groups.is_new_coordinator
+        )
     ]
     return Reply(OffsetDeleteResponse(topics=topics))

@@ -1,8 +1,8 @@
-"""OffsetFetch (key 9, versions 0-9): the committed offsets of groups.
+"""OffsetFetch (key 9, versions 0-10): the committed offsets of groups.
 
-v2 accepts null topics for all, and adds an error for the group; v3 throttle time; v5 leader epochs; v6 is flexible; v7 adds `require_stable`, which
-refuses partitions with a commit that is not replicated yet, or whose transaction is open (GO-29, TX-43); v8 takes many groups; v9 adds member ids and
-epochs, which only groups of the new protocol check (GO-31).
+v2 accepts null topics for all, and adds an error for the group; v3 adds throttle time; v5 adds leader epochs; v6 is flexible; v7 adds
+`require_stable`, with which partitions get UNSTABLE_OFFSET_COMMIT while a commit is not replicated or its transaction is open (GO-29, TX-43); v8
+takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id.
 Behaviour: an offset that was never committed is -1, whatever the group's state. In Kafka, v0 read offsets from ZooKeeper; here it gets error
 UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from kafkaproto.api import ApiKey
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
+from kafkaproto.broker.metadata.image import NO_TOPIC_ID, Image
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
@@ -23,6 +23,7 @@ from kafkaproto.broker.requests.registry import register
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -34,6 +35,7 @@ from kafkaproto.messages.offset_fetch import (
 FIRST_VERSION_IN_KAFKA = 1
 FIRST_VERSION_WITH_GROUP_ERROR = 2
 FIRST_VERSION_WITH_MANY_GROUPS = 8
+FIRST_VERSION_BY_ID = 10
 
 
 class _AskedTopic(Protocol):
@@ -42,7 +44,7 @@ class _AskedTopic(Protocol):
 
 
 class _Fetched(NamedTuple):
-    """The result for one partition: the fields of the response in their order, after the partition index."""
+    """The result of OffsetFetch for one partition. The fields are in the order of the response."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -50,10 +52,18 @@ class _Fetched(NamedTuple):
     error_code: int = 0
 
 
-class _GroupOffsets(NamedTuple):
-    """The result for one group, independent of the response version: its partitions in order, or the error code of the whole group (else 0)."""
+class _TopicOffsets(NamedTuple):
+    """The results for one topic: a pair of partition index and result for each partition. topic_id: used from version 10 on, instead of the name."""
 
-    partitions: Sequence[tuple[PartitionKey, _Fetched]]
+    name: str
+    partitions: Sequence[tuple[int, _Fetched]]
+    topic_id: bytes = NO_TOPIC_ID
+
+
+class _GroupOffsets(NamedTuple):
+    """The result for one group in all response versions: its topics in order, and an error code for the whole group (0 for none)."""
+
+    topics: Sequence[_TopicOffsets]
     error_code: int = 0
 
 
@@ -62,18 +72,22 @@ def _failed(exchange: Exchange, request: OffsetFetchRequest, error_code: int) ->
     return _response(exchange, request, [_GroupOffsets((), int(error_code))] * (len(request.groups) if many else 1))
 
 
-@register(ApiKey.OFFSET_FETCH, 0, 9, _failed)
+@register(ApiKey.OFFSET_FETCH, _failed)
 def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Delayed:
     if exchange.api_version < FIRST_VERSION_IN_KAFKA:
         return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+    if exchange.api_version >= FIRST_VERSION_BY_ID:
+        for group in request.groups:
+            for topic in group.topics or ():
+                topic.name = exchange.node.image.topic_names.get(topic.topic_id, "")
     is_empty = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS and not request.groups
-    if request.require_stable and exchange.node.groups.is_release_4 and not is_empty:
+    if request.require_stable and exchange.node.groups.is_new_coordinator and not is_empty:
         return _fetch_when_stable(exchange, request)
     return _fetch_all(exchange, request, {})
 
 
 def _fetch_when_stable(exchange: Exchange, request: OffsetFetchRequest) -> Delayed:
-    """Fetch offsets when no commit for a requested partition is being written any more, as the coordinator of Kafka 4 does (GO-29)."""
+    """Fetch offsets when all commits for the requested partitions are replicated, as the coordinator of Kafka 4 does (GO-29)."""
     many = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS
     requested = [(g.group_id, g.topics) for g in request.groups] if many else [(request.group_id, request.topics)]
     delayed, errors = Delayed(), dict[str, int]()
@@ -127,13 +141,43 @@ def _fetch(
         return _GroupOffsets((), int(error))
     commits = node.groups.commits
     unstable = commits.unstable(group_id) if require_stable else ()
+    keys = None if topics is None else [(topic.name, index) for topic in topics for index in topic.partition_indexes]
+    results = {key: _fetched(c, key in unstable) for key, c in commits.fetch(group_id, keys).items()}
+    if exchange.api_version >= FIRST_VERSION_BY_ID:
+        return _GroupOffsets(_by_id(node.image, cast("Sequence[OffsetFetchRequestTopics] | None", topics), results))
+    if topics is not None and node.groups.is_new_coordinator:
+        return _GroupOffsets([_of_topic(topic, results) for topic in topics])
+    return _GroupOffsets(_by_name(results))
+
+
+def _of_topic(topic: _AskedTopic, results: Mapping[PartitionKey, _Fetched]) -> _TopicOffsets:
+    return _TopicOffsets(topic.name, [(index, results[(topic.name, index)]) for index in topic.partition_indexes])
+
+
+def _by_name(results: Mapping[PartitionKey, _Fetched]) -> list[_TopicOffsets]:
+    """Return the results by topic, in the order in which the topics appear."""
+    topics: dict[str, list[tuple[int, _Fetched]]] = {}
+    for (name, index), fetched in results.items():
+        topics.setdefault(name, []).append((index, fetched))
+    return [_TopicOffsets(name, partitions) for name, partitions in topics.items()]
+
+
+def _by_id(
+    image: Image, topics: Sequence[OffsetFetchRequestTopics] | None, results: Mapping[PartitionKey, _Fetched]
+) -> list[_TopicOffsets]:
+    """Return the results by topic id: first those of existing topics, then those of topic ids that do not exist, as in Kafka (GO-34)."""
     if topics is None:
-        offsets = commits.fetch(group_id, None)
-    else:
-        offsets = commits.fetch(
-            group_id, [(topic.name, index) for topic in topics for index in topic.partition_indexes]
-        )
-    return _GroupOffsets([(key, _fetched(committed, key in unstable)) for key, committed in offsets.items()])
+        return [
+            topic._replace(topic_id=image.topics[topic.name].topic_id)
+            for topic in _by_name(results)
+            if topic.name in image.topics
+        ]
+    unknown = _Fetched(error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+    return [_of_topic(topic, results)._replace(topic_id=topic.topic_id) for topic in topics if topic.name] + [
+        _TopicOffsets("", [(index, unknown) for index in topic.partition_indexes], topic.topic_id)
+        for topic in topics
+        if not topic.name
+    ]
 
 
 def _fetched(committed: CommittedOffset | None, is_unstable: bool) -> _Fetched:
@@ -145,40 +189,33 @@ def _fetched(committed: CommittedOffset | None, is_unstable: bool) -> _Fetched:
 def _response(exchange: Exchange, request: OffsetFetchRequest, fetched: Sequence[_GroupOffsets]) -> Reply:
     if exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS:
         groups = [
-            OffsetFetchResponseGroup(group.group_id, _topics_of_group(offsets.partitions), offsets.error_code)
+            OffsetFetchResponseGroup(group.group_id, _topics_of_group(offsets.topics), offsets.error_code)
             for group, offsets in zip(request.groups, fetched, strict=True)
         ]
         return Reply(OffsetFetchResponse(groups=groups))
     offsets = fetched[0]
     if offsets.error_code and exchange.api_version < FIRST_VERSION_WITH_GROUP_ERROR:
         return Reply(OffsetFetchResponse(topics=_all_failed(request, offsets.error_code)))
-    return Reply(OffsetFetchResponse(topics=_topics(offsets.partitions), error_code=offsets.error_code))
+    return Reply(OffsetFetchResponse(topics=_topics(offsets.topics), error_code=offsets.error_code))
 
 
-def _by_topic(
-    partitions: Iterable[tuple[PartitionKey, _Fetched]],
-) -> list[tuple[str, list[tuple[int, _Fetched]]]]:
-    by_name = sorted(partitions, key=lambda entry: entry[0][0])
+def _topics(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchResponseTopic]:
     return [
-        (name, [(key[1], committed) for key, committed in entries])
-        for name, entries in groupby(by_name, key=lambda entry: entry[0][0])
+        OffsetFetchResponseTopic(
+            topic.name, [OffsetFetchResponsePartition(index, *fetched) for index, fetched in topic.partitions]
+        )
+        for topic in topics
     ]
 
 
-def _topics(partitions: Iterable[tuple[PartitionKey, _Fetched]]) -> list[OffsetFetchResponseTopic]:
-    return [
-        OffsetFetchResponseTopic(name, [OffsetFetchResponsePartition(index, *fetched) for index, fetched in entries])
-        for name, entries in _by_topic(partitions)
-    ]
-
-
-def _topics_of_group(partitions: Iterable[tuple[PartitionKey, _Fetched]]) -> list[OffsetFetchResponseTopics]:
+def _topics_of_group(topics: Iterable[_TopicOffsets]) -> list[OffsetFetchResponseTopics]:
     return [
         OffsetFetchResponseTopics(
-            name,
-            partitions=[OffsetFetchResponsePartitions(index, *fetched) for index, fetched in entries],
+            topic.name,
+            topic.topic_id,
+            [OffsetFetchResponsePartitions(index, *fetched) for index, fetched in topic.partitions],
         )
-        for name, entries in _by_topic(partitions)
+        for topic in topics
     ]
 
 

@@ -1,7 +1,8 @@
 """OffsetForLeaderEpoch (key 23, versions 0-4): the end offset of a leader epoch, to which a diverging log is truncated.
 
-v1 adds the epoch to the response; v2 the client's current leader epoch and throttle time; v3 replica_id (-1: a consumer); v4 is flexible.
-Behaviour: rules E-1 to E-5. Under `semantics` kip a consumer gets no offset beyond the high watermark (D4).
+v1 adds the epoch to the response; v2 adds the client's current leader epoch and throttle time; v3 adds replica_id (-1: a consumer); v4 is flexible.
+Behaviour: the leader returns the largest epoch that is not above the requested one, and its end offset (E-1 to E-5). With the setting `semantics=kip`
+a consumer gets no offset beyond the high watermark (D4).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _failed(exchange: Exchange, request: OffsetForLeaderEpochRequest, error_code
     return Reply(OffsetForLeaderEpochResponse(topics=topics))
 
 
-@register(ApiKey.OFFSET_FOR_LEADER_EPOCH, 0, 4, _failed)
+@register(ApiKey.OFFSET_FOR_LEADER_EPOCH, _failed)
 def offset_for_leader_epoch(exchange: Exchange, request: OffsetForLeaderEpochRequest) -> Reply:
     from_consumer = exchange.api_version >= FIRST_VERSION_WITH_REPLICA_ID and request.replica_id == CONSUMER
     capped = from_consumer and exchange.node.cluster.strict_kip
@@ -55,12 +56,12 @@ def _epoch_end(exchange: Exchange, topic: str, requested: OffsetForLeaderPartiti
 
 
 def _look_up(exchange: Exchange, topic: str, requested: OffsetForLeaderPartition, capped: bool) -> tuple[int, int]:
-    """Return the largest known epoch not above the requested one, and its end offset (E-3).
+    """Return the largest leader epoch that this broker knows and that is not above the requested one, with its end offset (E-3).
 
     capped: whether the end offset is limited to the high watermark.
 
     Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, FENCED_LEADER_EPOCH (74) or UNKNOWN_LEADER_EPOCH (75) for a wrong
-    leader epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker is not the leader (E-2).
+    current leader epoch, NOT_LEADER_OR_FOLLOWER (6) if this broker is not the leader (E-2).
     """
     node = exchange.node
     partition = node.replicas.find(topic, requested.partition)

@@ -1,10 +1,11 @@
-"""Produce (key 0, versions 0-12): append record batches to partitions.
+"""Produce (key 0, versions 0-13): append record batches to partitions.
 
-v1 adds throttle time (at the end of the response); v2 log append time; v3 requires one batch of magic 2 (before, messages of any magic);
-v5 adds log start offset; v7 zstd; v8 record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 and v12 change
-no layout. v11 answers TRANSACTION_ABORTABLE for a partition outside the transaction, v12 adds the partition to it (KIP-890).
-Behaviour: P-1 to P-16, TX-26 to TX-35.
-acks=-1 waits until the in-sync replicas have the records. acks=0 gets no response, and an error closes the connection.
+v1 adds throttle time (at the end of the response); v2 adds log append time; v3 requires one batch of magic 2 (before, messages of any magic); v5 adds
+log start offset; v7 allows zstd; v8 adds record errors; v9 is flexible; v10 adds the current leader of a partition that moved; v11 and v12 change no
+layout. For a partition outside the transaction, v11 returns TRANSACTION_ABORTABLE, and v12 adds the partition to the transaction (KIP-890). v13
+names topics by id.
+Behaviour: with acks=-1 the response waits until the in-sync replicas have the records. With acks=0 there is no response, and an error closes the
+connection (P-1 to P-16). The first batch of a transaction is appended after the coordinator has verified it (TX-26 to TX-35).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.log.errors import InvalidBatch, StorageError
 from kafkaproto.broker.log.old_messages import judge_any
 from kafkaproto.broker.log.validation import is_transactional, judge, only_batch
-from kafkaproto.broker.metadata.image import INTERNAL_TOPICS
+from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, Image
 from kafkaproto.broker.replication.awaited_partitions import AwaitedAppend, AwaitedPartitions
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.broker.requests.delayed import Delayed
@@ -46,33 +47,37 @@ KNOWN_ACKS = (ALL_IN_SYNC, 0, 1)
 FIRST_VERSION_WITH_ONE_BATCH = 3
 FIRST_VERSION_WITH_CURRENT_LEADER = 10
 FIRST_VERSION_THAT_ADDS_PARTITIONS = 12
+FIRST_VERSION_BY_ID = 13
 NO_LEADER_KNOWN = LeaderIdAndEpoch()
 NO_ERRORS: Mapping[tuple[str, int], int] = {}
 UNVERIFIED_MESSAGES: dict[int, str] = {
     ErrorCode.INVALID_TXN_STATE: "Partition was not added to the transaction",
     ErrorCode.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction.",
 }
-"""The messages of errors of verification (TX-28)."""
+"""Maps an error code that verifying a transaction can have to the error message in the Produce response (TX-28)."""
 
 
 def _failed(exchange: Exchange, request: ProduceRequest, error_code: int, message: str | None = None) -> Outcome:
-    """Return the outcome of a request that is rejected as a whole. Its bytes are not charged, only its handler time, as in Kafka (T-12)."""
+    """Return the outcome of a request that is rejected as a whole.
+
+    As in Kafka, the client's quotas count the time that the handler took, but not the bytes of the request (T-12).
+    """
     if request.acks == 0:
         return NoReply(close=True, charge=Charge.TIME)
     topics = [
-        TopicProduceResponse(
-            t.name, partition_responses=[_error(p.index, error_code, message) for p in t.partition_data]
-        )
+        TopicProduceResponse(t.name, t.topic_id, [_error(p.index, error_code, message) for p in t.partition_data])
         for t in request.topic_data
     ]
     return Reply(ProduceResponse(topics))
 
 
-@register(ApiKey.PRODUCE, 0, 12, _failed)
+@register(ApiKey.PRODUCE, _failed)
 def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
     if (refused := _refused_whole(request)) is not None:
         return _failed(exchange, request, refused.error_code, refused.message)
     topics = request.topic_data
+    if exchange.api_version >= FIRST_VERSION_BY_ID:
+        topics = _with_names(exchange.node.image, topics)
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
         topics = _named_once(topics)
     if request.transactional_id is not None:
@@ -83,16 +88,18 @@ def produce(exchange: Exchange, request: ProduceRequest) -> Outcome | Delayed:
 def _produce_in_transaction(
     exchange: Exchange, request: ProduceRequest, topics: Sequence[TopicProduceData]
 ) -> Outcome | Delayed:
-    """Append the records when the coordinator has verified the transaction of those that are transactional (TX-26, TX-27).
+    """Verify the transaction with its coordinator, and then append the records (TX-26, TX-27).
 
-    A request that waits for this keeps a copy of its records, because their frame is overwritten when its dispatch returns.
+    While the request waits for the coordinator, it keeps a copy of its records, because the connection reuses the receive buffer.
     """
     batches: dict[tuple[str, int], BatchHeader] = {}
     for topic in topics:
         for data in topic.partition_data:
             records: Any = data.records
             if records is not None and is_transactional(records):
-                batches[(topic.name, data.index)] = read_header(records)
+                header = read_header(records)
+                if header.producer_id >= 0:  # without a producer it is an ordinary batch
+                    batches[(topic.name, data.index)] = header
     producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
     if not batches:
         return _append_all(exchange, request, topics, NO_ERRORS, exchange.now_ms, None)
@@ -132,9 +139,10 @@ def _append_all(
     now_ms: int,
     delayed: Delayed | None,
 ) -> Outcome | Delayed:
-    """Append the records of all partitions. unverified: maps partitions to errors of their transaction.
+    """Append the records of all partitions, and return the outcome, or the request that waits for replication.
 
-    delayed: the request if it has been parked already, None otherwise.
+    unverified: maps (topic, partition) to the error code of a failed verification; these partitions are not appended. delayed: the request
+    if it already waited for verification, None if it did not.
     """
     response = ProduceResponse()
     awaited: list[tuple[AwaitedAppend, PartitionProduceResponse]] = []
@@ -148,7 +156,7 @@ def _append_all(
             answers.append(answer)
             if waiting is not None:
                 awaited.append((waiting, answer))
-        response.responses.append(TopicProduceResponse(topic.name, partition_responses=answers))
+        response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
     if request.acks == 0:
         failed = any(p.error_code for t in response.responses for p in t.partition_responses)
         return NoReply(close=failed)
@@ -159,17 +167,25 @@ def _append_all(
 
 def _named_once(topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
     """Return the topics and partitions of a request, each once. If a partition is repeated, only its last entry is kept."""
-    named: dict[str, dict[int, PartitionProduceData]] = {}
+    named: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
     for topic in topics:
-        named.setdefault(topic.name, {}).update((data.index, data) for data in topic.partition_data)
-    return [TopicProduceData(name, partition_data=list(partitions.values())) for name, partitions in named.items()]
+        partitions = named.setdefault((topic.name, topic.topic_id), {})
+        partitions.update((data.index, data) for data in topic.partition_data)
+    return [TopicProduceData(*key, list(partitions.values())) for key, partitions in named.items()]
+
+
+def _with_names(image: Image, topics: Sequence[TopicProduceData]) -> list[TopicProduceData]:
+    """Set the names of topics that the request names by id, and return them. Those with unknown ids get no name and come last (P-24)."""
+    for topic in topics:
+        topic.name = image.topic_names.get(topic.topic_id, "")
+    return sorted(topics, key=lambda topic: not topic.name)
 
 
 def _refused_whole(request: ProduceRequest) -> KafkaError | InvalidBatch | None:
-    """Return the error that rejects the whole request because of one invalid batch, or None if there is no such batch.
+    """Return the error that rejects the whole request, or None if each partition has its own result.
 
-    The error is CORRUPT_MESSAGE (2) if the bytes cannot begin with a batch, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53) if a batch is transactional
-    and the request has no transactional id.
+    The error is CORRUPT_MESSAGE (2) if some partition's bytes cannot begin with a batch, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (53) if a
+    batch is transactional and the request has no transactional id.
     """
     try:
         for topic in request.topic_data:
@@ -195,16 +211,16 @@ def _append(
 ) -> tuple[PartitionProduceResponse, AwaitedAppend | None]:
     """Append the records of one partition. Returns the partition's response and, for acks=all, the replication to wait for.
 
-    The checks, in Kafka's order: A. the partition exists; B. the request may carry these bytes (P-4); C. acks is valid (P-5); D. the
-    topic is not internal; E. this broker leads the partition; F. its transaction is verified, so that `unverified` is 0 (TX-28); G. enough
-    replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
+    unverified: the error code of the partition's verification, 0 for none. The checks, in Kafka's order: A. the partition exists; B. the request
+    version may carry these bytes (P-4); C. acks is valid (P-5); D. the topic is not internal; E. this broker leads the partition; F. its transaction
+    is verified (TX-28); G. enough replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
     partition = node.replicas.partitions.get((topic, data.index))
     old = exchange.api_version < FIRST_VERSION_WITH_ONE_BATCH
     try:
         if partition is None and node.image.partition(topic, data.index) is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
         produced = memoryview(records) if old else only_batch(records, exchange.api_version)
         _check_request(exchange, topic, request)
@@ -241,6 +257,11 @@ def _append(
     return answer, appended.awaited
 
 
+def _unknown_topic(version: int) -> ErrorCode:
+    """Return the error code for a topic whose name is unknown: UNKNOWN_TOPIC_ID in versions that use topic ids, else UNKNOWN_TOPIC_OR_PARTITION."""
+    return ErrorCode.UNKNOWN_TOPIC_ID if version >= FIRST_VERSION_BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def _check_request(exchange: Exchange, topic: str, request: ProduceRequest) -> None:
     if request.acks not in KNOWN_ACKS:
         raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -260,7 +281,7 @@ def _refused(index: int, error: KafkaError, partition: Partition | None) -> Part
 
 
 def _invalid(index: int, error: InvalidBatch, partition: Partition | None) -> PartitionProduceResponse:
-    """Return the response for an invalid batch. It has a message only with record errors, or if the bytes cannot be a batch (P-2, P-10)."""
+    """Return the response for an invalid batch. It has a message only with record errors, or if the bytes cannot begin with a batch (P-2, P-10)."""
     has_message = error.record_errors or (error.before_append and error.error_code == ErrorCode.CORRUPT_MESSAGE)
     answer = _error(index, error.error_code, error.message if has_message else None)
     if error.log_start_known and partition is not None:
@@ -276,7 +297,11 @@ def _wait(
     deadline_ms: int,
     delayed: Delayed,
 ) -> Delayed:
-    """Park the request until its records are replicated; at the deadline the error is 7 and the offsets stay (P-13)."""
+    """Delay the response until the in-sync replicas have the appended records.
+
+    A partition that is not replicated at the deadline gets error REQUEST_TIMED_OUT (7). Its records stay in the log, and the response keeps
+    their offsets (P-13).
+    """
     if delayed.done:
         return delayed  # the connection closed while the transaction was verified
 
@@ -298,7 +323,7 @@ def _answer(exchange: Exchange, response: ProduceResponse) -> Reply:
 
 
 def _name_leaders(exchange: Exchange, response: ProduceResponse) -> None:
-    """Add the new leader of each partition that moved, so that the client needs no Metadata request (KIP-951)."""
+    """Add the new leader of each partition whose leader moved to a Produce response, so that the client need not send Metadata (KIP-951)."""
     image, listener = exchange.node.image, exchange.peer.listener_name
     endpoints: dict[int, NodeEndpoint] = {}
     for topic in response.responses:

@@ -1,7 +1,8 @@
-"""SyncGroup (key 14, versions 0-5): the group leader sends the assignment, and every member gets its own part.
+"""SyncGroup (key 14, versions 0-5): the group leader sends the assignment, and every member receives its partitions.
 
-v1 adds throttle time; v3 static members; v4 is flexible; v5 adds protocol type and name, both mandatory.
-Behaviour: see `group.coordinator`. A member's response waits for the leader's assignment.
+v1 adds throttle time; v3 adds static members; v4 is flexible; v5 adds protocol type and name, both mandatory.
+Behaviour: the responses of all members wait for the leader's assignment. While the broker loads the group, the error is REBALANCE_IN_PROGRESS
+(GC-9).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _failed(exchange: Exchange, request: SyncGroupRequest, error_code: int) -> R
     return _response(SyncResult(int(error_code)))
 
 
-@register(ApiKey.SYNC_GROUP, 0, 5, _failed)
+@register(ApiKey.SYNC_GROUP, _failed)
 def sync_group(exchange: Exchange, request: SyncGroupRequest) -> Reply | Delayed:
     node = exchange.node
     if exchange.api_version >= FIRST_VERSION_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):

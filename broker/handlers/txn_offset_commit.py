@@ -1,8 +1,8 @@
 """TxnOffsetCommit (key 28, versions 0-5): commit offsets of a group as a part of a producer's transaction.
 
-v2 adds leader epochs; v3 is flexible and adds the member of a consumer that produces; v4 answers TRANSACTION_ABORTABLE if the offsets were not
-added to the transaction; v5 adds them itself, as transaction version 2 does (KIP-890).
-Behaviour: TX-40 to TX-46. The group coordinator of this broker stores the offsets, which become visible when the transaction commits.
+v2 adds leader epochs; v3 is flexible and adds the group member on whose behalf the producer commits; v4 returns TRANSACTION_ABORTABLE if the group
+was not added to the transaction; v5 adds the group, as transaction version 2 does (KIP-890).
+Behaviour: the group coordinator of this broker stores the offsets, which become visible when the transaction commits (TX-40 to TX-46).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _failed(exchange: Exchange, request: TxnOffsetCommitRequest, error_code: int
     return _response(exchange, request, {}, error_code)
 
 
-@register(ApiKey.TXN_OFFSET_COMMIT, 0, 5, _failed)
+@register(ApiKey.TXN_OFFSET_COMMIT, _failed)
 def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Reply | Delayed:
     node = exchange.node
     offsets = {
@@ -66,6 +66,7 @@ def txn_offset_commit(exchange: Exchange, request: TxnOffsetCommitRequest) -> Re
             _commit(exchange, request, offsets, at_ms, reply)
 
     key = node.transactions.offsets_partition_of(request.group_id)
+    node.groups.commits.transactional.prepare(request.group_id, exchange.now_ms)
     verify(
         node,
         (request.transactional_id, request.producer_id, request.producer_epoch),
@@ -106,6 +107,7 @@ def _response(
         loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         results = {k: ErrorCode.COORDINATOR_NOT_AVAILABLE if e == loading else e for k, e in results.items()}
     topics = [(topic.name, [p.partition_index for p in topic.partitions]) for topic in request.topics]
+    missing = exchange.node.image.missing(topic.name for topic in request.topics)
     return Reply(
         TxnOffsetCommitResponse(
             topics=[
@@ -113,7 +115,7 @@ def _response(
                     name, partitions=[TxnOffsetCommitResponsePartition(index, error) for index, error in errors]
                 )
                 for name, errors in errors_by_topic(
-                    topics, results, int(otherwise), repeats=exchange.node.groups.is_release_4
+                    topics, results, lambda _: int(otherwise), missing, repeats=exchange.node.groups.is_new_coordinator
                 )
             ]
         )

@@ -1,7 +1,8 @@
 """WriteTxnMarkers (key 27, versions 0-2): append the markers that end transactions to partitions that this broker leads.
 
-v1 is flexible; v2 adds the transaction version of the producer. Brokers send it; so may tools that abort hanging transactions (KIP-664).
-Behaviour: TX-47, TX-48. No client quota applies.
+v1 is flexible; v2 adds the transaction version of the producer.
+Behaviour: brokers send this request, and so do tools that abort hanging transactions (KIP-664). The response is sent when all markers are replicated
+(TX-47, TX-48). No client quota applies.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Charge, Reply
 from kafkaproto.broker.requests.registry import register
 from kafkaproto.broker.transaction.operations import PartitionKey, TransactionMarker
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -23,14 +25,14 @@ from kafkaproto.messages.write_txn_markers import (
 )
 
 Results = list[dict[PartitionKey, int]]
-"""For each marker of the request, an error code for each partition."""
+"""Results by marker: for each marker of the request a dict that maps partitions to error codes."""
 
 
 def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int) -> Reply:
     return _response(request, [dict.fromkeys(keys, int(error_code)) for keys in _keys(request)])
 
 
-@register(ApiKey.WRITE_TXN_MARKERS, 0, 2, _failed)
+@register(ApiKey.WRITE_TXN_MARKERS, _failed)
 def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Reply | Delayed:
     keys = _keys(request)
     left = {(place, key) for place, partitions in enumerate(keys) for key in partitions}
@@ -45,7 +47,12 @@ def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Re
 
     if not left:
         return _response(request, results)
-    markers = exchange.node.transactions.markers
+    node = exchange.node
+    for marker, partitions in zip(request.markers, keys, strict=True):
+        is_invalid = marker.producer_id < 0 or marker.producer_epoch < 0
+        if is_invalid and any(node.replicas.find(*key) is not None for key in partitions):
+            return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka cannot build the marker (TX-48)
+    markers = node.transactions.markers
     for place, (marker, partitions) in enumerate(zip(request.markers, keys, strict=True)):
         ended = TransactionMarker(
             marker.producer_id,

@@ -1,6 +1,7 @@
-"""What compaction does with transactions: records of aborted ones are removed, and markers when none of their records is left.
+"""Transactions during compaction: which batches belong to aborted transactions, and which markers have no records left.
 
-Corresponds to Kafka's `CleanedTransactionMetadata` (KIP-98, KIP-534). This module does not depend on keys, segments or the schedule.
+Compaction removes the records of aborted transactions, and later the markers of transactions without records. Corresponds to Kafka's
+`CleanedTransactionMetadata` (KIP-98, KIP-534). This module does not depend on keys, segments or the schedule.
 """
 
 from __future__ import annotations
@@ -13,28 +14,41 @@ from kafkaproto.records.batch import BatchHeader
 
 
 class CleanedTransactions:
-    """The transactions of the batches that one cleaning reads, in the order of offsets. aborted: all aborted transactions of the log."""
+    """Tracks the transactions of the batches that compaction reads. Batches must be read in the order of offsets.
+
+    aborted: all aborted transactions of the log.
+    """
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
-        self._aborted: dict[int, bool] = {}
-        """Maps producers with an aborted transaction at the present offset to whether it has a batch."""
+        self._aborted: dict[int, AbortedTransaction] = {}
+        """Maps producer ids to the aborted transaction of the producer that contains the current offset, if there is one."""
+        self._with_batch: set[int] = set()
+        """The ids of the producers in `_aborted` whose transaction contained at least one of the batches read so far."""
+        self.remaining: list[AbortedTransaction] = []
+        """The aborted transactions of which compaction leaves both a batch and the marker, in the order of their markers.
+
+        This list replaces the log's list of aborted transactions.
+        """
         self._committed: set[int] = set()
-        """The producers with a batch in a committed transaction whose marker has not been read yet."""
+        """The ids of producers with a committed transaction that is partly read: at least one batch, but not yet the commit marker."""
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Read a batch with data, and return whether it is part of an aborted transaction."""
+        """Process the next data batch, and return whether it belongs to an aborted transaction."""
         if not header.is_transactional:
             return False
         self._reach(header.last_offset)
         if header.producer_id in self._aborted:
-            self._aborted[header.producer_id] = True
+            self._with_batch.add(header.producer_id)
             return True
         self._committed.add(header.producer_id)
         return False
 
     def is_empty(self, header: BatchHeader, *, commits: bool | None) -> bool:
-        """Read a marker, and return whether no batch of its transaction is left. commits: None for a marker without its record."""
+        """Process the next transaction marker, and return whether compaction has removed all batches of its transaction.
+
+        commits: True for a commit marker, False for an abort marker, None if the batch has lost its marker record; the result is then True.
+        """
         self._reach(header.last_offset)
         if commits is None:
             return True
@@ -42,8 +56,19 @@ class CleanedTransactions:
             has_batch = header.producer_id in self._committed
             self._committed.discard(header.producer_id)
             return not has_batch
-        return not self._aborted.pop(header.producer_id, False)
+        transaction = self._aborted.pop(header.producer_id, None)
+        if transaction is None or header.producer_id not in self._with_batch:
+            return True
+        self._with_batch.discard(header.producer_id)
+        self.remaining.append(transaction)
+        return False
 
     def _reach(self, offset: int) -> None:
         while self._to_come and self._to_come[0].first_offset <= offset:
-            self._aborted[self._to_come.popleft().producer_id] = False
+            transaction = self._to_come.popleft()
+            self._aborted[transaction.producer_id] = transaction
+            self._with_batch.discard(transaction.producer_id)
+        for transaction in [ended for ended in self._aborted.values() if ended.last_offset < offset]:
+            # Its marker is gone: what the producer wrote afterwards belongs to another transaction.
+            del self._aborted[transaction.producer_id]
+            self._with_batch.discard(transaction.producer_id)

@@ -1,9 +1,9 @@
 """Log compaction of one replica: keeps only the last record of each key (`LogCleaner`, `Cleaner` in Kafka; KIP-534).
 
-The remaining records of the closed, committed segments are appended to the store as new segments, and the replica's runs then point to
-these: no byte is overwritten, so responses in progress can still read the old ones. Offsets do not change, and a batch keeps its first
-and last offset. Each replica is cleaned independently, as in Kafka; replicas whose batches are the same bytes share the result. This
-module does not depend on topics, other replicas or the schedule.
+The remaining records of the closed, committed segments are appended to the store as new segments. The replica's runs (its ranges of positions in the
+store) then point to the new segments. No byte is overwritten, so responses in progress can still read the old ones. Offsets do not change, and a
+batch keeps its first and last offset. Each replica is cleaned independently, as in Kafka; replicas whose batches are the same bytes share the result.
+This module does not depend on topics, other replicas or the schedule.
 """
 
 from __future__ import annotations
@@ -37,11 +37,21 @@ from kafkaproto.records.control import end_of_transaction
 
 logger = logging.getLogger("kafkaproto.log")
 
-Shared = dict[object, "OffsetRange | None"]
+
+class Cleaned(NamedTuple):
+    """The result of compacting segments.
+
+    written: the range of the remaining batches in the store, None if no batch remains. aborted: the aborted transactions in this range.
+    """
+
+    written: OffsetRange | None
+    aborted: list[AbortedTransaction]
+
+
+Shared = dict[object, Cleaned]
 """Maps the input of a cleaning to its result during one cleaning round, so that replicas with identical batches are cleaned once.
 
-Key: an opaque tuple of the store, the positions of the batches, the producers and the settings. Value: the position range of the cleaned batches,
-None if no batch remains.
+Key: an opaque tuple of the store, the positions of the batches, the producers and the settings.
 """
 
 
@@ -55,10 +65,10 @@ class CleaningLimits(NamedTuple):
 
 
 class Cleanable(NamedTuple):
-    """The segments that compaction may clean now, oldest first.
+    """The segments that compaction may process now, oldest first.
 
-    clean: how many of these segments, counted from the oldest, an earlier compaction has cleaned; the others are dirty. next_ms: the time from which
-    one more segment may be cleaned, None if no segment becomes cleanable by the passing of time alone.
+    clean: the number of segments at the start of the list that were compacted before; the rest is dirty. next_ms: the time in ms at which
+    one more segment becomes old enough to be compacted; None if no segment is only waiting for time to pass.
     """
 
     segments: Sequence[LogSegment]
@@ -103,17 +113,20 @@ def is_due(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> bool:
 
 
 def next_due_ms(log: ReplicaLog, limits: CleaningLimits, now_ms: int) -> int | None:
-    """Update the fetch session because the response is sent with its records. Returns (error code, session id) to write into the response."""
+    """Return the time in ms at which `is_due` may become true without an append; None if there is no such time.
+
+    It is the time when one more segment may be cleaned, or when max.compaction.lag.ms ends for a dirty segment, whichever is first.
+    """
     candidates = cleanable(log, limits, now_ms)
     due = (candidates.next_ms, _latest_start_ms(log, limits, candidates.dirty))
     return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
 
 def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[LogSegment]) -> int | None:
-    """Return the time (ms) by which the segments in `dirty` must be cleaned, None if there is no such time.
+    """Return the time in ms by which the segments in `dirty` must be cleaned, None if there is no such time.
 
-    It is max.compaction.lag.ms after the earliest timestamp among the first batches of these segments. There is none without this setting,
-    or if the first batches have no timestamps. Follows `maxCompactionDelay`.
+    It is max.compaction.lag.ms after the earliest timestamp among the first batches of these segments. It is None if max.compaction.lag.ms is not
+    set, or if the first batches have no timestamps. Follows `maxCompactionDelay`.
     """
     first_timestamps = [next(headers(log.store, *segment.parts[0]))[1].max_timestamp for segment in dirty]
     timed = [timestamp for timestamp in first_timestamps if timestamp > 0]
@@ -123,7 +136,8 @@ def _latest_start_ms(log: ReplicaLog, limits: CleaningLimits, dirty: Sequence[Lo
 def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) -> bool:
     """Clean all cleanable segments, even if too few are dirty for `is_due`. Returns whether there was any segment to clean.
 
-    shared: the results for other replicas in this cleaning round; the result for this log is added. Raises StorageError; then nothing has changed.
+    shared: the results for other replicas in this cleaning round, to which the result for this log is added. Raises StorageError if the cleaned
+    batches cannot be written; then nothing has changed.
     """
     segments = cleanable(log, limits, now_ms).segments
     if not segments:
@@ -139,16 +153,16 @@ def clean(log: ReplicaLog, limits: CleaningLimits, now_ms: int, shared: Shared) 
         cleaner = _Cleaner(log.store, parts, producers, aborted, limits.delete_retention_ms, now_ms)
         cleaner.learn_keys(log.first_dirty_offset)
         shared[key] = cleaner.write()
-    left = shared[key]
-    log.replace_below(segments[-1].end_offset, [] if left is None else [left])
+    written, remaining = shared[key]
+    log.replace_below(segments[-1].end_offset, [] if written is None else [written], remaining)
     return True
 
 
 class _Cleaner:
-    """Cleans the batches at the (start, end) positions in `parts`, end exclusive. The caller calls `learn_keys`, then `write`.
+    """Compacts some batches of a store. Call `learn_keys` first and then `write`.
 
-    producers: maps each known producer id to its epoch and the last offset of its last batch, None if it has only a marker. aborted: the
-    aborted transactions of the log. Call `learn_keys`, then `write`.
+    parts: the (start, end) byte positions of the batches, end exclusive. producers: maps each producer id to its epoch and the last offset
+    of its last batch (None if the producer has written only a marker). aborted: the aborted transactions of the log.
     """
 
     def __init__(
@@ -174,9 +188,10 @@ class _Cleaner:
                 yield self._store.read(position, header.size), header
 
     def learn_keys(self, first_dirty_offset: int) -> None:
-        """Store the last offset of each key in the batches that end at `first_dirty_offset` or later; the batches before have each key once.
+        """Store the offset of the last record of each key, from the batches with records at `first_dirty_offset` or later.
 
-        Records of aborted transactions do not count.
+        Earlier batches are not read: they were compacted before, so each key occurs in them at most once. Records of aborted transactions do not
+        count.
         """
         transactions = CleanedTransactions(self._aborted)
         for batch, header in self._batches():
@@ -187,8 +202,8 @@ class _Cleaner:
                     if record.key is not None:
                         self._latest[record.key] = record.offset
 
-    def write(self) -> OffsetRange | None:
-        """Append the cleaned batches to the store. Returns their range of offsets and positions, None if no batch remains."""
+    def write(self) -> Cleaned:
+        """Append the cleaned batches to the store. Returns their range, and the aborted transactions that they still contain."""
         start = end = first_offset = end_offset = -1
         transactions = CleanedTransactions(self._aborted)
         with self._store.aside():
@@ -201,14 +216,17 @@ class _Cleaner:
                 if start < 0:
                     start, first_offset = position, header.base_offset
                 end, end_offset = position + len(kept), header.next_offset
-        return None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
+        written = None if start < 0 else OffsetRange(start, end, first_offset, end_offset)
+        return Cleaned(written, transactions.remaining)
 
     def _kept(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
-        """Return the cleaned batch, or None to remove it.
+        """Return the batch with the records that compaction keeps, or None if the whole batch is removed.
 
-        A. A control batch is kept, see `_kept_marker`. B. Records of aborted transactions are removed. C. Of each key only the last record is
-        kept, and records without a key are removed. D. Tombstones are kept until their delete horizon, which is set when they are first
-        cleaned. E. A batch without remaining records is kept empty if it holds a producer's last sequence, and removed otherwise.
+        A. A transaction marker is kept while its transaction has records, and then until its delete horizon. Other control batches are kept.
+        B. Records of aborted transactions are removed.
+        C. Of each key only the last record is kept, and records without a key are removed.
+        D. Tombstones are kept until their delete horizon, which is set when they are first compacted.
+        E. A batch that loses all records stays as an empty batch if it is the last batch of its producer. Otherwise it is removed.
         """
         if header.is_control:
             return self._kept_marker(batch, header, transactions)
@@ -228,7 +246,12 @@ class _Cleaner:
         return _thinned(header, kept, horizon_ms)
 
     def _kept_marker(self, batch: bytes, header: BatchHeader, transactions: CleanedTransactions) -> bytes | None:
-        """Return a control batch unchanged while records of its transaction are left, and then until its delete horizon (KIP-534)."""
+        """Return the control batch that replaces `batch`, or None if it is removed (KIP-534).
+
+        A transaction marker is kept while records of its transaction remain. Then its delete horizon is set. When the horizon has passed,
+        the marker is removed; the batch stays as an empty batch if it is the last one of its producer. Other control batches are returned
+        unchanged.
+        """
         listed = _readable(batch)
         commits = _commits(listed)
         is_other = commits is None and listed != []
@@ -242,7 +265,10 @@ class _Cleaner:
         return _thinned(header, listed, self._now_ms + self._delete_retention_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | None:
-        """Return a batch without records if it holds the last sequence of a producer, or its last epoch; otherwise None."""
+        """Return an empty batch if the removed batch was the last one of its producer, None if it was not.
+
+        The empty batch keeps the producer's epoch and sequence number in the log.
+        """
         epoch, last_offset = self._producers.get(header.producer_id, (-1, -1))
         if last_offset is None:
             is_last = header.is_control and header.producer_epoch == epoch
@@ -255,7 +281,10 @@ class _Cleaner:
 
 
 def _commits(listed: Sequence[Record] | None) -> bool | None:
-    """Return whether the records of a control batch end a transaction as committed; None if they are removed or damaged, or end none."""
+    """Return True for a commit marker and False for an abort marker.
+
+    listed: the records of a control batch. Returns None if they are missing, cannot be decoded, or are not a transaction marker.
+    """
     end = end_of_transaction(listed[0]) if listed else None
     return None if end is None else end.committed
 
@@ -265,7 +294,11 @@ def _readable(batch: bytes) -> list[Record] | None:
     try:
         return list(records(batch))
     except DecodeError as error:
-        logger.error("a damaged batch was not compacted: %s", error)
+        logger.error(
+            "compaction keeps a damaged batch at base offset %d unchanged, because its records cannot be decoded: %s",
+            int.from_bytes(batch[:8]),
+            error,
+        )
         return None
 
 

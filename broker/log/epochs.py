@@ -19,7 +19,10 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """The largest known epoch that is not above a requested one, and the offset at which that epoch ends. Both are -1 if unknown."""
+    """The result of looking up a leader epoch: the largest known epoch not above it, and the offset at which that epoch ends.
+
+    Both are -1 if no such epoch is known.
+    """
 
     epoch: int
     end_offset: int
@@ -62,7 +65,7 @@ class EpochCache:
         """Return the largest known epoch not above `epoch`, and its end offset (E-3).
 
         The latest epoch ends at `log_end_offset`. An epoch below the earliest is returned with the start offset of the earliest. Epoch -1,
-        and an epoch above the latest, give `UNDEFINED_END`.
+        and an epoch above the latest, give (-1, -1).
         """
         if epoch == UNDEFINED_EPOCH or epoch > self.latest:
             return UNDEFINED_END
@@ -73,7 +76,9 @@ class EpochCache:
             if entry.epoch > epoch:
                 return EpochEnd(known, entry.start_offset)
             known = entry.epoch
-        raise AssertionError(f"no leader epoch after {epoch} is known, although the latest is {self.latest}")
+        raise AssertionError(
+            f"no leader epoch after {epoch} is known, although the latest is {self.latest}: please report this bug"
+        )
 
     def epoch_at(self, offset: int) -> int:
         """Return the epoch that covers `offset`, -1 if the offset is before the first epoch."""

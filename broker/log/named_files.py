@@ -28,7 +28,7 @@ class FilePool:
         self._budget = budget
         self._limit = max(FEWEST_OPEN, budget.file_limit if limit is None else limit)
         self.keeps_segments = False
-        """Whether segment files must be kept even if no replica needs them: True while the persisted state of a log refers to such files."""
+        """Whether segment files that no replica needs are kept nevertheless: True while the saved state of a log still refers to such files."""
         self._open: OrderedDict[Path, tuple[SegmentFile, Callable[[Path], None]]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -57,7 +57,10 @@ class FilePool:
 
 
 class SegmentOnDisk(NamedTuple):
-    """A segment file found on the disk. base: the position in the log of its first byte. is_cleaned: whether compaction wrote the file."""
+    """A segment file that an earlier process left in a data directory.
+
+    base: the position in the log of the file's first byte. is_cleaned: whether compaction wrote the file.
+    """
 
     path: Path
     base: int
@@ -66,7 +69,7 @@ class SegmentOnDisk(NamedTuple):
 
 
 class SegmentFolder:
-    """The folder of one partition's segment files. It is created together with the first file."""
+    """The folder of one partition's segment files. The first file creates it."""
 
     __slots__ = ("path", "pool")
 

@@ -1,6 +1,6 @@
 """Validation of Produce requests before version 3: messages of any magic, converted to one batch of magic 2.
 
-Follows `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka, and the second half of rule P-4. A request may carry many
+Follows `UnifiedLog.analyzeAndValidateRecords` and `LogValidator` in Kafka (P-4). A request may carry many
 uncompressed messages of magic 0 and 1, but only one compressed message or batch of magic 2. An empty request is accepted and appends
 nothing. This module does not depend on log offsets or the topic's name.
 """
@@ -28,7 +28,10 @@ from kafkaproto.records.lz4_header import with_right_checksum
 from kafkaproto.records.message_set import read_message
 
 _CODES = {"crc": ErrorCode.CORRUPT_MESSAGE, "key": ErrorCode.UNKNOWN_SERVER_ERROR}
-"""Maps the invalid field of a message inside a compressed message to Kafka's error code. Any other field gives INVALID_RECORD (87)."""
+"""Maps the field of a message inside a compressed message that is invalid to Kafka's error code.
+
+Fields that are missing here give INVALID_RECORD (87).
+"""
 
 
 def judge_any(produced: Buffer, limits: TopicLimits, now_ms: int) -> Valid | None:
@@ -56,7 +59,7 @@ def _check_entry(entry: Entry, limits: TopicLimits) -> None:
         raise InvalidBatch(ErrorCode.INVALID_RECORD, "The base offset of a produced batch must be 0.")
     check_size(len(entry.view), limits)
     if not entries.check_crc(entry.view):
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of a message is wrong.")
+        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of a message does not match its content.")
 
 
 def _converted(data: memoryview, listed: list[Entry], limits: TopicLimits, now_ms: int) -> Valid:

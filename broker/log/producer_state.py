@@ -35,7 +35,7 @@ class RememberedBatch(NamedTuple):
 class ProducerEntry:
     """The state of one producer: its epoch and at most five batches of that epoch, newest last.
 
-    coordinator_epoch: that of the last marker, -1 before the first one. marker_offset: the offset of the last marker, -1 for none.
+    coordinator_epoch: the coordinator epoch in the last marker, -1 before the first one. marker_offset: the offset of the last marker, -1 for none.
     last_timestamp: in ms, of the last batch or marker. first_open_offset: where the open transaction starts, -1 if none is open.
     """
 
@@ -56,13 +56,13 @@ class ProducerEntry:
 
     @property
     def first_offset(self) -> int:
-        """Return the smallest offset on which this state depends."""
+        """Return the smallest offset of the stored batches, the last marker and the start of the open transaction."""
         offsets = (self.batches[0].first_offset if self.batches else NONE, self.marker_offset, self.first_open_offset)
         return min(offset for offset in offsets if offset != NONE)
 
     @property
     def last_offset(self) -> int:
-        """Return the last offset of the last batch or marker."""
+        """Return the last offset of the last batch or of the last marker, whichever is larger."""
         return max(self.batches[-1].last_offset if self.batches else NONE, self.marker_offset)
 
     def copy(self) -> ProducerEntry:
@@ -76,8 +76,8 @@ class ProducerEntry:
 class Verification:
     """A transaction of a producer that is being verified, or whose verification failed: `VerificationStateEntry` (KIP-890).
 
-    lowest_sequence: the smallest sequence number that was tried in `epoch`; a larger one may not be appended first. adds_partitions: whether
-    the producer uses transaction version 2.
+    lowest_sequence: the smallest first sequence number among the batches that were sent in `epoch`. The transaction must not begin with a larger one.
+    adds_partitions: whether the producer uses transaction version 2. since_ms: when the verification began.
     """
 
     __slots__ = ("adds_partitions", "epoch", "lowest_sequence", "since_ms")
@@ -89,7 +89,10 @@ class Verification:
         self.adds_partitions = adds_partitions
 
     def tried(self, epoch: int, sequence: int) -> None:
-        """Record that the producer sent one more batch that has to be verified."""
+        """Record a batch that arrives before its transaction is verified: keep the newest epoch and the lowest first sequence number in it.
+
+        sequence: the batch's first sequence number.
+        """
         if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
             self.epoch, self.lowest_sequence = epoch, sequence
 
@@ -103,14 +106,14 @@ class ProducerStates:
         self.producers: dict[int, ProducerEntry] = {}
         self.transactions = TransactionIndex()
         self.verifications: dict[int, Verification] = {}
-        """Transactions whose first batch is not appended yet, by producer id."""
+        """Maps producer ids to the verification of a transaction that has no batch in this log yet."""
 
     def check(self, header: BatchHeader) -> RememberedBatch | None:
         """Check whether a client's batch with a producer id may be appended. Changes nothing.
 
-        Returns None if the batch is to be appended. If it is a duplicate, returns the original batch, whose offsets go into the response
-        (P-18). Raises InvalidBatch with error 47 for an older epoch (P-19), 45 for a sequence that does not follow (P-20, TX-33), 48 for a
-        batch outside the producer's open transaction (TX-34).
+        Returns None if the batch may be appended. If it is a duplicate, returns the original batch, whose offsets go into the response (P-18). Raises
+        InvalidBatch with error INVALID_PRODUCER_EPOCH (47) for an older epoch (P-19), OUT_OF_ORDER_SEQUENCE_NUMBER (45) for a sequence that does not
+        follow (P-20, TX-33), INVALID_TXN_STATE (48) for a batch outside the producer's open transaction (TX-34).
         """
         producer_id, first, epoch = header.producer_id, header.base_sequence, header.producer_epoch
         entry = self.producers.get(producer_id)
@@ -140,13 +143,26 @@ class ProducerStates:
         return None
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Raise InvalidBatch with error 47 if `epoch` is older than the last one of its producer."""
+        """Raise InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if `epoch` is older than the producer's last known epoch."""
         entry = self.producers.get(producer_id)
         if entry is not None and epoch < entry.epoch:
             raise _stale_epoch(producer_id, epoch, entry)
 
+    def check_end_of_transaction(self, producer_id: int, epoch: int) -> None:
+        """Check the epoch of a marker of transaction version 2 (TX-48). Without an open transaction a repeated marker is accepted.
+
+        Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if `epoch` is not newer than that of the producer's open transaction.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is not None and entry.first_open_offset != NONE and epoch <= entry.epoch:
+            raise _stale_epoch(producer_id, epoch, entry)
+
     def check_marker(self, header: BatchHeader, marker: EndOfTransaction) -> None:
-        """Check whether a transaction marker may be appended (TX-48). Raises InvalidBatch with error 47 or 52."""
+        """Check whether a transaction marker may be appended (TX-48).
+
+        Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the producer has a newer epoch, TRANSACTION_COORDINATOR_FENCED (52) if a newer
+        coordinator has written a marker.
+        """
         self.check_epoch(header.producer_id, header.producer_epoch)
         entry = self.producers.get(header.producer_id)
         if entry is not None and marker.coordinator_epoch < entry.coordinator_epoch:
@@ -155,19 +171,18 @@ class ProducerStates:
                 f"Coordinator epoch {marker.coordinator_epoch} is older than the last seen epoch {entry.coordinator_epoch}.",
             )
 
-    def needs_verification(self, producer_id: int, epoch: int) -> bool:
-        """Return whether the coordinator must verify a producer's transaction, because the producer has no open transaction here (TX-27).
+    def needs_verification(self, producer_id: int, epoch: int | None) -> bool:
+        """Return whether a producer's transaction must be verified with its coordinator, because it is not open in this partition yet (TX-27).
 
-        Raises InvalidBatch with error 47 for an older epoch.
+        epoch: the producer epoch that the open transaction must have, None for any.
         """
-        self.check_epoch(producer_id, epoch)
         entry = self.producers.get(producer_id)
-        return entry is None or entry.first_open_offset == NONE or entry.epoch != epoch
+        return entry is None or entry.first_open_offset == NONE or epoch not in (None, entry.epoch)
 
     def begin_verification(
         self, producer_id: int, epoch: int, sequence: int, now_ms: int, *, adds_partitions: bool
     ) -> None:
-        """Record that the transaction of a batch with the first sequence number `sequence` is verified now."""
+        """Record that the coordinator is asked to verify a producer's transaction. sequence: the first sequence number of the batch to append."""
         verification = self.verifications.get(producer_id)
         if verification is None:
             verification = Verification(epoch, sequence, now_ms, adds_partitions=adds_partitions)
@@ -208,7 +223,10 @@ class ProducerStates:
             entry.first_open_offset = NONE
 
     def _at_epoch(self, header: BatchHeader) -> ProducerEntry:
-        """Return the entry of the producer that sent a batch. If the batch has another epoch, the entry takes this epoch and forgets its batches."""
+        """Return the state of the producer of a batch, and create it if it is missing.
+
+        If the batch has another epoch than the state, the epoch is updated and the batches stored for the old epoch are removed.
+        """
         entry = self.producers.get(header.producer_id)
         if entry is None:
             entry = self.producers[header.producer_id] = ProducerEntry(header.producer_epoch)
@@ -243,14 +261,18 @@ class ProducerStates:
                 del self.verifications[producer_id]
 
     def longest_idle_since_ms(self) -> int | None:
-        """Return the smallest time (ms) from which the idle time of a producer or a verification counts, None if there is none."""
+        """Return the time in ms of the last batch or marker of the producer that has been idle longest; None if no producer is idle.
+
+        Producers with an open transaction do not count. A transaction being verified counts as idle since its verification began.
+        """
         idle = [entry.last_timestamp for entry in self.producers.values() if entry.first_open_offset == NONE]
         return min([*idle, *(verification.since_ms for verification in self.verifications.values())], default=None)
 
     def before(self, offset: int) -> dict[int, ProducerEntry]:
-        """Return the state of producers that depends on offsets below `offset`.
+        """Return the producers with a stored batch, a last marker or an open transaction that begins below `offset`: maps ids to states.
 
-        The caller saves these states when it moves the log start to `offset`, because they cannot be rebuilt from the batches that remain.
+        The caller persists these states when it raises the log start to `offset`. Afterwards they cannot be rebuilt, because the batches
+        are gone.
         """
         return {i: entry for i, entry in self.producers.items() if entry.first_offset < offset}
 
@@ -271,7 +293,10 @@ class ProducerStates:
 
 
 def _check_first_batch(header: BatchHeader, verification: Verification, *, has_state: bool) -> None:
-    """Check the sequence number of the first batch of a transaction that had to be verified (TX-33). Raises InvalidBatch with error 45."""
+    """Check the sequence number of the first batch in a transaction whose verification was required (TX-33).
+
+    Raises InvalidBatch with error OUT_OF_ORDER_SEQUENCE_NUMBER (45) if a transaction cannot begin with this number.
+    """
     first = header.base_sequence
     if verification.adds_partitions and not has_state and first != 0:
         lowest = 0

@@ -1,8 +1,8 @@
-"""One replica's log: its batches (runs of the shared store), its offsets, its epochs, its producers.
+"""One replica's log: its batches in the shared store, its offsets, leader epochs and producers.
 
-Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`); truncation and a raised
-log start keep it between log start and log end. A rejected append changes nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka.
-This module does not depend on leadership, the ISR, wire messages or the clock: its events carry the time of the input being handled.
+Log start and log end offset change only by the methods here. The partition sets the high watermark (`commit`); truncation and a raised log start keep
+it between log start and log end. A rejected append changes nothing. Corresponds to `UnifiedLog` and `LocalLog` in Kafka. This module does not depend
+on leadership, the ISR, wire messages or the clock: the time in its events is that of the request or timer which is being handled.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NO_TIMESTAMP = -1
 
 
 class Appended(NamedTuple):
-    """The result of an append, for the Produce response: offsets of the first and the last record, and the append time in ms.
+    """The result of an append, for the Produce response: offsets of the first and last record, and the append time in ms.
 
-    The append time is -1 if the topic uses CreateTime. For a duplicate batch (P-18) the offsets and max_timestamp are those of the original batch,
-    and nothing was appended.
+    The append time is -1 if the topic uses CreateTime. is_duplicate: the batch was appended before (P-18). Then nothing is appended, and
+    the offsets are those of the original batch.
     """
 
     base_offset: int
@@ -42,10 +42,9 @@ class Appended(NamedTuple):
 
 
 class LogSlice(NamedTuple):
-    """The result of a read: `size_bytes` bytes of batches in `records`. The last batch may be incomplete (F-9).
+    """The result of a read: `records` holds `size_bytes` bytes of batches. The last batch may be incomplete (F-9).
 
-    `first_batch_bytes` is the size of the first batch, even if the limit was too small for it;
-    0 if there was nothing to read.
+    `first_batch_bytes` is the full size of the first batch, also if the byte limit cut it or left it out. It is 0 if the read found no batch.
     """
 
     records: Region
@@ -54,9 +53,9 @@ class LogSlice(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A batch in the store, with the base offset and leader epoch that the leader assigned to it.
+    """The location of a batch in the store, and the base offset and leader epoch that the leader assigned to it.
 
-    header: as the producer sent it; its own base offset and leader epoch may differ and are not used.
+    header: the header as the producer sent it. Its own base offset and leader epoch may differ and are not used.
     """
 
     position: int
@@ -71,7 +70,7 @@ NOTHING = LogSlice(b"", 0, 0)
 class LogState(NamedTuple):
     """The state of a log apart from its bytes, as it is persisted.
 
-    at: the position at which the store ended when the state was taken. Recovery reads the batches from this position on to bring the state up to
+    at: the position at which the store ended when this state was saved. Recovery reads the batches from this position on to bring the state up to
     date.
     """
 
@@ -86,16 +85,19 @@ class LogState(NamedTuple):
 
 
 class Keeper(Protocol):
-    """Interface that persists the `LogState` of one partition for the next process. Only the log of the leader calls it."""
+    """Interface that saves the `LogState` of one partition to the data directory, for the next process. Only the leader's log calls it."""
 
     def begun(self, state: LogState) -> None:
-        """Persist the state of the log of a replica that has just become leader.
+        """Persist the state of the log when its replica becomes leader.
 
         Never raises, because nearly all of the state can be rebuilt from the bytes.
         """
 
     def appending(self) -> None:
-        """Persist earlier changes of the state whose write failed. Raises StorageError if it fails again; then nothing may be appended."""
+        """Retry to persist changes of the state that could not be written earlier. Called before each append.
+
+        Raises StorageError if the write fails again. The append must then not happen.
+        """
 
     def cleaned(self, state: LogState) -> None:
         """Persist the state that the log will have after the compaction that follows. Raises StorageError; then the log must not change."""
@@ -108,7 +110,10 @@ class Keeper(Protocol):
 
 
 class Origin(NamedTuple):
-    """The replica that owns a log, and the time: both are fields of the log's events. turn: has the time in ms of the input being handled."""
+    """Identifies the replica that owns a log, for the events that the log publishes.
+
+    turn: supplies the time of the events; its `now_ms` is the time of the request or timer that the broker is handling.
+    """
 
     broker_id: int
     topic: str
@@ -120,7 +125,7 @@ _UNNAMED = Origin(-1, "", -1, ActionQueue(0))
 
 
 class ReplicaLog:
-    """A replica's view of its partition's store.
+    """The log of one replica, a view of the partition's store.
 
     Offsets: `log_start_offset` <= any readable offset < `log_end_offset`.
     """
@@ -188,7 +193,7 @@ class ReplicaLog:
         )
 
     def commit(self, offset: int) -> None:
-        """Set the high watermark to `offset`."""
+        """Set the high watermark to `offset`, and report the new offsets to the log's observer, if there is one."""
         self.high_watermark = offset
         transactions = self.producers.transactions
         if transactions.first_unstable_offset < offset:
@@ -198,10 +203,10 @@ class ReplicaLog:
             self._events.offsets_moved(broker_id, topic, index, self, turn.now_ms)
 
     def drop_uncommitted_high_watermark(self) -> None:
-        """Lower the high watermark to the log end if it is beyond, when this replica becomes leader.
+        """Lower the high watermark to the log end if it lies above. Called when this replica becomes leader.
 
-        A follower receives the leader's high watermark and may learn it before it receives the records below it. If it becomes leader then, these
-        records are lost.
+        A follower may receive the leader's high watermark before the records below it. If the follower then becomes leader, it never gets
+        these records.
         """
         if self.high_watermark > self.log_end_offset:
             self._report_truncation("watermark", self.high_watermark, self.log_end_offset)
@@ -209,9 +214,10 @@ class ReplicaLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Return the offset below which every transaction has ended and its marker is replicated (F-19, TX-53).
+        """Return the last stable offset: below it, every transaction has ended and its marker is replicated (F-19, TX-53).
 
-        It is the high watermark if no such transaction begins below it.
+        It is the first offset of the oldest transaction that is open or whose marker is not replicated. Without such a transaction it is
+        the high watermark.
         """
         unstable = self.producers.transactions.first_unstable_offset
         if unstable >= self.high_watermark:
@@ -236,11 +242,10 @@ class ReplicaLog:
     ) -> Appended:
         """Append a validated batch as leader, after writing its base offset and leader epoch into `batch` (P-12).
 
-        from_client: False for a batch of a coordinator in the transaction of a producer, whose sequence numbers do not count.
-
-        Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent.
-        Raises InvalidBatch with error 45, 47, 48 or 52 (P-19, P-20, TX-33, TX-34, TX-48), StorageError if the store cannot write; then
-        nothing has changed.
+        Starts a new segment first if the active one is too old. `batch` is one whole batch, `header` the header that the producer sent. from_client:
+        False for a batch that a coordinator writes in the transaction of a producer; its sequence numbers are not checked.
+        Raises InvalidBatch with the errors of `ProducerStates.check` and `check_marker` (P-19, P-20, TX-33, TX-34, TX-48), StorageError if the store
+        cannot write; then nothing has changed.
         """
         if header.producer_id >= 0:
             original = None
@@ -315,21 +320,23 @@ class ReplicaLog:
             self._learn(placed)
 
     def _learn(self, placed: Placed) -> None:
-        """Add a batch with a producer id to the state of its producer."""
+        """Update the state of a producer for a batch that was added to the log."""
         position, header, base_offset, _ = placed
         if not header.is_control:
             self.producers.update(header, base_offset)
         elif (marker := _marker(self.store.read(position, header.size))) is not None:
             self.producers.end_transaction(header, marker, base_offset)
+            if base_offset < self.high_watermark:  # a follower may learn the high watermark first
+                self.producers.transactions.replicated(self.high_watermark)
 
     # Reading
 
     def read(self, fetch_offset: int, limit_bytes: int, bound_offset: int, at_least_one: bool) -> LogSlice:
         """Return the batches from the one that holds `fetch_offset` up to the one that holds `bound_offset`, exclusive (F-9, F-14, F-15).
 
-        Returns at most `limit_bytes`, so the last batch may be incomplete. If the first batch is larger than the limit, it is returned
-        whole with `at_least_one` (F-7), and nothing is returned without (F-10). Raises OffsetOutOfRange (F-16), and ValueError for a
-        negative limit if there is something to read (F-13).
+        Returns at most `limit_bytes`, so the last batch may be incomplete. If the first batch is larger than the limit, it is returned whole if
+        `at_least_one` is true (F-7); otherwise nothing is returned (F-10). Raises OffsetOutOfRange (F-16), and ValueError for a negative limit if
+        there is something to read (F-13).
         """
         self.check_range(fetch_offset)
         bound_offset = min(bound_offset, self.log_end_offset)
@@ -350,9 +357,9 @@ class ReplicaLog:
         return LogSlice(self.store.region(place.position, size_bytes), size_bytes, first_batch_bytes)
 
     def offset_behind(self, fetch_offset: int, size_bytes: int) -> int:
-        """Return the next fetch offset of a client that received `size_bytes` bytes, which begin with the batch that holds `fetch_offset`.
+        """Return the offset after the last complete batch in `size_bytes` bytes that begin with the batch that holds `fetch_offset`.
 
-        An incomplete batch at the end does not count.
+        A client that received these bytes fetches from this offset next.
         """
         if not size_bytes or fetch_offset >= self.runs.end_offset:
             return fetch_offset
@@ -382,7 +389,7 @@ class ReplicaLog:
         return transactions.aborted_between(fetch_offset, self.runs.upper_bound(fetch_offset, size_bytes))
 
     def is_on_older_segment(self, fetch_offset: int, bound_offset: int) -> bool:
-        """Return whether a read from `fetch_offset` ends before `bound_offset`, because the segment of `fetch_offset` ends there (F-29)."""
+        """Return whether a read from `fetch_offset` ends at the end of its segment, before it reaches `bound_offset` (F-29)."""
         bound_offset = min(bound_offset, self.log_end_offset)
         if not self.log_start_offset <= fetch_offset < min(bound_offset, self.runs.end_offset):
             return False
@@ -439,10 +446,11 @@ class ReplicaLog:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def divergence(self, last_fetched_epoch: int, fetch_offset: int) -> EpochEnd | None:
-        """Return the epoch and end offset from which on a follower's log differs from this one, None if it does not (F-26, KIP-595).
+        """Return the epoch and offset from which a follower's log differs from this one; None if it does not differ (F-26, KIP-595).
 
-        The follower's log ends at `fetch_offset`, in epoch `last_fetched_epoch`. Raises OffsetOutOfRange if this epoch is unknown here,
-        or if `fetch_offset` is below the log start.
+        The follower's log ends at `fetch_offset`, in epoch `last_fetched_epoch`. The result is the largest epoch of this log that is not above
+        `last_fetched_epoch`, and its end offset, to which the follower must truncate. Raises OffsetOutOfRange if the epoch is unknown here, or if
+        `fetch_offset` is below the log start.
         """
         known = self.end_offset_for_epoch(last_fetched_epoch)
         if known == UNDEFINED_END or fetch_offset < self.log_start_offset:
@@ -464,11 +472,10 @@ class ReplicaLog:
     # Truncating and deleting
 
     def truncate_to(self, offset: int) -> None:
-        """Remove everything from `offset` on, at a batch boundary: the batch that holds `offset` is removed whole (E-4).
+        """Remove the batch that contains `offset` and all batches after it (E-4).
 
-        A high watermark beyond the new end is lowered. An `offset` below the log start empties the log, which then starts there.
-        Truncating to the log end still removes a latest epoch in which this replica led and wrote nothing, because the next leader may use
-        other epochs.
+        A high watermark above the new log end is lowered. If `offset` is below the log start, the log becomes empty and starts at `offset`.
+        If `offset` is the log end, no batch is removed, but a latest epoch without batches is: the next leader may use other epochs.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(offset)
@@ -508,15 +515,18 @@ class ReplicaLog:
         self.runs.cut_start(offset)
         self.producers.transactions.drop_before(offset)
 
-    def replace_below(self, offset: int, cleaned: Iterable[OffsetRange]) -> None:
-        """Replace the batches whose last offset is below `offset` by `cleaned`, the runs of their compacted form. Sets `first_dirty_offset`.
+    def replace_below(self, offset: int, cleaned: Iterable[OffsetRange], aborted: Iterable[AbortedTransaction]) -> None:
+        """Replace the batches whose last offset is below `offset` by the compacted batches in `cleaned`. Sets `first_dirty_offset` to `offset`.
 
-        Raises StorageError if a leader cannot persist the change; then nothing has changed.
+        aborted: the aborted transactions that have both a batch and their marker in `cleaned`. A transaction whose marker is gone must not be listed:
+        a reader would skip what its producer wrote afterwards. Raises StorageError if a leader cannot persist the change; then nothing has changed.
         """
         runs = self.runs.replaced_below(offset, cleaned)
+        left = self.producers.transactions.cleaned_below(offset, aborted)
         if self.keeper is not None and self.is_leader:
-            self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset))
+            self.keeper.cleaned(self.state()._replace(runs=runs, first_dirty_offset=offset, aborted=tuple(left)))
         self.runs.become(runs)
+        self.producers.transactions.restore_aborted(left)
         self.first_dirty_offset = offset
 
     def restart_at(self, offset: int) -> None:
@@ -549,7 +559,7 @@ class ReplicaLog:
 
 
 def _marker(batch: memoryview | bytes) -> EndOfTransaction | None:
-    """Return the content of a control batch that ends a transaction; None if it is another or a damaged control batch, or an empty one."""
+    """Return the decoded transaction marker in a control batch; None if the batch is empty, damaged or another kind of control batch."""
     try:
         record = next(iter(records(batch)), None)
     except DecodeError:

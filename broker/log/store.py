@@ -39,9 +39,10 @@ NO_FLUSH = (1 << 63) - 1
 
 
 class Store:
-    """Append-only bytes with permanent positions. `end_position` is the position of the next append.
+    """An append-only sequence of bytes, the batches of one partition. A position is the number of a byte in it, which never changes.
 
-    `segment_bytes` may change at any time; it applies to later appends.
+    `end_position` is the position of the next append. `segment_bytes`, the size at which a segment is full, may change at any time; it applies to
+    later appends.
     """
 
     __slots__ = (
@@ -72,12 +73,11 @@ class Store:
         self.budget = budget
         self.folder = folder
         self.flush_messages = NO_FLUSH
-        """The number of appended records after which named files are forced to the disk (flush.messages)."""
+        """The number of appended records after which named segment files are flushed to the disk with fsync (flush.messages)."""
         self.segment_bytes = segment_bytes
         self.end_position = 0
         self.segment_number = 0
-        """The number of the log's active segment. It increases with each new one. The store may split one segment of the log into several of its own.
-        """
+        """The number of the log's active segment, which grows with each new one. The store may split a segment of the log into several of its own."""
         self.segment_time = SegmentTime()
         self.index = SparseIndex()
         self._needs: list[int] = []
@@ -102,9 +102,10 @@ class Store:
         return position
 
     def _make_room(self, length: int, end: int) -> None:
-        """Ensure that the last segment can take `length` more bytes, which end before position `end`.
+        """Ensure that the last segment has room for a batch. Starts a new segment if the batch would make it larger than `segment_bytes`.
 
-        An empty segment takes a batch of any size; otherwise a segment ends when it would exceed `segment_bytes`.
+        An empty segment takes a batch of any size. length: the size of the batch in bytes. end: the position in the store where the batch
+        will end.
         """
         open_bytes = self.open_bytes
         if open_bytes and open_bytes + length > self.segment_bytes:
@@ -122,9 +123,13 @@ class Store:
     def _leave_memory(self, length: int) -> None:
         """Move the last segment to a file with room for `length` more bytes, or continue it in a file.
 
-        A. If the budget allows, a memory file; bytes in plain memory move to it. Otherwise the bytes stay in memory, and the segment continues
-        B. in a part of the spill file, if it is small or connections need the remaining descriptors;
-        C. in a temporary file.
+        The file is the first possible one of these:
+
+        A. a memory file, if the budget allows it; bytes in plain memory move to the file;
+        B. a part of the spill file, if the segment is small or connections need the remaining descriptors;
+        C. a temporary file.
+
+        In cases B and C, bytes in plain memory stay there, and the segment of the log continues in the file.
         """
         if not isinstance(self.last, MemorySegment):
             self._start_segment(self.open_bytes, is_cleaned=False)
@@ -172,7 +177,7 @@ class Store:
 
     @property
     def open_bytes(self) -> int:
-        """Return the size in bytes of the active segment of the log."""
+        """Return the size in bytes of the log's active segment, which may extend over several segments of the store."""
         return self.end_position - self._base + self.last.carried_bytes
 
     def roll(self) -> None:
@@ -215,7 +220,7 @@ class Store:
 
     def _use_last_segment(self) -> None:
         self.last = self.segments[-1]
-        """The segment that takes the next append. It has room up to position `_room_end`; beyond that, `make_room` must be called first."""
+        """The segment to which the next batch is appended. It has room up to position `_room_end`, and `make_room` reserves more."""
         self._base: int = self.last.base
         self._room_end = self._base
 
@@ -248,7 +253,8 @@ class Store:
     def boundaries(self, start: int, end: int) -> Iterator[tuple[int, bool]]:
         """Yield (position, is_start) for each segment of the store that has bytes from `start` up to `end`, exclusive.
 
-        position: where the segment begins, or `start` if it begins before. is_start: whether a segment of the log begins at this position.
+        position: the byte at which the segment begins, or `start` if it begins before. is_start: whether a segment of the log begins at this
+        position.
         """
         for segment in self.segments[bisect_right(self._bases, start) - 1 :]:
             if segment.base >= end:
@@ -264,18 +270,18 @@ class Store:
     # Releasing space
 
     def add_reader(self) -> int:
-        """Add a reader (a replica), which does not need any bytes yet, and return its number."""
+        """Add a reader (a replica of the partition), which does not need any bytes yet, and return its number."""
         self._needs.append(NOTHING_NEEDED)
         return len(self._needs) - 1
 
     def reader_needs(self, reader: int, position: int) -> None:
-        """Set the position before which `reader` needs no bytes, and drop the bytes that no reader needs."""
+        """Record that replica number `reader` needs no bytes before `position`, and drop the bytes that no replica needs."""
         self._needs[reader] = position
         self.drop_before(min(self._needs))
 
     @contextmanager
     def temporary_readers(self) -> Iterator[None]:
-        """Return a context in which no bytes are dropped. At its end, the readers added in it are removed."""
+        """Return a context in which no bytes are dropped. At its end, the readers (replicas) added in it are removed."""
         readers = len(self._needs)
         self.reader_needs(self.add_reader(), 0)
         try:
@@ -284,9 +290,9 @@ class Store:
             del self._needs[readers:]
 
     def drop_before(self, position: int) -> None:
-        """Drop the whole segments before `position`, unless the folder must keep all files now (`FilePool.keeps_segments`).
+        """Drop the segments that lie completely before `position`. A response that is being sent can still read their bytes.
 
-        Ranges of dropped segments in responses that are being sent stay readable.
+        Nothing is dropped while the data directory keeps all files, because its metadata, which a failed write left outdated, refers to them.
         """
         if self.folder is not None and self.folder.pool.keeps_segments:
             return

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 NEVER = (1 << 63) - 1
-"""An offset that no log reaches."""
+"""A stand-in for "no offset": larger than every offset of a log."""
 
 
 class AbortedTransaction(NamedTuple):
@@ -30,9 +30,9 @@ class TransactionIndex:
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}
-        """Maps first offsets to producer ids, ascending."""
+        """Maps the first offset of each open transaction to its producer id, in ascending order."""
         self._unreplicated: dict[int, int] = {}
-        """Maps the first offsets of ended transactions whose marker is at or above the high watermark to the marker's offset."""
+        """Maps first offsets to marker offsets, for the ended transactions whose marker is at or above the high watermark."""
         self._aborted: list[AbortedTransaction] = []
         self.first_unstable_offset = NEVER
         """The first offset of the oldest transaction that is open, or whose marker is not replicated; `NEVER` if there is none."""
@@ -43,7 +43,7 @@ class TransactionIndex:
         return tuple(self._aborted)
 
     def begin(self, producer_id: int, first_offset: int) -> None:
-        """Add an open transaction, which starts after all others."""
+        """Add an open transaction. Its first offset must be above those of all others."""
         self._open[first_offset] = producer_id
         self._find_unstable()
 
@@ -59,7 +59,7 @@ class TransactionIndex:
                 self._aborted.insert(at, entry)
 
     def replicated(self, high_watermark: int) -> None:
-        """Remove the ended transactions whose marker is below the high watermark from those that hold back the last stable offset."""
+        """Remove the ended transactions whose marker is below the high watermark. They no longer limit the last stable offset."""
         if self._unreplicated:
             kept = {first: marker for first, marker in self._unreplicated.items() if marker >= high_watermark}
             self._unreplicated = kept
@@ -71,11 +71,21 @@ class TransactionIndex:
         return [entry for entry in self._aborted[first:] if entry.first_offset < upper_bound]
 
     def truncate(self, offset: int, producer_ids: Collection[int]) -> None:
-        """Remove what the records from `offset` on said, and the open transactions of `producer_ids`, which the log is read again for."""
+        """Remove the transactions that ended at `offset` or later, and the open transactions of `producer_ids`, because the log was truncated.
+
+        The caller then reads the batches of these producers again, and adds their transactions that are still open.
+        """
         self._open = {first: i for first, i in self._open.items() if i not in producer_ids}
         self._unreplicated = {first: marker for first, marker in self._unreplicated.items() if marker < offset}
         self._find_unstable()
         del self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]
+
+    def cleaned_below(self, offset: int, remaining: Iterable[AbortedTransaction]) -> list[AbortedTransaction]:
+        """Return the list of aborted transactions after compaction. Changes nothing.
+
+        The transactions that ended below `offset` are replaced by `remaining`, those that compaction has left; all others stay.
+        """
+        return [*remaining, *self._aborted[bisect_left(self._aborted, offset, key=attrgetter("last_offset")) :]]
 
     def drop_before(self, log_start_offset: int) -> None:
         """Remove the transactions that ended before the log start."""
@@ -83,12 +93,12 @@ class TransactionIndex:
         self.replicated(log_start_offset)
 
     def restore_open(self, transactions: Iterable[tuple[int, int]]) -> None:
-        """Replace the open transactions by these: (producer id, first offset)."""
+        """Replace the open transactions by `transactions`, given as (producer id, first offset)."""
         self._open = dict(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
         self._find_unstable()
 
     def restore_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Replace the aborted transactions by these, in the order of their markers."""
+        """Replace the aborted transactions by `aborted`, which must be in the order of their markers."""
         self._aborted = list(aborted)
 
     def clear(self) -> None:

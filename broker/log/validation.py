@@ -61,8 +61,8 @@ CODECS = {
 class TopicLimits:
     """The settings of a topic that affect validation, under Kafka's names with units.
 
-    `timestamp_before_max_ms`, `timestamp_after_max_ms`: how far a CreateTime record may be from the broker's time,
-    2**63 - 1 for no limit. `compression_type`: "producer" or the codec that batches must have.
+    `timestamp_before_max_ms`, `timestamp_after_max_ms`: by how many ms a CreateTime timestamp may be before or after the broker's time; 2**63 - 1
+    for no limit. `compression_type`: "producer" or the codec that batches must have.
     """
 
     max_message_bytes: int = 1048588
@@ -75,7 +75,7 @@ class TopicLimits:
 
     @property
     def judges_records(self) -> bool:
-        """Return whether these settings require that the single records of a batch are checked."""
+        """Return whether each record of a batch must be checked against these settings."""
         if self.compact:
             return True
         return (
@@ -91,7 +91,7 @@ class Valid(NamedTuple):
 
 
 def validate(produced: Buffer, produce_version: int, limits: TopicLimits, now_ms: int) -> Valid:
-    """Validate the bytes of a Produce request for one partition (`only_batch`, then `judge`). Raises InvalidBatch."""
+    """Validate the bytes of a Produce request for one partition, and return the batch ready to be appended. Raises InvalidBatch."""
     return judge(only_batch(produced, produce_version), limits, now_ms)
 
 
@@ -156,7 +156,7 @@ def only_batch(data: Buffer, version: int) -> memoryview:
 
 
 def is_transactional(data: Buffer) -> bool:
-    """Return whether the first batch is part of a transaction.
+    """Return whether the first batch in `data` has the transactional flag.
 
     Raises InvalidBatch with error CORRUPT_MESSAGE (2) if `data` cannot begin with a batch.
     """
@@ -207,7 +207,7 @@ def _checked_header(batch: memoryview, limits: TopicLimits) -> BatchHeader:
         )
     header = read_header(batch)
     if not check_crc(batch):
-        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch is wrong.")
+        raise InvalidBatch(ErrorCode.CORRUPT_MESSAGE, "The checksum of the batch does not match its content.")
     if header.compression > Compression.ZSTD:
         raise InvalidBatch(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -235,7 +235,7 @@ def check_fits_segment(size_bytes: int, limits: TopicLimits) -> None:
 
 
 def _check_claims(header: BatchHeader) -> None:
-    """Check those fields of the batch header that describe the records and the producer (P-9). Raises InvalidBatch."""
+    """Check the header's record count and sequence number, and that the batch is not a control batch (P-9). Raises InvalidBatch."""
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
         raise InvalidBatch(
             ErrorCode.INVALID_RECORD,
@@ -287,9 +287,9 @@ def _timestamp_error(timestamp: int, header: BatchHeader, limits: TopicLimits, n
 
 
 def _with_clients_time(batch: memoryview, header: BatchHeader) -> Valid:
-    """Return the batch with the timestamp type CreateTime instead of LogAppendTime.
+    """Return the batch with the timestamp type CreateTime, which the topic uses.
 
-    A producer may set LogAppendTime although the topic uses CreateTime (P-12).
+    A producer may have set LogAppendTime in the batch (P-12).
     """
     corrected = bytearray(batch)
     _ATTRIBUTES.pack_into(corrected, _ATTRIBUTES_AT, header.attributes & ~LOG_APPEND_TIME)
@@ -328,5 +328,5 @@ def _opened(batch: memoryview, header: BatchHeader) -> Iterator[Record]:
 
 
 def _refused_early(error_code: ErrorCode, message: str) -> InvalidBatch:
-    """Return the error for a check made before the log is used; its response has no log start offset (P-2)."""
+    """Return the error for a check that does not read the log. The Produce response then has log start offset -1 (P-2)."""
     return InvalidBatch(error_code, message, before_append=True)

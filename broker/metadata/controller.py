@@ -10,10 +10,12 @@ from dataclasses import replace
 from random import Random
 
 from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.features import initial_features
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata import planning, reassignment
 from kafkaproto.broker.metadata.election import among_the_living
 from kafkaproto.broker.metadata.image import INTERNAL_TOPICS, NO_LEADER, BrokerState, Image, PartitionState, Topic
+from kafkaproto.broker.metadata.scram import Credentials
 from kafkaproto.error_codes import ErrorCode
 
 ImageChange = Callable[[Image, Image, Sequence[str]], None]
@@ -37,16 +39,16 @@ class Controller:
         remember: ImageChange | None = None,
         remember_if_possible: ImageChange | None = None,
     ) -> None:
-        self.image = Image.empty(cluster_id)
+        self.image = Image.empty(cluster_id, initial_features(config.release))
         self.take_over = take_over
         self._config = config
         self._rng = rng
         self._remember = remember
         self._remember_if_possible = remember_if_possible
 
-    def restore(self, topics: Mapping[str, Topic]) -> None:
-        """Start with the topics that an earlier process persisted, instead of no topics."""
-        self._follow(self.image.with_topics(topics), tuple(topics))
+    def restore(self, topics: Mapping[str, Topic], scram: Credentials, features: Mapping[str, int]) -> None:
+        """Start with the topics, SCRAM credentials and levels of features that an earlier process persisted."""
+        self._follow(replace(self.image.with_topics(topics), scram=scram, features=features), tuple(topics))
 
     # ---- brokers -------------------------------------------------------------------------------------------------------------
 
@@ -55,17 +57,23 @@ class Controller:
         self._show(self.image.with_brokers({**self.image.brokers, broker.broker_id: broker}), ())
 
     def broker_stopped(self, broker_id: int) -> None:
-        """Fence a broker: remove it from every ISR of which it is not the last member, and move its leaderships.
+        """Fence a broker that stopped: remove it from each ISR that has other members, and elect other leaders for the partitions it led.
 
-        Elections are clean, or unclean where unclean.leader.election.enable allows it.
+        Only an in-sync replica becomes leader, unless unclean.leader.election.enable allows others.
         """
         self.set_broker(replace(self.image.brokers[broker_id], alive=False))
         self._review([t for t in self.image.topics.values() if any(broker_id in p.isr for p in t.partitions)])
 
     def broker_started(self, broker_id: int) -> None:
         """Unfence a broker, and elect leaders for partitions without one."""
-        self.set_broker(replace(self.image.brokers[broker_id], alive=True))
+        self.set_broker(replace(self.image.brokers[broker_id], alive=True, registered=True))
         self.give_leaders()
+
+    def unregister_broker(self, broker_id: int) -> None:
+        """Remove the registration of a broker, and fence it if it is running. It is registered again when it starts."""
+        self.set_broker(replace(self.image.brokers[broker_id], registered=False))
+        if self.image.is_alive(broker_id):
+            self.broker_stopped(broker_id)
 
     def give_leaders(self) -> None:
         """Elect a leader for each partition that has none, if one of its replicas can lead."""
@@ -93,17 +101,18 @@ class Controller:
     ) -> Topic:
         """Validate a new topic and place its replicas, without changing anything.
 
-        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to
-        its replicas; None or empty to place them. configs: the topic's own settings as text. Raises KafkaError 17, 36, 37, 38, 39, 40, 44,
-        the errors of CreateTopics.
+        partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to its
+        replicas; None or empty to place them. configs: the topic's own settings as text.
+        Raises KafkaError with one of the errors of CreateTopics: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
         """
         return planning.plan_topic(
             self.image, self._config, self._rng, name, partitions, replication_factor, assignment, configs
         )
 
     def create_topic(self, topic: Topic) -> None:
-        """Add a topic that `plan_topic` returned to the metadata, in a new image."""
-        self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
+        """Add a new topic, the result of `plan_topic`, to the metadata in a new image."""
+        self.publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def plan_partitions(
         self,
@@ -114,21 +123,22 @@ class Controller:
     ) -> Topic:
         """Return the topic enlarged to `count` partitions, without changing anything.
 
-        assignments: the replicas of each new partition, None to place them. counted: a function called with the number of new partitions
-        once that number is known to be valid and before their replicas are checked; its errors are passed on. Raises KafkaError 3, 37,
-        38, 39, 44, the errors of CreatePartitions.
+        assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions once
+        that number is known to be valid, before their replicas are checked; its errors are passed on.
+        Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
+        INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
         """
         return planning.plan_partitions(self.image, name, count, assignments, counted)
 
     def add_partitions(self, topic: Topic) -> None:
-        """Add the partitions that `plan_partitions` returned to the metadata, in a new image."""
-        self._publish(self.image.with_topics({topic.name: topic}), (topic.name,))
+        """Add new partitions to the metadata in a new image. topic: the enlarged topic, the result of `plan_partitions`."""
+        self.publish(self.image.with_topics({topic.name: topic}), (topic.name,))
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) if there is none."""
         if name not in self.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
-        self._publish(self.image.with_topics({}, (name,)), (name,))
+        self.publish(self.image.with_topics({}, (name,)), (name,))
 
     def topic_configs(self, name: str) -> Mapping[str, str] | None:
         """Return a topic's own settings, or None if the topic does not exist."""
@@ -144,7 +154,7 @@ class Controller:
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
         self._config.check_topic(configs)
-        self._publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
+        self.publish(self.image.with_topics({name: replace(topic, configs=dict(configs))}), (name,))
 
     # ---- partitions ----------------------------------------------------------------------------------------------------------
 
@@ -172,7 +182,7 @@ class Controller:
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3) for an unknown partition, PREFERRED_LEADER_NOT_AVAILABLE (80) if the broker does not run or
         is not in sync.
         """
-        state = self._known(topic, index)
+        state = _known(self.image, topic, index)
         if leader not in state.isr or not self.image.is_alive(leader):
             raise KafkaError(
                 ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
@@ -181,18 +191,26 @@ class Controller:
         self._replace(topic, _led_by(state, leader))
 
     def elect_preferred(self, topic: str, index: int) -> None:
-        """Make the first replica of a partition its leader again (KIP-183). Raises KafkaError 3, 80 (it cannot lead), 84 (it leads already)."""
-        state = self._known(topic, index)
+        """Make the first replica of a partition its leader again (KIP-183).
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), PREFERRED_LEADER_NOT_AVAILABLE (80) if the replica cannot lead, or ELECTION_NOT_NEEDED (84)
+        if it leads already.
+        """
+        state = _known(self.image, topic, index)
         if state.leader == state.replicas[0]:
-            raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "The preferred replica leads already.")
+            raise KafkaError(
+                ErrorCode.ELECTION_NOT_NEEDED,
+                f"No election is needed: the preferred replica, broker {state.leader}, leads {topic}-{index}.",
+            )
         self.elect(topic, index, state.replicas[0])
 
     def elect_unclean(self, topic: str, index: int) -> None:
         """Make any running replica the leader of a partition without a leader, in sync or not (KIP-460).
 
-        Records that only other replicas had are lost. Raises KafkaError 3, 83 (no replica is running), 84 (the partition has a leader).
+        Records that only other replicas had are lost. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), ELIGIBLE_LEADERS_NOT_AVAILABLE (83) if no
+        replica is running, or ELECTION_NOT_NEEDED (84) if the partition has a leader.
         """
-        state = self._known(topic, index)
+        state = _known(self.image, topic, index)
         if state.leader != NO_LEADER:
             raise KafkaError(
                 ErrorCode.ELECTION_NOT_NEEDED, f"No election is needed: broker {state.leader} leads {topic}-{index}."
@@ -200,18 +218,21 @@ class Controller:
         alive = [r for r in state.replicas if self.image.is_alive(r)]
         if not alive:
             raise KafkaError(
-                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, f"None of the replicas {list(state.replicas)} is alive."
+                ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+                f"No replica of {topic}-{index} can lead: none of the brokers {list(state.replicas)} is running.",
             )
         leader = next((r for r in alive if r in state.isr), alive[0])
         isr = state.isr if leader in state.isr else (leader,)
         self._replace(topic, _led_by(replace(state, isr=isr), leader))
 
-    def reassign(self, topic: str, index: int, target: Sequence[int] | None) -> None:
+    def reassign(self, topic: str, index: int, target: Sequence[int] | None, *, keeps_factor: bool = False) -> None:
         """Start to move a partition to the brokers `target`, the preferred leader first; None cancels a move in progress.
 
-        Raises KafkaError 3 (unknown partition), 39 (invalid brokers, or no replica would be in sync), 85 (nothing to cancel).
+        keeps_factor: whether the number of replicas must stay the same (KIP-860).
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION (3), INVALID_REPLICA_ASSIGNMENT (39) for invalid brokers or if no replica would be in sync,
+        INVALID_REPLICATION_FACTOR (38), or NO_REASSIGNMENT_IN_PROGRESS (85) if there is nothing to cancel.
         """
-        state = self._known(topic, index)
+        state = _known(self.image, topic, index)
         if target is None:
             if not state.is_reassigned:
                 raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{topic}-{index} is not being reassigned.")
@@ -221,19 +242,17 @@ class Controller:
                 raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, str(error)) from None
         else:
             planning.check_replicas(self.image, target)
+            factor = len(state.replicas) - len(state.removing)
+            if keeps_factor and factor != len(target):
+                message = f"The replication factor is changed from {factor} to {len(target)}"
+                raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
             state = reassignment.begun(state, target)
         self._replace(topic, _settled(self.image, state))
-
-    def _known(self, topic: str, index: int) -> PartitionState:
-        state = self.image.partition(topic, index)
-        if state is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
-        return state
 
     def _replace(self, topic: str, state: PartitionState) -> None:
         old = self.image.topics[topic]
         partitions = (*old.partitions[: state.index], state, *old.partitions[state.index + 1 :])
-        self._publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
+        self.publish(self.image.with_topics({topic: replace(old, partitions=partitions)}), (topic,))
 
     def ensure_internal(self, name: str) -> Topic:
         """Return the internal topic `name`, creating it if it does not exist.
@@ -258,8 +277,8 @@ class Controller:
         self.create_topic(topic)
         return topic
 
-    def _publish(self, image: Image, changed: Sequence[str]) -> None:
-        """Make `image` the current one, for a change that a client requested.
+    def publish(self, image: Image, changed: Sequence[str]) -> None:
+        """Make `image` the current one, for a change that a client requested. changed: the names of the topics that differ.
 
         Raises KafkaError KAFKA_STORAGE_ERROR (56) if it cannot be persisted; then nothing has changed.
         """
@@ -268,14 +287,25 @@ class Controller:
         self._show(image, changed)
 
     def _follow(self, image: Image, changed: Sequence[str]) -> None:
-        """Make `image` the current one, for a change that cannot be rejected because its cause, such as a stopped broker, has happened already."""
+        """Make `image` the current one, although the change cannot be rejected: its cause, such as a stopped broker, has already happened."""
         if self._remember_if_possible is not None:
             self._remember_if_possible(self.image, image, changed)
         self._show(image, changed)
 
     def _show(self, image: Image, changed: Sequence[str]) -> None:
-        old, self.image = self.image, image
-        self.take_over(old, image, changed)
+        old = self.image
+        self.image = replace(image, offset=old.offset + 1)
+        self.take_over(old, self.image, changed)
+
+
+def _known(image: Image, topic: str, index: int) -> PartitionState:
+    state = image.partition(topic, index)
+    if state is None:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"No such partition as {topic}-{index}" if topic in image.topics else f"No such topic as {topic}",
+        )
+    return state
 
 
 def _internal_settings(name: str, config: ClusterConfig) -> dict[str, str]:
@@ -300,7 +330,10 @@ def _led_by(state: PartitionState, leader: int) -> PartitionState:
 
 
 def _settled(image: Image, state: PartitionState) -> PartitionState:
-    """Return the partition state with its reassignment completed and a missing leader elected, as far as that is possible."""
+    """Return the partition with its reassignment completed, if all added replicas are in sync; otherwise unchanged.
+
+    If completing it removes the leader's replica, a live in-sync replica becomes the leader; without such a replica the partition has no leader.
+    """
     state = reassignment.settled(state)
     if state.leader in state.replicas or state.leader == NO_LEADER:
         return state

@@ -6,9 +6,11 @@ messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+
+from kafkaproto.broker.metadata.scram import Credentials
 
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
@@ -58,25 +60,38 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """One broker in the metadata. listeners: maps listener names to the advertised (host, port)."""
+    """One broker in the metadata. listeners: maps listener names to the advertised (host, port).
+
+    registered: False after the broker was unregistered, until it starts again. Such a broker is not alive.
+    """
 
     broker_id: int
     rack: str | None
     listeners: Mapping[str, tuple[str, int]]
     alive: bool = True
+    registered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
+    """The metadata of a cluster at one time.
+
+    topic_names: maps topic ids to names. scram: maps (user, mechanism) to credentials. features: maps features to their finalized levels, without
+    levels of 0 (KIP-584). offset: the number of changes before this image, which stands for the offset in Kafka's metadata log.
+    """
+
     cluster_id: str
     brokers: Mapping[int, BrokerState]
     topics: Mapping[str, Topic]
     topic_names: Mapping[bytes, str]
+    features: Mapping[str, int]
+    offset: int = 0
+    scram: Credentials = field(default_factory=lambda: MappingProxyType({}))
 
     @staticmethod
-    def empty(cluster_id: str) -> Image:
+    def empty(cluster_id: str, features: Mapping[str, int]) -> Image:
         none: Mapping[str, Topic] = MappingProxyType({})
-        return Image(cluster_id, MappingProxyType({}), none, MappingProxyType({}))
+        return Image(cluster_id, MappingProxyType({}), none, MappingProxyType({}), features)
 
     def partition(self, topic: str, index: int) -> PartitionState | None:
         described = self.topics.get(topic)
@@ -87,6 +102,10 @@ class Image:
     def topic_by_id(self, topic_id: bytes) -> Topic | None:
         name = self.topic_names.get(topic_id)
         return None if name is None else self.topics[name]
+
+    def missing(self, names: Iterable[str]) -> set[str]:
+        """Return those of the names that no topic has."""
+        return {name for name in names if name not in self.topics}
 
     def is_alive(self, broker_id: int) -> bool:
         broker = self.brokers.get(broker_id)

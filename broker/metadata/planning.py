@@ -19,12 +19,26 @@ from kafkaproto.error_codes import ErrorCode
 
 MOST_PARTITIONS = 10_000
 """The maximum number of partitions of a topic, which protects memory. Kafka has this limit per request (`ReplicationControlManager`)."""
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+_LONGEST_NAME = 249
+_LEGAL_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}\Z")
 
 
 def topic_name_is_legal(name: str) -> bool:
     """Return whether the name has 1 to 249 characters of [a-zA-Z0-9._-] and is neither "." nor ".." (M-3)."""
     return _LEGAL_NAME.match(name) is not None and name not in (".", "..")
+
+
+def why_illegal(name: str) -> str:
+    """Return the message with which Kafka rejects an illegal topic name (`Topic.validate`)."""
+    if not name:
+        reason = "the empty string is not allowed"
+    elif name in (".", ".."):
+        reason = f"'{name}' is not allowed"
+    elif len(name) > _LONGEST_NAME:
+        reason = f"the length of '{name}' is longer than the max allowed length {_LONGEST_NAME}"
+    else:
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return f"Topic name is invalid: {reason}"
 
 
 def plan_topic(
@@ -39,9 +53,10 @@ def plan_topic(
 ) -> Topic:
     """Validate a new topic and place its replicas, without changing anything.
 
-    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to
-    its replicas; None or empty to place them. configs: the topic's own settings as text. Raises KafkaError 17, 36, 37, 38, 39, 40, 44, the
-    errors of CreateTopics.
+    partitions, replication_factor: -1 for the settings num.partitions and default.replication.factor. assignment: maps each partition to its
+    replicas; None or empty to place them. configs: the topic's own settings as text.
+    Raises KafkaError with one of the errors of CreateTopics: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS,
+    INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG or POLICY_VIOLATION.
     """
     if not topic_name_is_legal(name):
         raise KafkaError(
@@ -88,9 +103,10 @@ def plan_partitions(
 ) -> Topic:
     """Return the topic enlarged to `count` partitions, without changing anything.
 
-    assignments: the replicas of each new partition, None to place them. counted: a function called with the number of new partitions once
-    that number is known to be valid and before their replicas are checked; its errors are passed on. Raises KafkaError 3, 37, 38, 39, 44,
-    the errors of CreatePartitions.
+    assignments: the replicas of each new partition, None to place them. counted: a function that is called with the number of new partitions once
+    that number is known to be valid, before their replicas are checked; its errors are passed on.
+    Raises KafkaError with one of the errors of CreatePartitions: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
+    INVALID_REPLICA_ASSIGNMENT or POLICY_VIOLATION.
     """
     topic = image.topics.get(name)
     if topic is None:
@@ -145,7 +161,7 @@ def _spread(image: Image, count: int, factor: int, first: int = 0) -> list[tuple
     if factor > len(racks):
         raise KafkaError(wrong, f"Replication factor {factor} is larger than the number of brokers, {len(racks)}.")
     if len(down) == len(racks):
-        raise KafkaError(wrong, "No broker is alive.")
+        raise KafkaError(wrong, "A topic cannot be placed: none of the brokers is running.")
     return assign(count, factor, racks, first, down)
 
 
@@ -161,20 +177,23 @@ def _check_new_replicas(image: Image, replicas: Sequence[int], factor: int) -> N
     """Check the replicas of a new partition; at least one must be running, to lead it. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39)."""
     check_replicas(image, replicas, factor)
     if not any(map(image.is_alive, replicas)):
-        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"None of the replicas {list(replicas)} is alive.")
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"The replicas {list(replicas)} cannot be assigned: at least one of these brokers must be running.",
+        )
 
 
 def check_replicas(image: Image, replicas: Sequence[int], factor: int | None = None) -> None:
-    """Check that `replicas` names existing, distinct brokers, and `factor` of them unless that is None.
+    """Check that `replicas` are existing, distinct brokers.
 
-    Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39).
+    factor: the number of brokers that there must be, None for any number. Raises KafkaError INVALID_REPLICA_ASSIGNMENT (39).
     """
     wrong = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
         raise KafkaError(wrong, "A partition must have at least one replica.")
     if len(set(replicas)) != len(replicas):
         raise KafkaError(wrong, f"The replicas {list(replicas)} contain a broker twice.")
-    unknown = [r for r in replicas if r not in image.brokers]
+    unknown = [r for r in replicas if r not in image.brokers or not image.brokers[r].registered]
     if unknown:
         raise KafkaError(wrong, f"Broker {unknown[0]} does not exist.")
     if factor is not None and len(replicas) != factor:

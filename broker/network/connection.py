@@ -1,7 +1,7 @@
-"""One connection without its socket: frames in, responses out, one request in flight, muted while throttled (`KafkaChannel`, `Processor`).
+"""A connection without its socket: splits bytes into frames, handles one request at a time, and is muted while throttled (`KafkaChannel`).
 
-A connection acts on its socket through the interface `Skin`. Time is an argument; the only timers are those of the throttle and of the idle
-timeout. This module does not depend on asyncio, or on the meaning of an API.
+A connection acts on its socket through the interface `Skin`. Time is an argument; the only timers are those of the throttle and of the idle timeout.
+This module does not depend on asyncio, or on the meaning of an API.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ FRAMES_PER_TURN = 64
 TURN_MS = 2.0
 """The time in ms for which a connection handles frames before it lets the other connections of the event loop continue."""
 THIS_SIDE = "closed from this side"
-"""The default text for the reason why a connection was closed: the broker closed it."""
+"""The default reason for closing a connection: the broker closed it."""
 
 
 class Skin(Protocol):
-    """Interface of the object that owns the socket of a connection."""
+    """Interface of the object that owns the socket of a connection: it writes bytes and closes the socket."""
 
     def write(self, buffers: Sequence[object]) -> bool:
-        """Send the buffers in order. Returns True if all bytes are sent already.
+        """Send the buffers in order. Returns True if all bytes have been sent when the method returns.
 
-        If it returns False, the owner calls `Connection.written` once all bytes are sent. The connection does not change the buffers afterwards.
+        If it returns False, the owner of the socket calls `Connection.written` once all bytes are sent. Until then the connection does not
+        change the buffers.
         """
         ...
 
@@ -48,15 +49,15 @@ class Skin(Protocol):
         ...
 
     def call_soon(self) -> None:
-        """Call `Connection.proceed` in a later turn of the event loop, so that other connections can handle frames first."""
+        """Call `Connection.proceed` in a later iteration of the event loop, so that other connections can handle frames first."""
         ...
 
 
 class Connection:
     """The connection of a client to one listener of a broker.
 
-    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `written`, `ended` and `lost`; otherwise only the connection's own timers act on
-    it.
+    The owner of the socket (`Skin`) calls `get_buffer`, `received`, `written`, `ended` and `lost`. Apart from that, the connection only acts when one
+    of its timers fires.
     """
 
     def __init__(
@@ -160,7 +161,7 @@ class Connection:
             self.close(CLIENT_ENDED)
 
     def _choose_reading(self) -> None:
-        """Pause or resume reading: pause while throttled (T-7), and while one whole frame waits behind the request in progress."""
+        """Pause reading while the connection is throttled (T-7) or a whole frame waits behind the request in progress; otherwise resume it."""
         throttled = self.state in (MuteState.MUTED_AND_THROTTLED, MuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
         should_read = not throttled and not self._frames.has_frame()
         if should_read != self._reading:

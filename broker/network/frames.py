@@ -14,7 +14,10 @@ FIRST_BUFFER_BYTES = 4 * 1024
 """The smallest size of a connection's own buffer for an incomplete frame, unless the whole frame is smaller."""
 SPARE_BYTES = 4 * 1024 * 1024
 KEPT_BUFFER_BYTES = 2 * 1024 * 1024
-"""A connection's own buffer above this size is replaced when unhandled bytes fill less than half of it, and is not kept as a spare."""
+"""The size in bytes above which a connection replaces its own buffer when the unhandled bytes fill less than half of it.
+
+Such a large buffer is not kept as a spare.
+"""
 SURPLUS_BYTES = 64 * 1024
 """The maximum number of bytes by which a spare buffer may be larger than the requested size."""
 
@@ -52,8 +55,8 @@ class BufferPool:
 class FrameReader:
     """Splits the received bytes of one connection into frames.
 
-    For every read from the socket, its user writes `n` bytes into `get_buffer()`, calls `received(n)`, then `next_frame()` until it returns
-    None, then `keep_rest()`.
+    For every read from the socket, the caller writes `n` bytes into `get_buffer()`, calls `received(n)`, then `next_frame()` until it returns None,
+    then `keep_rest()`.
     """
 
     __slots__ = ("_end", "_max_bytes", "_own", "_own_view", "_pool", "_start", "_view")
@@ -127,7 +130,7 @@ class FrameReader:
         return not 0 <= length <= self._max_bytes or end - start >= LENGTH_BYTES + length
 
     def keep_rest(self) -> None:
-        """Copy unhandled bytes from the shared buffer into a buffer of this connection; if there are none, free the connection's buffer."""
+        """Copy unhandled bytes from the shared buffer into a buffer of this connection. Without unhandled bytes, free the connection's buffer."""
         left = self._end - self._start
         if self._own is None:
             if left:
@@ -141,7 +144,7 @@ class FrameReader:
             self._adopt(self._pool.take(self._room_for(left)), self._view[self._start : self._end])
 
     def release(self) -> None:
-        """Free all memory because no bytes are unhandled or the connection closed."""
+        """Free all memory of this reader, because all bytes were handled or the connection closed."""
         own, view = self._own, self._own_view
         self._own = self._own_view = None
         self._view = self._pool.shared

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast, get_args, get_origin
 from kafkaproto.error_codes import ErrorCode
 
 MAX_RESULTS = 50
-"""The maximum number of results that are kept for one response."""
+"""The maximum number of results that the details of one response contain."""
 
 _NAMES = ("name", "topic", "resource_name", "group_id", "key", "member_id", "log_dir")
 _INDEXES = ("partition_index", "index", "partition", "partition_id")
@@ -32,8 +32,8 @@ TopicName = Callable[[bytes], str]
 class Result(NamedTuple):
     """The result for one item of a request: a partition; or a topic, resource, group or key, for which `partition` is None.
 
-    error: the name of the error code, "NONE" without an error, or `NO_RESPONSE`. offset: depending on the API, the base offset of a Produce,
-    the fetch offset of a Fetch, the offset found or committed; None if there is none.
+    error: the name of the error code, "NONE" without an error, or "no response". offset: depending on the API, the base offset of a Produce, the
+    fetch offset of a Fetch, the offset found or committed; None if there is none.
     """
 
     name: str
@@ -52,18 +52,18 @@ class Result(NamedTuple):
 
 
 class Details(NamedTuple):
-    """The details of one request.
+    """The details of one request and its response: the group, the error and the results for partitions or other items.
 
-    group_id: the group, or the key of FindCoordinator, with commas between several; None if the request names none. error: the name of
-    the error of the whole response, "NONE" without an error.
+    group_id: the group id, or the key of a FindCoordinator request; several are joined by commas. None if the request contains none.
+    error: the name of the error of the whole response, "NONE" without an error.
     """
 
     group_id: str | None = None
     error: str = ErrorCode.NONE.name
     results: tuple[Result, ...] = ()
-    """One result for each partition, topic, resource or group in the response, at most `MAX_RESULTS`."""
+    """One result for each partition, topic, resource or group in the response, at most 50."""
     left_out: int = 0
-    """The number of results that were not kept because there are more than `MAX_RESULTS`."""
+    """The number of further results that are not in `results`, which contains at most 50."""
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -97,7 +97,11 @@ def error_name(error_code: int) -> str:
 
 
 class RequestDetails(NamedTuple):
-    """The details that only a request has, not its response. offsets: maps partitions to offsets, None if the request has none."""
+    """The details taken from a request: its group, and its partitions with their offsets.
+
+    group_id: the group id, or the key of a FindCoordinator request; None if there is none. offsets: maps (topic, partition) to the offset
+    in the request, or to None if the API sends no offset.
+    """
 
     group_id: str | None = None
     offsets: Mapping[tuple[str, int], int | None] = {}
@@ -109,14 +113,14 @@ class RequestDetails(NamedTuple):
 
 
 def request_details(request: Any, topic_name: TopicName) -> RequestDetails:
-    """Return the details that only a request has. They are combined later with those of its response."""
+    """Return the group of a request, and its partitions with their offsets. `response_details` combines them with the response."""
     items = _items(request, "", topic_name)
     offsets = {(name, index): _first(item, _REQUEST_OFFSETS) for name, item, index in items if index is not None}
     return RequestDetails(_group_of(request), offsets)
 
 
 def response_details(response: Any, request: RequestDetails, topic_name: TopicName) -> Details:
-    """Return the details of a response, together with those of its request."""
+    """Return the details of a response, combined with those of its request."""
     results: list[Result] = []
     left_out = 0
     for name, item, index in _items(response, "", topic_name):
@@ -142,9 +146,9 @@ def _group_of(request: Any) -> str | None:
 
 
 def _items(message: Any, parent: str, topic_name: TopicName) -> Iterator[tuple[str, Any, int | None]]:
-    """Yield (name, item, partition) for each list item in a message that is a partition or has an error code.
+    """Yield (name, item, partition number or None) for each list item in a message that is a partition or has an error code.
 
-    An item with an error code stands also for the items inside it that have neither an error nor an offset; these are not yielded.
+    Inside an item that has an error code, only the items with an error or an offset are yielded. parent: the name for items without one.
     """
     for attribute in _list_fields(cast(Any, type(message))):
         for item in getattr(message, attribute) or ():
@@ -176,7 +180,7 @@ def _name_of(item: Any, topic_name: TopicName) -> str:
 
 
 def _first(item: Any, names: tuple[str, ...]) -> Any:
-    """Return the value of the first attribute in `names` that `item` has."""
+    """Return the value of the first attribute in `names` that `item` has, None if it has none of them."""
     for name in _known(cast(Any, type(item)), names):
         return getattr(item, name)
     return None

@@ -1,7 +1,7 @@
-"""Logs refused clients: what a client tried that this broker does not support, and what to do about it.
+"""Log lines about refused clients: which connection, request or feature the broker refused, and how to solve the problem.
 
 There is at most one line per minute, at WARNING, for each client and kind of refusal. Times are those of the cluster's clock. This module
-only logs: it never decides what is refused.
+only logs; other modules decide what is refused.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ EVERY_MS = 60_000
 REMEMBERED_CLIENTS = 1000
 """The maximum number of remembered (client, kind of refusal) pairs. Beyond it, the oldest are forgotten and may be logged again within a minute."""
 SEARCHES, SEARCHED_MS = 3, 2000
-"""A client is suspicious if it sends this many FindCoordinator requests for one group within this time in ms.
+"""A client is checked if it sends 3 FindCoordinator requests for one group within 2000 ms.
 
-It is logged if the group still does not exist when the same time has passed again.
+The check runs after another 2000 ms: if the group still does not exist, the broker logs the client.
 """
 LONGEST_NAME = 100
 """The maximum number of characters of a client id, group id or transactional id in a log line; longer ids are shortened."""
@@ -56,37 +56,31 @@ CONSUMER_PROTOCOL = (
 )
 STREAMS_PROTOCOL = 'the group protocol "streams" (KIP-1071) is not served; set group.protocol=classic in the client'
 SHARE_GROUPS = "share groups (KIP-932) are not served; use a consumer group"
-ACLS = "ACLs are not served; every client may use everything"
 _KEY_AND_VERSION = Struct(">hh")
 _FIRST_TAGLESS_HEADER = 1
 
 ADVICE = {
-    ApiKey.SASL_HANDSHAKE: SASL,
-    ApiKey.SASL_AUTHENTICATE: SASL,
-    ApiKey.DESCRIBE_ACLS: ACLS,
-    ApiKey.CREATE_ACLS: ACLS,
-    ApiKey.DELETE_ACLS: ACLS,
     ApiKey.SHARE_GROUP_HEARTBEAT: SHARE_GROUPS,
     ApiKey.SHARE_FETCH: SHARE_GROUPS,
     ApiKey.SHARE_ACKNOWLEDGE: SHARE_GROUPS,
     ApiKey.STREAMS_GROUP_HEARTBEAT: STREAMS_PROTOCOL,
 }
-"""Maps APIs that this broker does not support to advice, where there is an alternative."""
+"""Maps APIs that this broker does not support to advice for the log line. APIs without an alternative are missing."""
 
-UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL}
-"""Maps features that a handler reports as not served to advice."""
+UNSERVED = {"consumer protocol": CONSUMER_PROTOCOL, "SASL": SASL}
+"""Maps features that a request handler does not support to advice for the log line."""
 
 READING = (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_COMMIT)
 """The APIs that a consumer uses to read partitions without joining its group."""
 LATEST_REQUESTS = 2000
-"""The number of latest requests in the journal that are searched for the APIs in READING."""
+"""How many of the last requests in the journal are searched for a client's fetches and commits, to see whether it reads without a group."""
 
 
 class Refusal(NamedTuple):
     """Why a client was refused.
 
-    kind: identifies refusals of which a client gets one log line per minute. what: the refused request or connection, as text that follows
-    "refused". advice: the reason, and what to do.
+    kind: the kind of refusal; a client gets one log line per minute for each kind. what: the refused request or connection, as text that
+    follows "refused". advice: the reason, and how to solve the problem.
     """
 
     kind: str
@@ -130,7 +124,10 @@ class Diagnostics(Observer):
         self._log(exchange.node.broker_id, exchange.peer, client_id, refusal, exchange.now_ms)
 
     def _notice_searches(self, exchange: Exchange, group_ids: Sequence[str]) -> None:
-        """Count a client's FindCoordinator requests for groups. librdkafka with KIP-848 repeats them forever and never joins the group."""
+        """Count a client's FindCoordinator requests for each group that does not exist, and plan a check after three of them.
+
+        A librdkafka consumer with `group.protocol=consumer` repeats the request forever if the broker does not support that protocol (KIP-848).
+        """
         groups = exchange.node.cluster.groups
         for group_id in group_ids:
             key = exchange.peer.client_address, shown_client_id(exchange.client_id), _shortened(group_id)
@@ -147,12 +144,18 @@ class Diagnostics(Observer):
                 self._timers.at(exchange.now_ms + SEARCHED_MS, check)
 
     def _check_search(self, node: Node, address: str, key: tuple[str, str, str], group_id: str, now_ms: int) -> None:
-        """Log the client if the group still does not exist, unless the client reads without a group, as consumers with `assign` do."""
+        """Log a client that searches the coordinator of a group, if the group still does not exist.
+
+        A client that reads without joining a group, as consumers with `assign` do, is not logged.
+        """
         first_ms, count = self._searches.pop(key, (0, 0))
         host, client_id, group = key
         if not count or node.cluster.groups.describe(group_id).state != UNKNOWN_GROUP:
             return
-        if self._reads_without_group(host, client_id, first_ms):
+        advice = no_offsets_topic(node.cluster.config, node.image)
+        if not advice and not node.groups.serves_consumers:
+            advice = f"if it has group.protocol=consumer: {CONSUMER_PROTOCOL}"
+        if not advice or self._reads_without_group(host, client_id, first_ms):
             return
         if self._lines.count((host, client_id, "group protocol"), now_ms) is None:
             return
@@ -163,12 +166,11 @@ class Diagnostics(Observer):
             address,
             max(count, SEARCHES),
             group,
-            no_offsets_topic(node.cluster.config, node.image)
-            or f"if it has group.protocol=consumer: {CONSUMER_PROTOCOL}",
+            advice,
         )
 
     def _reads_without_group(self, host: str, client_id: str, since_ms: int) -> bool:
-        """Return whether the client has sent a request of an API in `READING` since `since_ms`, as a consumer without a group does."""
+        """Return whether the client has sent Fetch, ListOffsets, OffsetFetch or OffsetCommit since `since_ms`, as a consumer without a group does."""
         for seen in self._journal.latest(LATEST_REQUESTS):
             if seen.at_ms < since_ms:
                 return False
@@ -238,7 +240,10 @@ def no_offsets_topic(config: ClusterConfig, image: Image) -> str:
 
 
 def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
-    """Return why a connection was refused whose first bytes are not a valid length. The advice says what the bytes probably are."""
+    """Return why the broker refused a connection whose first bytes are not a valid frame length.
+
+    The advice says which protocol the client probably uses.
+    """
     if len(head) > 1 and head[0] == TLS_HANDSHAKE and head[1] == TLS_MAJOR_VERSION:
         return Refusal("TLS", "a TLS connection", f"listener {listener} has no TLS; {PLAINTEXT}")
     if head.startswith(HTTP_METHODS):
@@ -255,7 +260,7 @@ def refused_frame(head: bytes, why: str, listener: str) -> Refusal:
 
 
 def _is_request(head: bytes) -> bool:
-    """Return whether the bytes after the frame length are the API key and version of an existing request."""
+    """Return whether the bytes after the frame length are the API key and the version of a request that Kafka defines."""
     if len(head) < LENGTH_BYTES + _KEY_AND_VERSION.size:
         return False
     key, version = _KEY_AND_VERSION.unpack_from(head, LENGTH_BYTES)
@@ -267,7 +272,7 @@ def _other_protocol(listener: str) -> str:
 
 
 def client_id_of(frame: memoryview) -> str:
-    """Return the client id in a request's header, in the form of log lines; "unknown" if the header cannot be read."""
+    """Return the client id in a request's header, quoted and shortened for a log line; "unknown" if the header cannot be decoded."""
     try:
         header, _ = decode_request_header(frame, 0, len(frame))
     except ProtocolError:
@@ -279,12 +284,12 @@ def client_id_of(frame: memoryview) -> str:
 
 
 def address_of(peer: Any) -> str:
-    """Return the address of a connection in the form of log lines, with the port if the connection has a socket."""
+    """Return the client address of a connection for a log line, followed by the port if the connection has a socket."""
     return f"{peer.client_address}:{peer.client_port}" if peer.client_port else peer.client_address
 
 
 def shown_client_id(client_id: str | None) -> str:
-    """Return a client id in the form of log lines: quoted and shortened, "(none)" for None."""
+    """Return a client id for a log line: quoted and shortened, or "(none)" if the client has none."""
     return "(none)" if client_id is None else _shortened(client_id)
 
 

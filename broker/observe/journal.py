@@ -37,13 +37,14 @@ class RequestSeen(NamedTuple):
     """One completed request.
 
     at_ms: when the response was ready, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the journal's start.
-    request_bytes: the size of the frame without its length prefix; response_bytes: likewise, 0 without a response (acks=0). details: group,
-    topics, partitions, errors and offsets; None unless the journal keeps them, as the journal of a test cluster does.
+    request_bytes, response_bytes: the sizes of the two frames without their length prefixes; response_bytes is 0 without a response
+    (acks=0). details: group, topics, partitions, errors and offsets; None unless the journal records them, as the journal of a test cluster
+    does.
     """
 
     at_ms: int
     broker_id: int
-    """The broker that handled the request."""
+    """The id of the broker that handled the request."""
     connection_id: int
     """The number of the connection, counted from 1 in each cluster."""
     client_address: str
@@ -53,13 +54,13 @@ class RequestSeen(NamedTuple):
     api_key: int
     """The number of the API; `api` is its name."""
     api_version: int
-    """The version of the request."""
+    """The version of the API in which the request was sent."""
     correlation_id: int
     """The correlation id in the request's header, a number chosen by the client."""
     request_bytes: int
     response_bytes: int
     throttle_time_ms: int
-    """The throttle time of the request; 0 if the client was not throttled."""
+    """The throttle time of the request in ms; 0 if the client was not throttled."""
     details: Details | None = None
     elapsed_ms: int = 0
 
@@ -103,7 +104,7 @@ class ThrottleSeen:
 
     at_ms: int
     broker_id: int
-    """The broker that handled the request."""
+    """The id of the broker that handled the request."""
     connection_id: int
     """The number of the connection, counted from 1 in each cluster."""
     client_id: str | None
@@ -111,11 +112,11 @@ class ThrottleSeen:
     api_key: int
     """The number of the API; `api` is its name."""
     api_version: int
-    """The version of the request."""
+    """The version of the API in which the request was sent."""
     correlation_id: int
     """The correlation id in the request's header, a number chosen by the client."""
     throttle_time_ms: int
-    """The throttle time in ms."""
+    """The throttle time of the request in ms."""
     reason: Reason
     held: bool = False
     ended_ms: int | None = None
@@ -149,7 +150,7 @@ class EventSeen:
 
     at_ms: int
     broker_id: int
-    """The broker that the event is about; -1 for the whole cluster."""
+    """The id of the broker that the event is about; -1 for the whole cluster."""
     kind: str
     facts: dict[str, Any]
     elapsed_ms: int = 0
@@ -167,7 +168,7 @@ def api_name(api_key: int) -> str:
 
 
 def throttle_of(exchange: Exchange, throttle_ms: int, reason: Reason, held: bool) -> ThrottleSeen:
-    """Return the journal entry for a throttle of a request that is in progress."""
+    """Return the journal entry for a throttle of a request in progress. held: whether the response is delayed (releases before 2.0)."""
     return ThrottleSeen(
         exchange.now_ms,
         exchange.node.broker_id,
@@ -198,7 +199,7 @@ class Journal(Observer):
         self._going_on: dict[int, ThrottleSeen] = {}
         self.total = 0
         self.started_ms = started_ms
-        """When the journal began, or was last cleared, in milliseconds of the cluster's clock."""
+        """The time in milliseconds of the cluster's clock at which the journal was created or last cleared."""
 
     def counts(self) -> dict[str, int]:
         """Return the number of entries that the journal holds, by kind: "request", "throttle" and "event"."""
@@ -297,7 +298,7 @@ class Journal(Observer):
         return map(self._seen, islice(reversed(self._requests), count))
 
     def elapsed(self, now_ms: int) -> str:
-        """Return the time from the journal's start to `now_ms` as text."""
+        """Return the time from the journal's start to `now_ms` (milliseconds of the cluster's clock) as text."""
         return _seconds(now_ms - self.started_ms)
 
     def _seen(self, row: tuple[Any, ...]) -> RequestSeen:

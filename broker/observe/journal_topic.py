@@ -59,11 +59,11 @@ SETTINGS = {
 _REASON = ("quota", "bound", "value", "rate", "window_ms")
 
 Place = tuple[str, str | None, int, str, int]
-"""Identifies a client's position: (kind, client id, broker, topic, partition). Until it is published, only its latest value is kept."""
+"""Key of a client's position: (kind of record, client id, broker, topic, partition). Only the latest position of each key is published."""
 
 
 class Publishing(Protocol):
-    """Interface of the cluster whose journal is published as a topic."""
+    """Interface of the cluster, with what `JournalTopic` needs to append the journal's entries to a topic."""
 
     @property
     def controller(self) -> Controller: ...
@@ -76,7 +76,7 @@ class Publishing(Protocol):
 
 
 class Reached:
-    """The next offset that each client reads in each partition, and the connection that it uses; at most `MOST_WAITING` entries."""
+    """Remembers the next offset that each client reads in each partition, and the client's connection; at most 10,000 entries."""
 
     def __init__(self, cluster: Publishing) -> None:
         self._cluster = cluster
@@ -84,9 +84,9 @@ class Reached:
         self._count = 0
 
     def note(self, topic: str, index: int, client_id: str | None, broker_id: int, connection_id: int, end: int) -> None:
-        """Record the next offset that a client reads (`end`), after a response to it.
+        """Record the next offset that a client reads, after a fetch response. end: that offset. index: the partition number.
 
-        Above the limit, the oldest partition is removed with all its clients.
+        If there are more than 10,000 entries, the oldest partition is removed with all its clients.
         """
         clients = self._of.setdefault((topic, index), {})
         self._count += client_id not in clients
@@ -110,7 +110,7 @@ class Reached:
 
 
 class JournalTopic(Observer):
-    """Collects journal entries, and appends them to the topic `name` every `EVERY_MS` of the cluster's clock. Creates the topic if missing.
+    """Collects journal entries, and appends them to the topic `name` every 100 ms of the cluster's clock. Creates the topic if it is missing.
 
     Raises KafkaError if the topic cannot be created.
     """
@@ -118,7 +118,7 @@ class JournalTopic(Observer):
     def __init__(self, cluster: Publishing, name: str = DEFAULT_TOPIC) -> None:
         self.name = name
         self.dropped = 0
-        """The number of entries dropped so far for lack of space."""
+        """The number of entries dropped so far because 10,000 entries were collected already."""
         self._cluster = cluster
         self._entries: list[tuple[str, dict[str, Any]]] = []
         self._positions: dict[Place, dict[str, Any]] = {}
@@ -129,7 +129,7 @@ class JournalTopic(Observer):
         self.begin()
 
     def begin(self) -> None:
-        """Remove all collected entries, client positions and readers, and create the topic if it is missing."""
+        """Remove all collected entries, client positions and known readers of the journal topic, and create the topic if it is missing."""
         self._entries.clear()
         self._positions.clear()
         self._readers.clear()
@@ -251,7 +251,7 @@ class JournalTopic(Observer):
     def flush(self, now_ms: int) -> None:
         """Append the collected entries to the topic.
 
-        While the partition has no leader, the entries are kept. The next event tries again, at the latest the election of a leader.
+        While the partition has no leader, the entries are kept, and each further event tries again. The election of a leader is such an event.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -313,7 +313,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def _batches(records: Sequence[NewRecord]) -> Iterator[list[NewRecord]]:
-    """Yield the records in order, split into lists of about `BATCH_BYTES` bytes each."""
+    """Yield the records in order, split into lists of about 256 KiB each."""
     batch: list[NewRecord] = []
     size_bytes = 0
     for record in records:

@@ -13,8 +13,8 @@ from weakref import ref
 from kafkaproto.api import codec
 from kafkaproto.broker.log.files import FileRange
 from kafkaproto.frame import LENGTH_BYTES
-from kafkaproto.records.headers import HEADER_BYTES, walk_headers
-from kafkaproto.trace.cutting import batch_heads, cut
+from kafkaproto.records.headers import walk_headers
+from kafkaproto.trace.cutting import batch_heads_and_markers, cut, kept_bytes
 from kafkaproto.trace.format import (
     EXCHANGE,
     LENGTH_AND_KIND,
@@ -76,12 +76,12 @@ class Traced:
 
     @property
     def is_silent(self) -> bool:
-        """Return whether the request expects no response (acks=0), judged by the recorded part of the request."""
+        """Return True if the request is a Produce with acks=0, which gets no response. Decodes the recorded part of the request."""
         return is_silent(*cut_request(self.kept[0]))
 
 
 _ONE_LOG = struct.Struct(">HHi")
-"""Packs the two adjacent fields of a `State` entry that are equal for one log: the last of `STATE_FIELDS`, the first of `POSITIONS_FIELDS`."""
+"""Three adjacent fields of a `State` trace entry, which never change for one log: number of logs (1), length of the topic name, partition."""
 
 Waiting = bytes | Traced | tuple[Callable[..., bytes], tuple[Any, ...]]
 """A collected trace entry: encoded bytes, an exchange to encode, or an offset change.
@@ -91,10 +91,12 @@ An offset change is (encoder, its arguments, of which the second is the sequence
 
 
 class StateOfOne(NamedTuple):
-    """Encodes the trace's `State` entries of one log, which report its offsets. The bytes equal those of the function `encoded`.
+    """A fast encoder of trace entries of kind `State`, which have the offsets of one log.
 
-    pack: a function that packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head, log, name:
-    the arguments that are equal for all entries of the log.
+    `kafkaproto.trace.format.encoded` returns the same bytes but takes longer.
+
+    pack: a function that packs its arguments, in this order: head, seq, broker, clock_ms, at_ns, log, flags, the four offsets, name. head,
+    log, name: the arguments that are equal in all entries about the log.
     """
 
     pack: Callable[..., bytes]
@@ -113,9 +115,10 @@ def state_of_one(topic: str, partition: int) -> StateOfOne:
 
 
 class Moves:
-    """The fields that are equal in all trace entries about the offset changes of one replica.
+    """The constant fields of the trace entries about one replica's offset changes.
 
-    flags: BEGINS before the first entry about the replica, then 0. log: a weak reference to the replica's log.
+    packing: encodes the entries. flags: the flag BEGINS, which marks the first entry about the replica; 0 after that entry. log: a weak reference
+    to its log.
     """
 
     __slots__ = ("flags", "log", "packing")
@@ -151,7 +154,10 @@ class MovesByLog:
 
 
 class Entries:
-    """The collected trace entries that are not encoded yet, in order. sink, together: see the arguments of `Recorder`."""
+    """The collected trace entries that are not encoded yet, in order.
+
+    sink: the function that receives the encoded entries as one byte string, and their number. together: how many entries are encoded in one go.
+    """
 
     def __init__(self, sink: Callable[[bytes, int], None], together: int) -> None:
         self._sink = sink
@@ -164,7 +170,7 @@ class Entries:
         self.ended = False
 
     def keep(self, entry: Waiting, size_bytes: int) -> None:
-        """Collect a trace entry of about `size_bytes`."""
+        """Add a trace entry to those that are encoded later. size_bytes: its approximate size."""
         large = size_bytes > LARGE_BYTES
         if large:
             self.flush()
@@ -174,7 +180,7 @@ class Entries:
             self.flush()
 
     def keep_packed(self, entry: bytes) -> None:
-        """Collect a trace entry that is already encoded."""
+        """Add a trace entry that is already encoded."""
         self.keep(entry, len(entry))
 
     def flush(self) -> None:
@@ -216,10 +222,10 @@ def _packed_or_empty(entry: Waiting) -> bytes:
 
 
 def _packed(traced: Traced, response: Buffer | None = None, lengths: tuple[int, ...] = ()) -> bytes:
-    """Return the trace entry of an exchange as bytes, equal to those of the function `encoded`.
+    """Return the trace entry of an exchange, encoded to the same bytes as by `kafkaproto.trace.format.encoded`.
 
-    response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its records
-    fields.
+    response: a response reduced to batch headers, None for a response without records. lengths: the original length in bytes of each of its
+    records fields.
     """
     exchange = traced.exchange
     request, records = traced.kept
@@ -264,18 +270,23 @@ def packed_with_records(traced: Traced) -> bytes:
 
 
 def _cut_response(out: Buffer, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[Buffer, tuple[int, ...]]:
-    """Return a response with each batch reduced to its header, without the length prefix, and the original length of each records field."""
+    """Return a response with each batch reduced to its header, without the length prefix, and the original length in bytes of each records field."""
     places = [(at, len(value), heads(value)) for at, value in splices]
     return memoryview(cut(out, places, flexible))[LENGTH_BYTES:], tuple([length for _, length, _ in places])
 
 
 def heads(records: Any) -> bytes:
-    """Return the headers of all batches in records that are in memory or in a file."""
-    return _file_heads(records) if type(records) is FileRange else batch_heads(records)
+    """Return the headers of all batches in `records`, which are in memory or in a file. Small control batches are included whole."""
+    return _file_heads(records) if type(records) is FileRange else batch_heads_and_markers(records)
 
 
 def _file_heads(part: FileRange) -> bytes:
-    """Return the headers of all batches in a range of a file. Reads little more than the headers from the file."""
+    """Return the headers of all batches in a range of a file, as `heads` does. Reads little more than these headers from the file."""
     fd, begin, end = part.file.fileno(), part.offset, part.offset + len(part)
-    walked = walk_headers(lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end)
-    return b"".join([buffer[at : at + HEADER_BYTES] for _, _, buffer, at in walked])
+    kept: list[Buffer] = []
+    for position, size, buffer, at in walk_headers(
+        lambda position, size_bytes: os.pread(fd, size_bytes, position), begin, end
+    ):
+        count = kept_bytes(buffer, at, size)
+        kept.append(buffer[at : at + count] if at + count <= len(buffer) else os.pread(fd, count, position))
+    return b"".join(kept)

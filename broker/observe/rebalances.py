@@ -24,7 +24,7 @@ class RebalanceSeen:
 
     at_ms: int
     broker_id: int
-    """The coordinator of the group."""
+    """The id of the broker that coordinates the group."""
     group_id: str
     """The name of the group."""
     group_type: str
@@ -34,13 +34,16 @@ class RebalanceSeen:
     to_epoch: int | None
     """The generation or group epoch after the rebalance; None while the members of a classic group join."""
     state: str
-    """The last state of the group in this rebalance, under Kafka's name, such as "Stable"; "Dead" if it ended unfinished with its coordinator."""
+    """The last state of the group in this rebalance, under Kafka's name, such as "Stable"; "Dead" if the rebalance ended unfinished."""
     members: tuple[str, ...]
-    """The ids of the members when the group was in this state."""
+    """The ids of the group's members when the group was in the state `state`."""
     causes: tuple[Cause, ...]
     """What caused the rebalance: members that joined, left or timed out, changed subscriptions, changed topics."""
     duration_ms: int | None = None
-    """How long it took until the group was Stable or Empty, in milliseconds; None if that has not happened, or another rebalance began before."""
+    """How long the rebalance took until the group was Stable or Empty, in milliseconds.
+
+    None if that has not happened, or if another rebalance began first.
+    """
     elapsed_ms: int = 0
 
     def __str__(self) -> str:
@@ -59,7 +62,7 @@ class RebalanceSeen:
 
 
 class RebalanceHistory(Observer):
-    """Collects the rebalances of each group: the last `MOST_OF_GROUP` of each of the `MOST_GROUPS` groups that rebalanced last."""
+    """The history of the rebalances of a cluster: the last 100 of each group, for the 1,000 groups that rebalanced most recently."""
 
     def __init__(self, started_ms: int) -> None:
         self._started_ms = started_ms
@@ -73,8 +76,8 @@ class RebalanceHistory(Observer):
 
         a. A classic group in PreparingRebalance starts a rebalance, unless its members are still joining for the previous one.
         b. A new generation completes that join. Without such a join, it is a rebalance by itself, as is each new group epoch.
-        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if the group is Dead.
-        d. Another coordinator continues the rebalance if it has loaded its generation or epoch; otherwise the rebalance ends unfinished.
+        c. Other changes update the current rebalance. It is complete when the group is Stable or Empty, and ends unfinished if it is Dead.
+        d. A new coordinator continues the rebalance if it has loaded the generation or epoch; otherwise the rebalance ends unfinished.
         """
         current = self._current(change.group_id)
         kinds = {cause.kind for cause in change.causes}
@@ -104,7 +107,7 @@ class RebalanceHistory(Observer):
             current.duration_ms = now_ms - current.at_ms
 
     def _current(self, group_id: str) -> RebalanceSeen | None:
-        """Return the last rebalance of a group, unless it is complete or ended unfinished."""
+        """Return the rebalance of a group that is still in progress; None if there is none."""
         entries = self._of_group.get(group_id)
         is_current = entries and entries[-1].duration_ms is None and entries[-1].state != _DEAD
         return entries[-1] if entries and is_current else None

@@ -18,7 +18,7 @@ from kafkaproto.broker.runtime.events import Observer
 from kafkaproto.frame import LENGTH_BYTES
 from kafkaproto.trace.format import ANSWERED, BEGINS, CLOSES, HELD, UNANSWERED, Event, Positions, State, encoded
 from kafkaproto.trace.format import Exchange as Recorded
-from kafkaproto.trace.frames import cut_produce, cut_unhandled
+from kafkaproto.trace.frames import SECRET, cut_produce, cut_request, cut_unhandled
 
 if TYPE_CHECKING:
     from kafkaproto.broker.log.replica_log import ReplicaLog
@@ -83,6 +83,8 @@ class Recorder(Observer):
         exchange.recording = traced = Traced()
         if api is None:
             traced.kept = cut_unhandled(frame)
+        elif api.key in SECRET:
+            traced.kept = cut_request(frame)[1].frame, ()
         elif api.key == _PRODUCE:
             traced.kept = cut_produce(api, frame, body_at, body_end, request)
         else:

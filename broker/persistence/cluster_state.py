@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from kafkaproto.broker.config.cluster_config import ClusterConfig
+from kafkaproto.broker.config.cluster_config import ClusterConfig, ConfigOwner, SubscriptionName
+from kafkaproto.broker.config.features import ELIGIBLE_LEADER_REPLICAS, changed_levels, restored_features
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.all_groups import AllGroups
@@ -34,15 +35,12 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 
-PRODUCER_ID_BLOCK = 1000
-"""The number of producer ids that are persisted as used at a time. Kafka's brokers take blocks of ids from the controller in the same way."""
-
 
 class PersistedState(Protocol):
-    """Interface of a cluster: the parts that are persisted and restored.
+    """Interface of the cluster that is persisted and restored.
 
-    When `ClusterPersistence` is created, only the memory budget and the action queue exist. All parts exist when `go_on` is called, which restores
-    them.
+    `ClusterPersistence` is created while the cluster is being built, and then uses only its memory budget and action queue. `go_on`
+    restores all other parts, so they must exist when it is called.
     """
 
     @property
@@ -81,12 +79,12 @@ class PersistedState(Protocol):
 class ClusterPersistence:
     """Persists a cluster.
 
-    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so that the
-    cluster can be built; then call `go_on`. path: the folder. new_cluster_id: the cluster id if the folder is empty. Raises ConfigError for a folder
-    that cannot be used.
+    `cluster_id`, `life` (the number of this process among those that have used the folder) and `next_producer_id` are available at once, so
+    that the cluster can be built; `go_on` then restores the rest. path: the folder. new_cluster_id: the cluster id if the folder is empty.
+    Raises ConfigError for a folder that cannot be used.
 
-    Each change is passed to one of the `remember...` methods before it is made. These raise KafkaError KAFKA_STORAGE_ERROR (56) if the change cannot
-    be written; then it must not be made.
+    Each change is passed to one of the `remember...` methods before it is made. They raise KafkaError KAFKA_STORAGE_ERROR (56) if the
+    change cannot be written. The caller must then not make it.
     """
 
     def __init__(self, cluster: PersistedState, path: str | os.PathLike[str], new_cluster_id: str) -> None:
@@ -101,28 +99,31 @@ class ClusterPersistence:
         self.life = self.metadata_log.life
         left = self.metadata_log.left
         self.is_new = left.life == 0
-        """Whether this is the first process that uses the folder."""
+        """Whether this is the first process that uses the data directory."""
         self.was_closed = left.was_closed
         """Whether the previous process stopped properly."""
         self.recovered_quotas = sum(value is not None for value in left.quotas.values())
         self.topics_left = frozenset(left.topics)
-        self.next_producer_id = self._producer_ids_end = left.next_producer_id
+        self.next_producer_id = left.next_producer_id
         self._groups_to_move = dict(left.groups)
-        """Maps ids of groups to (protocol type, offsets) for committed offsets that are still in the metadata log, where earlier versions kept them.
-        """
+        """Maps group ids to (protocol type, offsets), for committed offsets that an earlier version stored in the metadata log."""
         self._quotas_at_start: dict[tuple[QuotaEntity, str], float] = {}
         self._quotas_restored = False
 
     # ---- beginning and end ---------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Restore the newly built cluster to the state that the previous process persisted. All brokers run again, even those that were stopped."""
+        """Restore the state that the previous process persisted, once all parts of the cluster exist. Brokers that were stopped run again."""
         cluster, metadata_log = self._cluster, self.metadata_log
         left = metadata_log.left
         self._check_brokers(left.topics.values())
+        features = restored_features(cluster.config.release, left.features)
+        cluster.config.restore_eligible_leader_replicas(ELIGIBLE_LEADER_REPLICAS in features)
         self._quotas_at_start = cluster.quota_store.all()
         for owner, layer in left.configs.items():
-            if isinstance(owner, str):
+            if isinstance(owner, SubscriptionName):
+                cluster.config.set_client_metrics(owner.name, layer)
+            elif isinstance(owner, str):
                 cluster.config.set_group(owner, layer)
             else:
                 cluster.config.set_dynamic(owner, {**cluster.config.dynamic_texts(owner), **layer})
@@ -131,7 +132,7 @@ class ClusterPersistence:
         for (components, key), value in left.quotas.items():
             cluster.quota_store.set(parse_entity(components), key, value)
         self._quotas_restored = True
-        cluster.controller.restore(left.topics)
+        cluster.controller.restore(left.topics, left.scram, features)
         cluster.stores.began()
         metadata_log.begin()
         cluster.controller.give_leaders()
@@ -146,7 +147,8 @@ class ClusterPersistence:
     def _move_offsets(self) -> None:
         """Move committed offsets that an earlier version kept in the metadata log to `__consumer_offsets`, before a client can commit.
 
-        A group leaves the metadata log after its offsets are in the topic, so that a process killed in between repeats the move.
+        A group is removed from the metadata log only after its offsets are in the topic. If the process is killed in between, the next one
+        repeats the move.
         """
         cluster, groups = self._cluster, self._groups_to_move
         for group_id, (protocol_type, offsets) in list(groups.items()):
@@ -175,7 +177,7 @@ class ClusterPersistence:
         self.metadata_log.close()
 
     def abandon(self) -> None:
-        """Release the folder without persisting anything, because the cluster cannot start or a test simulates a crash."""
+        """Release the folder without recording a proper stop, because the cluster cannot start or a test simulates a crash."""
         self.metadata_log.directory.close()
 
     def _check_brokers(self, topics: Iterable[Topic]) -> None:
@@ -191,23 +193,29 @@ class ClusterPersistence:
     # ---- what holds now ------------------------------------------------------------------------------------------------------
 
     def _all_facts(self) -> Iterator[MetadataRecord]:
-        """Yield metadata records that describe the whole current state."""
+        """Yield metadata records that describe the current cluster completely. They replace the whole metadata log when it is rewritten."""
         cluster = self._cluster
         yield records.life(self.life)
         image = cluster.controller.image
         for topic in image.topics.values():
             yield records.image([(None, topic)], ())
+        if levels := changed_levels(cluster.config.release, image.features):
+            yield records.features(levels)
+        if image.scram:
+            yield records.scram({}, image.scram)
         for broker_id in (records.ALL_BROKERS, *cluster.config.dynamic_broker):
             layer = cluster.config.dynamic_texts(broker_id)
             if layer:
                 yield records.config(broker_id, layer)
         for group_id, settings in cluster.config.groups.items():
             yield records.config(group_id, settings)
+        for name, settings in cluster.config.client_metrics.items():
+            yield records.config(SubscriptionName(name), settings)
         values = {**dict.fromkeys(self._quotas_at_start), **cluster.quota_store.all()}
         yield records.quotas([(tuple(entity.components()), key, value) for (entity, key), value in values.items()])
         for group_id, (protocol_type, offsets) in self._groups_to_move.items():
             yield records.commit(group_id, protocol_type, offsets)
-        yield records.producer_id(self._producer_ids_end)
+        yield records.producer_id(self.next_producer_id)
         for topic in image.topics.values():
             for state in topic.partitions:
                 log = self._log_of(topic, state)
@@ -215,7 +223,7 @@ class ClusterPersistence:
                     yield records.log(topic.topic_id, state.index, log.state())
 
     def _log_of(self, topic: Topic, state: PartitionState) -> ReplicaLog | None:
-        """Return the log of the partition's leader or, without a leader, of the replica that was last in sync."""
+        """Return the log of the partition's leader or, without a leader, of another replica, an in-sync one if possible; None if there is none."""
         for broker_id in (state.leader, *state.isr, *state.replicas):
             node = self._cluster.nodes[broker_id] if broker_id >= 0 else None
             partition = None if node is None else node.replicas.find(topic.name, state.index)
@@ -226,13 +234,13 @@ class ClusterPersistence:
     # ---- what changes --------------------------------------------------------------------------------------------------------
 
     def remember(self, old: Image, new: Image, changed: Sequence[str]) -> None:
-        if changed:
-            self.metadata_log.note_or_refuse(_image_fact(old, new, changed))
+        for record in self._changes(old, new, changed):
+            self.metadata_log.note_or_refuse(record)
 
     def remember_if_possible(self, old: Image, new: Image, changed: Sequence[str]) -> None:
         """Persist a change that cannot be rejected. If the write fails, this is logged and no exception is raised."""
-        if changed:
-            self.metadata_log.note_if_possible(_image_fact(old, new, changed))
+        for record in self._changes(old, new, changed):
+            self.metadata_log.note_if_possible(record)
 
     def remember_quotas(self, changed: Sequence[tuple[QuotaEntity, str, float | None]]) -> None:
         """Persist changed quotas, except those set by the command line and those restored from the previous process."""
@@ -241,15 +249,23 @@ class ClusterPersistence:
         listed = [(tuple(entity.components()), key, value) for entity, key, value in changed]
         self.metadata_log.note_or_refuse(records.quotas(listed))
 
-    def remember_config(self, owner: int | str, layer: Mapping[str, str]) -> None:
+    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
         self.metadata_log.note_or_refuse(records.config(owner, layer))
 
-    def remember_producer_id(self, producer_id: int) -> None:
-        if producer_id >= self._producer_ids_end:
-            self.metadata_log.note_or_refuse(records.producer_id(producer_id + PRODUCER_ID_BLOCK))
-            self._producer_ids_end = producer_id + PRODUCER_ID_BLOCK
+    def remember_producer_ids(self, end: int) -> None:
+        """Persist that producer ids below `end` may have been given to producers, so that the next process does not use them again."""
+        self.metadata_log.note_or_refuse(records.producer_id(end))
+        self.next_producer_id = end
 
+    def _changes(self, old: Image, new: Image, changed: Sequence[str]) -> Iterator[MetadataRecord]:
+        """Yield the metadata records for the differences between two images that must survive a restart.
 
-def _image_fact(old: Image, new: Image, changed: Sequence[str]) -> MetadataRecord:
-    there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
-    return records.image(there, [name for name in changed if name not in new.topics])
+        changed: the names of the topics that differ.
+        """
+        if changed:
+            there = [(old.topics.get(name), new.topics[name]) for name in changed if name in new.topics]
+            yield records.image(there, [name for name in changed if name not in new.topics])
+        if new.scram is not old.scram:
+            yield records.scram(old.scram, new.scram)
+        if new.features is not old.features:
+            yield records.features(changed_levels(self._cluster.config.release, new.features))

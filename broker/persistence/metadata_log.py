@@ -1,8 +1,8 @@
-"""The metadata log: persists a cluster's changes, and restores its state at the start.
+"""The metadata log: persists a cluster's changes, and restores the cluster at the start.
 
-A change that must survive is passed to `note` first, and is not made if that raises. A change that may be lost without harm (the next
-process can derive it from the segment files, or it is an election that has happened already) is passed to `note_if_possible`. If that
-fails, the whole log is rewritten as soon as a write succeeds, and no batches are appended to partitions before.
+`note` writes a change that must survive. If the write fails, `note` raises, and the change must not be made. `note_if_possible` writes a
+change that cannot be rejected: the next process can derive it from the segment files, or it is an election that has already happened. If
+this write fails, the whole log is rewritten later. Until the rewrite succeeds, no batches can be appended to partitions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from kafkaproto.error_codes import ErrorCode
 
 logger = logging.getLogger("kafkaproto.persistence")
 LEAST_GROWTH_BYTES = 4 << 20
-"""The minimum growth in bytes before the log is rewritten. It must also have grown to more than twice its size after the last rewrite."""
+"""The minimum growth in bytes before the metadata log is rewritten, which makes it shorter.
+
+It is rewritten when it has also more than doubled in size since the last rewrite.
+"""
 
 
 class MetadataLog:
@@ -69,7 +72,10 @@ class MetadataLog:
             self._cut(f"{self._facts.cut_bytes} bytes of the last record of the file 'facts', which was incomplete")
 
     def _refuse_to_forget(self) -> None:
-        """Raise ConfigError if segment files exist for partitions that the metadata log does not contain, so that no data is deleted by mistake."""
+        """Raise ConfigError if there are segment files of partitions that the metadata log does not contain.
+
+        The start fails in this case, because the files would otherwise be deleted although the metadata log may be the part that is wrong.
+        """
         for path in self._unknown_partitions():
             self._facts.close()
             raise ConfigError(
@@ -106,7 +112,7 @@ class MetadataLog:
         self.left = MetadataState(())
 
     def close(self) -> None:
-        """Release the folder, after appending a record of a proper stop, so that the next process need not verify checksums."""
+        """Append a record of a proper stop, so that the next process need not verify checksums, and release the folder."""
         if self._is_open:
             self._is_open = False
             try:
@@ -124,7 +130,10 @@ class MetadataLog:
     # ---- facts ---------------------------------------------------------------------------------------------------------------
 
     def note(self, fact: MetadataRecord) -> None:
-        """Append a record of a change. Raises StorageError; then the change must not be made. Does nothing while the cluster is restored."""
+        """Append a record of a change. Does nothing while the cluster is being restored.
+
+        Raises StorageError; the caller must then not make the change.
+        """
         if not self._is_open:
             return
         if self._rewrite_due:
@@ -136,14 +145,14 @@ class MetadataLog:
             self._rewrite_due = True
 
     def note_or_refuse(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that a client requested. Raises KafkaError KAFKA_STORAGE_ERROR (56); then the change must not be made."""
+        """Append a record of a change that a client requested. Raises KafkaError KAFKA_STORAGE_ERROR (56); the change must then be rejected."""
         try:
             self.note(fact)
         except StorageError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def note_if_possible(self, fact: MetadataRecord) -> None:
-        """Append a record of a change that cannot be rejected. Never raises."""
+        """Append a record of a change that cannot be rejected. If the write fails, `settle` rewrites the whole log later. Never raises."""
         try:
             self.note(fact)
         except StorageError as error:
@@ -152,22 +161,22 @@ class MetadataLog:
 
     @property
     def lacks(self) -> bool:
-        """Return whether some change is missing in the log because it could not be written.
+        """Return whether the log lacks a change that could not be written.
 
-        While this is so, no segment file is deleted, because the log still refers to it.
+        If it does, no segment file may be deleted, because the log may still refer to the file.
         """
         return self._pool.keeps_segments
 
     def settle(self) -> None:
-        """Persist changes that could not be persisted earlier. Called before batches are appended.
+        """Write changes that could not be written earlier. Called before batches are appended to partitions.
 
-        Raises StorageError; then nothing may be appended.
+        Raises StorageError; the batches must then not be appended.
         """
         if self.lacks:
             self._write_anew()
 
     def refresh(self) -> None:
-        """Rewrite the log after many changes at once. Never raises."""
+        """Rewrite the whole log, after many changes at once. Never raises."""
         self._rewrite_due = True
         self.note_if_possible(records.life(self.life))
 
@@ -204,7 +213,7 @@ class MetadataLog:
 
 
 class PartitionRecorder:
-    """Writes the metadata records of one partition's log (`kafkaproto.broker.log.replica_log.Keeper`)."""
+    """Writes the metadata records of one partition's log. Implements the interface `Keeper` of `kafkaproto.broker.log.replica_log`."""
 
     __slots__ = ("_index", "_metadata_log", "_topic_id")
 

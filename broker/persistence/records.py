@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kafkaproto.broker.config.cluster_config import ConfigOwner, SubscriptionName
 from kafkaproto.broker.group.offsets import CommittedOffset, PartitionKey
 from kafkaproto.broker.log.epochs import EpochStart
 from kafkaproto.broker.log.producer_state import ProducerEntry, RememberedBatch
@@ -15,6 +16,7 @@ from kafkaproto.broker.log.replica_log import LogState
 from kafkaproto.broker.log.runs import OffsetRange
 from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.broker.metadata.image import PartitionState, Topic
+from kafkaproto.broker.metadata.scram import CredentialKey, Credentials, ScramCredential
 from kafkaproto.broker.persistence.recovery import LogFacts, LogStart
 from kafkaproto.broker.persistence.wal import MetadataRecord
 
@@ -25,17 +27,22 @@ ALL_BROKERS = -1
 class MetadataState:
     """The state after replaying records in order.
 
-    life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps a
-    broker id (ALL_BROKERS for all brokers) or a group id to settings. quotas: a removed quota stays as None, because the settings given at
-    start may define it again. groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id, partition) to its records.
+    life: the number of processes that have used the data directory. was_closed: whether the last of them stopped properly. configs: maps the
+    owners of settings to these settings. quotas: a removed quota is stored as None, because the settings given
+    at start may define it again. features: the
+    levels that differ from those of a new cluster. scram: maps
+    (user, mechanism) to credentials. groups: maps a group id to (protocol type, committed offsets). logs: maps (topic id, partition) to the
+    records of its log.
     """
 
     def __init__(self, facts: Iterable[MetadataRecord]) -> None:
         self.life = 0
         self.was_closed = False
         self.topics: dict[str, Topic] = {}
-        self.configs: dict[int | str, dict[str, str]] = {}
+        self.configs: dict[ConfigOwner, dict[str, str]] = {}
         self.quotas: dict[tuple[Components, str], float | None] = {}
+        self.features: dict[str, int] = {}
+        self.scram: dict[CredentialKey, ScramCredential] = {}
         self.groups: dict[str, tuple[str | None, dict[PartitionKey, CommittedOffset]]] = {}
         self.next_producer_id = 0
         self.logs: dict[tuple[bytes, int], LogFacts] = {}
@@ -77,6 +84,20 @@ class MetadataState:
     def _on_group_config(self, fact: MetadataRecord) -> None:
         self.configs[fact["group"]] = dict(fact["layer"])
 
+    def _on_features(self, fact: MetadataRecord) -> None:
+        self.features = dict(fact["levels"])
+
+    def _on_scram(self, fact: MetadataRecord) -> None:
+        for user, mechanism in fact["deleted"]:
+            self.scram.pop((user, mechanism), None)
+        for user, mechanism, salt, stored_key, server_key, iterations in fact["set"]:
+            self.scram[user, mechanism] = ScramCredential(
+                bytes.fromhex(salt), bytes.fromhex(stored_key), bytes.fromhex(server_key), iterations
+            )
+
+    def _on_client_metrics(self, fact: MetadataRecord) -> None:
+        self.configs[SubscriptionName(fact["name"])] = dict(fact["layer"])
+
     def _on_quotas(self, fact: MetadataRecord) -> None:
         for components, key, value in fact["set"]:
             self.quotas[(tuple((kind, name) for kind, name in components), key)] = value
@@ -116,17 +137,22 @@ def life(number: int) -> MetadataRecord:
 
 
 def closed() -> MetadataRecord:
-    """Return the record of a proper stop of the process. It proves that all data before it was written completely."""
+    """Return the record that a process writes last when it stops properly. It proves that all earlier data was written completely."""
     return {"kind": "closed"}
 
 
 def image(changed: Iterable[tuple[Topic | None, Topic]], deleted: Sequence[str]) -> MetadataRecord:
-    """Return the record of changed topics. changed: (before, after) of each topic, before is None for a new one; equal partitions are left out."""
+    """Return the record of changed topics. deleted: the names of deleted topics.
+
+    changed: (before, after) for each topic; before is None for a new one. Partitions that did not change are left out of the record.
+    """
     return {"kind": "image", "topics": [_topic(before, after) for before, after in changed], "deleted": list(deleted)}
 
 
-def config(owner: int | str, layer: Mapping[str, str]) -> MetadataRecord:
-    """Return the record of changed settings. owner: the id of a broker, ALL_BROKERS, or the id of a group."""
+def config(owner: ConfigOwner, layer: Mapping[str, str]) -> MetadataRecord:
+    """Return the record of changed settings. owner: a broker id, ALL_BROKERS, a group id, or the name of a subscription."""
+    if isinstance(owner, SubscriptionName):
+        return {"kind": "client_metrics", "name": owner.name, "layer": dict(layer)}
     if isinstance(owner, str):
         return {"kind": "group_config", "group": owner, "layer": dict(layer)}
     return {"kind": "config", "broker": owner, "layer": dict(layer)}
@@ -134,6 +160,21 @@ def config(owner: int | str, layer: Mapping[str, str]) -> MetadataRecord:
 
 def quotas(changed: Iterable[tuple[Components, str, float | None]]) -> MetadataRecord:
     return {"kind": "quotas", "set": [[list(components), key, value] for components, key, value in changed]}
+
+
+def features(levels: Mapping[str, int]) -> MetadataRecord:
+    """Return the record of all levels of features that differ from those of a new cluster."""
+    return {"kind": "features", "levels": dict(levels)}
+
+
+def scram(before: Credentials, after: Credentials) -> MetadataRecord:
+    """Return the metadata record for a change of SCRAM credentials from `before` to `after`.
+
+    It contains the new and changed credentials, and the keys of the deleted ones.
+    """
+    changed = {key: credential for key, credential in after.items() if before.get(key) != credential}
+    rows = [[*key, c.salt.hex(), c.stored_key.hex(), c.server_key.hex(), c.iterations] for key, c in changed.items()]
+    return {"kind": "scram", "set": rows, "deleted": [list(key) for key in before if key not in after]}
 
 
 def commit(group_id: str, protocol_type: str | None, offsets: Mapping[PartitionKey, CommittedOffset]) -> MetadataRecord:
@@ -213,7 +254,10 @@ def _producer_facts(producers: Mapping[int, ProducerEntry]) -> list[Any]:
 
 
 def _producers(entries: Sequence[Any]) -> dict[int, ProducerEntry]:
-    """Return the states of producers, by producer id. Records written before there were transactions have only epochs and batches."""
+    """Return the states of producers in a metadata record: maps producer ids to states.
+
+    Records that were written before the broker supported transactions contain only the epoch and the batches of each producer.
+    """
     producers = {}
     for producer_id, epoch, batches, *transactional in entries:
         entry = producers[producer_id] = ProducerEntry(epoch)

@@ -1,7 +1,7 @@
 """One proxied connection between a client and a broker: forwards frames, replaces brokers' addresses, and records requests with their responses.
 
-Frames that cannot be decoded are forwarded unchanged. It relies on a broker's responses being in the order of the requests. This module does not
-depend on sockets or files.
+Frames that cannot be decoded are forwarded unchanged. The module relies on the broker to send responses in the order of the requests. It
+does not depend on sockets or files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NotKafka(ValueError):
 
 
 class _Pending(NamedTuple):
-    """A forwarded request whose response has not arrived yet. cut: the frame without records, as a trace keeps it."""
+    """A forwarded request whose response has not arrived yet. cut: the request's frame without its records, for the trace."""
 
     seq: int
     key: int
@@ -73,10 +73,13 @@ class ProxyConnection:
         """The requests whose response has not arrived, in order; None stands for a frame without a request header, such as a SASL token."""
         self._tokens = False
         self.broken: NotKafka | None = None
-        """The error if the client sent bytes that are not Kafka's protocol, else None. Requests before these bytes are still forwarded."""
+        """The error after the client sent bytes that are not Kafka's protocol, None before. Requests that came before these bytes are forwarded."""
 
     def requested(self, data: bytes, now_ns: int) -> tuple[bytes, bytes]:
-        """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once). Raises NotKafka."""
+        """Process bytes from the client. Returns (bytes for the broker, bytes to send back to the client at once).
+
+        Raises NotKafka if the bytes are not Kafka's protocol.
+        """
         self._from_client += data
         if self._from_client[:2] == b"\x16\x03":
             raise NotKafka("the client speaks TLS, which this proxy does not support; use a listener without TLS")
@@ -100,7 +103,7 @@ class ProxyConnection:
         return b"".join(frame(self._answer(message, now_ns)) for message in _frames(self._from_broker, None))
 
     def ended(self, now_ns: int) -> None:
-        """Record the requests without a response when the connection ends: the broker may have executed them."""
+        """Record the requests without a response when the connection ends. The broker may have executed these requests nevertheless."""
         while self._pending:
             pending = self._pending.popleft()
             if pending is not None:
@@ -116,7 +119,7 @@ class ProxyConnection:
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     def _request(self, message: memoryview, now_ns: int) -> bytes | None:
-        """Record a request from the client. Returns a response if the proxy answers it itself instead of forwarding it."""
+        """Record a request from the client. Returns a response if the proxy responds itself, or None to forward the request."""
         if len(message) < _START.size or (self._tokens and not _is_request(message)):
             self._pending.append(None)
             return None

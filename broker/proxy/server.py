@@ -41,9 +41,9 @@ Address = tuple[str, int]
 
 
 class Door:
-    """A local port and the broker to which its connections are forwarded.
+    """A local port of the proxy. Connections to this port are forwarded to one broker.
 
-    to: the broker's (host, port). broker: the broker's id, -1 until a response names it. server: None until the port accepts connections.
+    to: the broker's (host, port). broker: the broker's id, -1 until a response contains it. server: None until the port accepts connections.
     """
 
     def __init__(self, listening: socket.socket, to: Address) -> None:
@@ -55,10 +55,11 @@ class Door:
 
 
 class Proxy:
-    """The proxy. After `await start()`, `bootstrap` is the address for clients; `await stop()` closes everything.
+    """A proxy between clients and a Kafka cluster, which records their traffic. `await start()` opens its ports, `await stop()` closes everything.
 
-    to: the (host, port) of one broker of the cluster. trace: the folder for the trace. host, port: the address on which the proxy listens.
-    Further brokers get the following ports, or free ones if `port` is 0 or those are in use.
+    `bootstrap`: the address for clients, after the start. to: the (host, port) of one broker of the cluster. trace: the folder for the
+    trace. host, port: the address on which the proxy listens. Further brokers get the ports after it, or any free ports if `port` is 0 or
+    the ports after it are in use.
     """
 
     def __init__(self, to: Address, trace: str | os.PathLike[str], host: str = "127.0.0.1", port: int = 0) -> None:
@@ -68,7 +69,7 @@ class Proxy:
         self._next_port = port
         self._doors: dict[Address, Door] = {}
         self._aliases: dict[Address, Address] = {}
-        """Maps the address that the broker at `to` advertises to `to`, if the two addresses differ."""
+        """Maps the address that the broker at `to` advertises to `to` itself, if they differ. Empty until the proxy knows the advertised address."""
         self._seq = itertools.count(1)
         self._connections = itertools.count(1)
         self._running: set[asyncio.Task[None]] = set()
@@ -171,7 +172,7 @@ class Proxy:
     # ---- doors ---------------------------------------------------------------------------------------------------------------
 
     def _local(self, broker: int, host: str, port: int) -> int:
-        """Return the local port for a broker, opening it when the broker is named for the first time.
+        """Return the local port for a broker. Opens the port when a response contains the broker for the first time.
 
         The kernel queues connections to the port until the proxy accepts them.
         """

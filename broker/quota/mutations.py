@@ -28,11 +28,11 @@ from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
 
 UNLIMITED = float(2**63 - 1)
-"""The tokens per second of clients without a quota, as in Kafka. A bucket then refills at once, but not within the same millisecond."""
+"""The tokens per second of a client without a quota, as in Kafka. So many tokens refill a bucket within a millisecond."""
 
 
 class _BucketSensor(Sensor):
-    """A sensor with a token bucket. rate: the rate of mutations, for the metric mutation-rate."""
+    """A sensor with a token bucket. rate: the rate of created and deleted partitions, for the metric mutation-rate."""
 
     __slots__ = ("bucket",)
 
@@ -74,14 +74,14 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         )
 
     def begin(self, user: str, client_id: str | None, strict: bool, now_ms: int) -> MutationCharge:
-        """Return the charge of one request, which then takes tokens topic by topic."""
+        """Start to charge one request. The request then takes tokens from the returned charge, topic by topic."""
         return MutationCharge(self, user, client_id, strict, now_ms)
 
     def take(self, user: str, client_id: str | None, partitions: int, strict: bool, now_ms: int) -> int | None:
         """Take tokens for `partitions`. Returns how many ms the client must wait, or None if it need not wait.
 
-        strict: whether to take nothing, and return a time, if the bucket was already below zero; otherwise a strict request need not
-        wait. A request that is not strict always takes tokens, and waits if the bucket is below zero afterwards.
+        strict: if true and the bucket is already below zero, no tokens are taken, and the result is the time to wait; otherwise a strict request
+        takes tokens and need not wait. A request that is not strict always takes tokens, and waits if the bucket is below zero afterwards.
         """
         client = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         sensor = client.sensor
@@ -93,7 +93,7 @@ class MutationQuotas(ClientSensors[_BucketSensor]):
         return None if strict or tokens >= 0 else min(refill_ms(tokens, client.limit), LONGEST_THROTTLE_MS)
 
     def throttled(self, user: str, client_id: str | None, partitions: int, wait_ms: int, now_ms: int) -> ThrottleReason:
-        """Count a throttle of `wait_ms` by the controller mutation quota. Returns the reason for the throttle, for the journal."""
+        """Record that a client is throttled for `wait_ms` by the controller mutation quota. Returns the reason for the journal."""
         client: BoundClient[_BucketSensor] = self._clients.get((user, client_id)) or self._bind(user, client_id, now_ms)
         tokens = client.sensor.bucket.tokens
         return self._throttled(client, partitions, tokens, self._samples * self._window_ms, wait_ms, now_ms)

@@ -39,7 +39,7 @@ class QuotaOp(NamedTuple):
 
 
 class QuotaAlteration(NamedTuple):
-    """The requested changes to the quotas of one entity. The entity is given as (type, name) pairs; the name is None for the default entity."""
+    """The requested changes to the quotas of one entity. The entity is given as (type, name) pairs; the name None stands for the default entity."""
 
     entity: Sequence[Component]
     ops: Sequence[QuotaOp]
@@ -71,10 +71,10 @@ class FilterComponent(NamedTuple):
 
 
 class ClientQuotaStore:
-    """The quota entities of a cluster with their values. An entity without values does not exist.
+    """The client quotas of a cluster. An entity whose last value is removed does not exist any more.
 
-    take_over: a function called after each change, so that the measuring components apply it. remember: a function called before an
-    entity changes; raises KafkaError to reject the changes because they cannot be persisted.
+    remember: a function that is called before each change to persist it; it raises KafkaError to reject the change. take_over: a function
+    that is called after each change to apply it to the measurements.
     """
 
     def __init__(
@@ -95,7 +95,10 @@ class ClientQuotaStore:
         return None if values is None else values.get(key)
 
     def set(self, entity: QuotaEntity, key: str, value: float | None) -> None:
-        """Set one value, or remove it if `value` is None. Raises KafkaError INVALID_REQUEST for a value that Q-20 forbids."""
+        """Set one value, or remove it if `value` is None.
+
+        Raises KafkaError INVALID_REQUEST if `entity` has no quota `key`, or if the value is not valid for it (Q-20).
+        """
         if value is not None:
             check_value(entity, key, value)
         self._change([(entity, key, value)])
@@ -123,7 +126,7 @@ class ClientQuotaStore:
     def describe(
         self, components: Sequence[FilterComponent], strict: bool
     ) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
-        """Return the entities that match every component and, if `strict`, have no other types (Q-21).
+        """Return the entities that match every component and, if `strict`, have no components of other types (Q-21).
 
         Raises KafkaError: UNSUPPORTED_VERSION for an unknown entity type, INVALID_REQUEST for a contradictory filter.
         """
@@ -164,9 +167,9 @@ class ClientQuotaStore:
 def apply_static_quotas(store: ClientQuotaStore, settings: Mapping[str, str | None]) -> None:
     """Set client-id quotas from the broker settings of KIP-13; the APIs can change these quotas later (D9b).
 
-    settings: `quota.producer.default`, `quota.consumer.default` ("2M": bytes a second, with K, M, G times 1024), `quota.producer.override`,
-    `quota.consumer.override` ("clientA:4M,clientB:10M"); missing, None and empty values set nothing. Raises ValueError naming the setting and
-    an example.
+    settings: `quota.producer.default` and `quota.consumer.default`, in bytes a second, such as "2M" (K, M and G are powers of 1024);
+    `quota.producer.override` and `quota.consumer.override`, such as "clientA:4M,clientB:10M". Missing, None and empty values set nothing. Raises
+    ValueError naming the setting and an example.
     """
     for role, key in (("producer", PRODUCER_BYTE_RATE), ("consumer", CONSUMER_BYTE_RATE)):
         name = f"quota.{role}.default"
@@ -212,9 +215,15 @@ def _checked_filter(components: Sequence[FilterComponent]) -> dict[str, FilterCo
         if entity_type in by_type:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"The filter names {entity_type} twice.")
         if entity_type not in ENTITY_TYPES:
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unknown entity type {entity_type!r}.")
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Unknown entity type {entity_type!r}; known are {', '.join(ENTITY_TYPES)}.",
+            )
         if component.match_type not in tuple(MatchType):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown match type {component.match_type}.")
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Unknown match type {component.match_type}; known are 0 (exact), 1 (default) and 2 (any).",
+            )
         if (component.match_type == MatchType.EXACT) != (component.match is not None):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,

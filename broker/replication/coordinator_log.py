@@ -1,4 +1,4 @@
-"""The internal topic of a coordinator: appends records through the replica manager, awaits their replication, and reads records.
+"""Access to the internal topic of a coordinator: appends records, waits for their replication, and reads records.
 
 Keys and values are bytes: this module does not depend on groups or transactions. Corresponds to `PartitionWriter` and `CoordinatorLoader` in Kafka,
 and to `GroupMetadataManager.appendForGroup`.
@@ -21,14 +21,14 @@ from kafkaproto.records.batch import records as read_records
 from kafkaproto.records.control import end_of_transaction
 
 Done = Callable[[int, int], None]
-"""A function that is called once, with an error code (0: the records are replicated) and the time in ms."""
+"""A function that is called once, with an error code (0 if the records are replicated) and the time in ms."""
 
 
 class LoggedRecord(NamedTuple):
-    """One record of a coordinator's partition. value: None for a tombstone.
+    """One record in an internal topic, with its transaction. value: None for a tombstone and for a transaction marker.
 
-    producer_id: of the transaction that the record belongs to or ends, -1 for none. ends: whether the record is the marker that ends this
-    transaction, as committed (True) or aborted (False); None for a record with data.
+    producer_id: the producer of the transaction, -1 if the record is in none. ends: True for a marker that commits the transaction, False
+    for one that aborts it, None for any other record.
     """
 
     offset: int
@@ -58,9 +58,9 @@ class CoordinatorLog:
     ) -> None:
         """Append (key, value) pairs to partition `index` as one batch; a value of None is a tombstone.
 
-        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called when the records
-        are replicated, possibly before this method returns, or with the error that prevented it. The error is 6 if this broker does not lead
-        the partition.
+        producer: the (producer id, epoch) in whose transaction the records are; None for no transaction. `done` is called when the records are
+        replicated, possibly before this method returns, or with the error that prevented it. The error is NOT_LEADER_OR_FOLLOWER (6) if this broker
+        does not lead the partition.
         """
         error, awaited = self._append(index, entries, now_ms, acks_all=True, producer=producer)
         if error:
@@ -69,13 +69,13 @@ class CoordinatorLog:
             await_append(awaited, self._timers, now_ms, self._timeout_ms, done)
 
     def append_only(self, index: int, entries: Sequence[tuple[bytes, bytes | None]], now_ms: int) -> int:
-        """Append like `append`, but do not wait for replicas. Returns the error, 0 if the leader has the records."""
+        """Append (key, value) pairs to partition `index` as one batch, without waiting for replicas. Returns an error code, 0 for success."""
         return self._append(index, entries, now_ms, acks_all=False)[0]
 
     def await_replicated(self, index: int, now_ms: int, done: Done) -> None:
-        """Call `done` when all records that partition `index` has at the time of this call are replicated.
+        """Call `done` when the records that partition `index` contains at the time of this call are all replicated.
 
-        `done` is called once, possibly before this method returns, or with the error that prevented it.
+        `done` is called once, possibly before this method returns. It gets the error if the records cannot be replicated.
         """
         partition = self._led(index)
         if partition is None:
@@ -118,7 +118,10 @@ class CoordinatorLog:
         return ErrorCode.NONE, appended.awaited
 
     def read(self, index: int) -> Iterator[LoggedRecord]:
-        """Yield all records of partition `index` that this broker leads, also those that are not replicated yet, and markers."""
+        """Yield all records of partition `index`, including markers and records that are not replicated yet.
+
+        Yields nothing if this broker does not lead the partition.
+        """
         partition = self._led(index)
         if partition is None:
             return
@@ -141,7 +144,10 @@ class CoordinatorLog:
 
 
 def await_append(awaited: AwaitedAppend | None, timers: Timers, now_ms: int, timeout_ms: int, done: Done) -> None:
-    """Call `done` when an append is replicated, at once if `awaited` is None, or with the error after `timeout_ms`."""
+    """Call `done` when an append is replicated, when it fails, or after `timeout_ms` with REQUEST_TIMED_OUT (7).
+
+    awaited: None if the append is replicated already; `done` is then called at once.
+    """
     if awaited is None:
         done(ErrorCode.NONE, now_ms)
     else:

@@ -1,13 +1,14 @@
 """Fetches a follower's records from one leader's broker, one fetch at a time (`ReplicaFetcherThread`).
 
-There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked at the leader. An append at the
-leader completes the parked fetch at once, within the handling of the append, and the next fetch acknowledges the records. An idle fetcher needs no
-timer: the empty fetches that Kafka's follower would send every replica.fetch.wait.max.ms are recorded later, when a result depends on when the
-follower was last caught up. They are made on time while the leader's replication quota is active, because each response counts (R-5).
+There is one fetcher per pair of brokers, the follower's and the leader's. A fetch without new records is parked: it waits at the leader, in Kafka's
+purgatory. An append at the leader completes it at once, within the handling of the append, and the next fetch acknowledges the records. An idle
+fetcher needs no timer: the empty fetches that Kafka's follower would send every replica.fetch.wait.max.ms are recorded later, when a result depends
+on when the follower was last caught up. While the leader's replication quota is active, the fetcher makes these fetches on time, because each
+response counts (R-5).
 
-Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked fetch
-is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its next
-fetch after replica.fetch.backoff.ms (R-7). This module does not depend on wire messages or clients.
+Throttled partitions wait as in Kafka. While the leader's quota is exceeded, a throttled partition gets no records before the wait of the parked
+fetch is over (R-6). While the follower's quota is exceeded, fetches leave the partition out. If a fetcher leaves out every partition, it builds its
+next fetch after replica.fetch.backoff.ms (R-7). This module does not depend on wire messages or clients.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from kafkaproto.broker.runtime.timers import Timer, Timers
 class ReplicaFetcher:
     """The fetches of broker `follower_id` from one leader's broker. A partition that got records goes to the end of the fetch order (R-9).
 
-    overrides: delays and holds set by tests, shared by all fetchers of a broker, because they stay when the leader changes. leader_quota: limits what
-    the leader's broker sends. follower_quota: limits what this broker receives.
+    overrides: holds and delays that tests have set for partitions, by (topic, index). All fetchers of a broker share them, so that they remain when
+    the leader changes. leader_quota: limits what the leader's broker sends. follower_quota: limits what this broker receives.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class ReplicaFetcher:
         self._queued = False
         self._any_left_out = False
         self._wait_ends_ms: int | None = None
-        """The time in ms at which the leader responds to the parked fetch even without records; None while no such empty response is needed."""
+        """The time in ms at which the leader responds to the waiting fetch even if it has no records; None if it waits until there are some."""
         self.cut = False
         """Whether a test has cut the link to the leader, so that nothing is fetched."""
 
@@ -100,13 +101,13 @@ class ReplicaFetcher:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def hold(self, topic: str, index: int, at: int | None, now_ms: int) -> None:
-        """Stop fetching batches that begin at or above offset `at` until `release` is called. None stops at the current offset."""
+        """Stop fetching batches that begin at or above offset `at`, until `release` is called. None stops at the follower's log end offset."""
         followed = self._followed[(topic, index)]
         self.note_idle_fetches(now_ms)
         self._overrides_of(topic, index).hold_at = followed.follower.log.log_end_offset if at is None else at
 
     def slow(self, topic: str, index: int, delay_ms: int) -> None:
-        """Delay each fetch of the partition by `delay_ms` until `release`."""
+        """Delay each fetch of the partition by `delay_ms` until `release` is called."""
         self._overrides_of(topic, index).delay_ms = delay_ms
 
     def _overrides_of(self, topic: str, index: int) -> FetcherOverrides:
@@ -116,7 +117,7 @@ class ReplicaFetcher:
         return followed.overrides
 
     def release(self, topic: str, index: int) -> None:
-        """End `hold` and `slow` of a partition and fetch it soon, if this fetcher follows it."""
+        """Remove the hold and the delay that tests have set for a partition, and fetch it soon, if this fetcher follows it."""
         followed = self._followed.get((topic, index))
         if followed is None:
             return
@@ -140,10 +141,10 @@ class ReplicaFetcher:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Handle a change of `partition`, the leader's replica.
 
-        A. It has new records, or under `semantics` kip a new high watermark (D5): the parked fetch completes.
-        B. It has only a new high watermark or log start: the leader sends them when the wait of the parked fetch is over (N-10).
-        C. The leader's quota is exceeded: the partition is fetched again when the wait of the parked fetch is over (R-6).
-        D. The follower's quota leaves the partition out: nothing happens, because no fetch includes it (R-7).
+        A. If it has new records, the fetch that waits at the leader completes. With `semantics=kip`, a new high watermark completes it, too (D5).
+        B. If it has only a new high watermark or log start, the leader sends it when the wait of the current fetch is over (N-10).
+        C. If the leader's quota is exceeded, the partition is fetched again when the wait of the current fetch is over (R-6).
+        D. If fetches leave the partition out because of the follower's quota, nothing happens (R-7).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is None or followed.is_held:
@@ -159,9 +160,9 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def refetch_soon(self, partition: Partition, now_ms: int) -> None:
-        """Fetch a partition again when the wait of the parked fetch is over, because the leader's information about the follower is out of date.
+        """Fetch a partition again when the wait of the current fetch is over, because the leader knows outdated offsets of the follower.
 
-        This is so after the follower's own log start moved (N-15), and after a client sent a fetch with the follower's id (N-12).
+        They are outdated after the follower's own log start moved (N-15), and after a client sent a fetch with the follower's id (N-12).
         """
         followed = self._followed.get((partition.topic, partition.index))
         if followed is not None and not followed.is_held and not followed.left_out:
@@ -170,11 +171,11 @@ class ReplicaFetcher:
             self._wait_until(self._end_of_wait_ms(now_ms))
 
     def _end_of_wait_ms(self, now_ms: int) -> int:
-        """Return the time in ms at which the leader responds without records to the parked fetch, or to one that would be parked now."""
+        """Return the time in ms at which the leader ends the wait of the current fetch, or of a fetch that begins to wait now if there is none."""
         return (now_ms if self._parked_ms is None else self._parked_ms) + self._settings.wait_max_ms
 
     def note_idle_fetches(self, now_ms: int) -> None:
-        """Record at the leader the empty fetches that Kafka's follower would have sent while the fetch was parked."""
+        """Report to the leader the empty fetches that Kafka's follower would have sent since the current fetch began to wait at the leader."""
         if self._parked_ms is None or self.cut:
             return
         wait = max(1, self._settings.wait_max_ms)
@@ -189,7 +190,7 @@ class ReplicaFetcher:
                 known.repeated(repeated_ms)
 
     def count_idle_fetches(self, now_ms: int) -> None:
-        """Make empty fetches on time from now on, because the leader's replication quota has become active and counts each response."""
+        """Make empty fetches on time from now on, because each response counts against the leader's replication quota while it is active."""
         self.note_idle_fetches(now_ms)
         if self._parked_ms is not None and self._wait_ends_ms is None and not self.cut:
             self._wait_ends_ms = self._parked_ms + max(1, self._settings.wait_max_ms)
@@ -223,7 +224,7 @@ class ReplicaFetcher:
     # ---- fetching ------------------------------------------------------------------------------------------------------------
 
     def _run(self, now_ms: int) -> None:
-        """Receive the response to the parked fetch and send the next fetch."""
+        """Receive the response to the fetch that waits at the leader, and send the next fetch."""
         self._queued = False
         if self._timer is not None:
             self._timer.cancel()
@@ -270,7 +271,7 @@ class ReplicaFetcher:
         return received
 
     def _leave_out(self, now_ms: int) -> list[FollowedPartition]:
-        """Update which partitions the next fetch leaves out (R-7). Returns those that were left out before and are included again."""
+        """Decide which partitions the follower's quota keeps out of the next fetch (R-7). Returns those that it no longer keeps out."""
         again: list[FollowedPartition] = []
         removes = False
         for followed in self._followed.values():
@@ -292,7 +293,7 @@ class ReplicaFetcher:
         return not self._any_left_out or not all(followed.left_out for followed in self._followed.values())
 
     def _request(self, followed: FollowedPartition, now_ms: int) -> None:
-        """Include a partition in the next fetch, which acknowledges the records of the last response."""
+        """Include a partition in the next fetch, and report the follower's offsets to the leader, which acknowledges the records received last."""
         if followed.left_out:
             return
         followed.requested = True
@@ -306,7 +307,7 @@ class ReplicaFetcher:
             followed.due = True
 
     def _park(self, now_ms: int) -> None:
-        """Park the fetch at the leader, or wait replica.fetch.backoff.ms if every partition is left out."""
+        """Let the fetch wait at the leader for records. If it includes no partition, wait for replica.fetch.backoff.ms and try again."""
         self._parked_ms = self._wait_ends_ms = None
         if not self._has_request:
             self._wait_until(now_ms + max(1, self._settings.backoff_ms))

@@ -1,4 +1,4 @@
-"""The following replicas of one broker: one fetcher for each broker that leads them, and the changes that tests make to the fetches.
+"""The follower replicas of one broker: one fetcher for each broker that leads them, and the changes that tests make to the fetches.
 
 Corresponds to `ReplicaFetcherManager` in Kafka. This module does not depend on wire messages, clients or how a leader appends.
 """
@@ -19,16 +19,16 @@ from kafkaproto.broker.runtime.timers import Timers
 
 
 class Peer(Protocol):
-    """Interface of another running broker, from which replicas are fetched."""
+    """Interface of another running broker: what a follower uses to fetch from the replicas that the other broker leads."""
 
     partitions: dict[tuple[str, int], Partition]
     leader_quota: ReplicationQuota
 
 
 class Following:
-    """The fetches of broker `broker_id`. peers: a function that returns another broker by its id, or None while that broker is down.
+    """The fetches of broker `broker_id` from all leaders. peers: a function that returns another broker by its id, None while that broker is down.
 
-    fetchers: maps the leader's broker id to the fetcher; a fetcher is kept when it follows no partition any more.
+    fetchers: maps the leader's broker id to the fetcher. A fetcher remains when it no longer follows a partition.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Following:
         self._overrides: dict[tuple[str, int], FetcherOverrides] = {}
         """Maps (topic, index) to the changes that a test made to the fetches of that partition.
 
-        Shared with all fetchers, because the changes stay when the leader changes.
+                All fetchers of this broker share the mapping, so that the changes remain when the leader changes.
         """
         self._cut_links: set[int] = set()
         """The ids of brokers whose link to this broker a test has cut, so that this broker fetches nothing from them."""
@@ -89,7 +89,7 @@ class Following:
             del self._overrides[key]
 
     def stop(self) -> None:
-        """Close all fetchers, because the broker stops. The changes that tests made stay."""
+        """Close all fetchers, because the broker stops. The changes that tests made are kept."""
         for fetcher in self.fetchers.values():
             fetcher.close()
         self.fetchers.clear()
@@ -131,7 +131,7 @@ class Following:
     # ---- changes by tests ----------------------------------------------------------------------------------------------------
 
     def release(self, topic: str, index: int) -> None:
-        """End `hold` and `slow` for a partition, even while this broker does not follow it."""
+        """Remove the hold and the delay that tests have set for a partition, even while this broker does not follow it."""
         self._overrides.pop((topic, index), None)
         for fetcher in self.fetchers.values():
             fetcher.release(topic, index)

@@ -28,7 +28,10 @@ class Watcher(Protocol):
 
 
 class FollowerFetcher(Protocol):
-    """Interface of a follower's fetcher, whose fetch may be parked at the leader."""
+    """Interface of a follower's fetcher, with the methods that a partition calls when its leader, offsets or settings change.
+
+    A fetch without new records waits at the leader; `refetch_soon` makes the fetcher send another one.
+    """
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None: ...
 
@@ -40,10 +43,10 @@ class FollowerFetcher(Protocol):
 
 
 class Follower:
-    """What a leader knows of one follower from its last fetch. The offsets of the follower are -1 before its first fetch.
+    """What a leader knows about one follower from its fetches. The follower's offsets are -1 before its first fetch.
 
-    caught_up_ms: when the follower was last caught up. fetch_ms: when it last fetched. leader_end_at_fetch: the leader's log end offset at
-    that time.
+    caught_up_ms: the time in ms when the follower last had all records. fetch_ms: the time in ms of its last fetch. leader_end_at_fetch:
+    the leader's log end offset at that fetch.
     """
 
     __slots__ = (
@@ -67,8 +70,8 @@ class Follower:
     def fetched(self, offset: int, log_start_offset: int, leader_end: int, now_ms: int) -> None:
         """Record a fetch at `offset`, made while the leader's log ended at `leader_end`.
 
-        The follower is caught up now if it has reached the current log end. If it has only reached the log end at the time of its
-        previous fetch, it was caught up then (N-11).
+        If `offset` has reached `leader_end`, the follower is caught up now. If it has only reached the leader's log end at the time of the previous
+        fetch, the follower was caught up at that time (N-11).
         """
         if offset >= leader_end:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
@@ -80,7 +83,7 @@ class Follower:
         self.fetch_ms = now_ms
 
     def repeated(self, at_ms: int) -> None:
-        """Record that the follower repeated its last fetch at `at_ms`, and that the leader's log has not changed in between."""
+        """Record that the follower fetched from the same offset again at `at_ms`, while the leader's log had not changed."""
         if self.log_end_offset >= self.leader_end_at_fetch:
             self.caught_up_ms = max(self.caught_up_ms, at_ms)
         self.fetch_ms = at_ms
@@ -149,7 +152,7 @@ class Partition:
         self.is_leader = False
         self.gone = False
         self.held_from = (0, 0)
-        """(time in ms at which this replica was created, number of bytes that producers had written to the partition by then)."""
+        """The time in ms at which this replica was created, and the number of bytes that producers had written to the partition before that time."""
         self.replicas: tuple[int, ...] = ()
         self.isr: frozenset[int] = frozenset()
         self.followers: dict[int, Follower] = {}
@@ -211,9 +214,9 @@ class Partition:
         return min(self.min_isr, len(self.replicas))
 
     def check_leader_epoch(self, current_leader_epoch: int) -> int:
-        """Return the error code for the leader epoch that a client sent (-1 if none): 0 if it is the current one (F-25, E-2, L-4).
+        """Return the error code for the leader epoch that a client sent: 0 if it is the current one, or -1 for none (F-25, E-2, L-4).
 
-        It is FENCED_LEADER_EPOCH (74) if the client's epoch is older, UNKNOWN_LEADER_EPOCH (75) if it is newer.
+        The error is FENCED_LEADER_EPOCH (74) if the client's epoch is older, UNKNOWN_LEADER_EPOCH (75) if it is newer.
         """
         if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
             return 0
@@ -256,9 +259,9 @@ class Partition:
         return follower_end >= self.log.high_watermark and follower_end >= self.epoch_start_offset
 
     def advance_high_watermark(self, now_ms: int) -> bool:
-        """Raise the high watermark to the smallest log end of the ISR and joining followers, unless the ISR is too small (P-15).
+        """Raise the high watermark to the smallest log end offset of the in-sync replicas, unless fewer than min.insync.replicas are in sync (P-15).
 
-        Returns whether the high watermark changed.
+        Live followers that were caught up recently but are not yet in the ISR count as in sync here. Returns whether the high watermark changed.
         """
         if len(self.isr) < self.effective_min_isr:
             return False
@@ -277,15 +280,15 @@ class Partition:
         return now_ms - follower.caught_up_ms <= self.lag_max_ms and self._is_alive(follower_id)
 
     def high_watermark_unknown(self) -> bool:
-        """Return whether a new leader's high watermark has not reached the start of its epoch (KIP-207)."""
+        """Return whether the high watermark of a new leader is still below the first offset of its leader epoch (KIP-207)."""
         return self.log.high_watermark < self.epoch_start_offset
 
     def delete_records_before(self, offset: int) -> int:
         """Raise this leader's log start to `offset` for DeleteRecords (KIP-107). An `offset` of -1 stands for the high watermark.
 
-        Returns the offset, with -1 resolved. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION (44) if the topic is
-        only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if the new log start
-        cannot be persisted.
+        Returns the offset, where the high watermark replaces -1. An offset below the log start changes nothing. Raises KafkaError POLICY_VIOLATION
+        (44) if the topic is only compacted, OFFSET_OUT_OF_RANGE (1) for an offset below 0 or above the high watermark, KAFKA_STORAGE_ERROR (56) if
+        the new log start cannot be persisted.
         """
         if not self.deletes:
             raise KafkaError(
@@ -307,12 +310,12 @@ class Partition:
         return meant
 
     def low_watermark(self) -> int:
-        """Return the smallest log start of all live replicas, -1 while one is unknown (`lowWatermarkIfLeader`)."""
+        """Return the smallest log start of all live replicas, -1 while that of a follower is unknown (`lowWatermarkIfLeader`)."""
         starts = [f.log_start_offset for i, f in self.followers.items() if self._is_alive(i)]
         return min([self.log.log_start_offset, *starts])
 
     def first_lag_expiry_ms(self) -> int | None:
-        """Return the time in ms at which the first lagging in-sync follower will have lagged too long, None if none lags."""
+        """Return the earliest time in ms at which a lagging in-sync follower must leave the ISR, None if no in-sync follower lags."""
         end = self.log.log_end_offset
         due = [
             f.caught_up_ms + self.lag_max_ms + 1
@@ -335,7 +338,7 @@ class Partition:
             self._change_isr(self, self.isr - late)
 
     def expired(self, now_ms: int) -> None:
-        """Handle the event that retention raised this replica's log start: a follower reports it with its next fetch (N-15)."""
+        """Announce that retention has raised this replica's log start offset. A follower reports it to the leader in its next fetch (N-15)."""
         self.changed()
         if self.following is not None:
             self.following.refetch_soon(self, now_ms)
@@ -345,10 +348,10 @@ class Partition:
         since_ms, before = self.held_from
         return (self.log.store.end_position - before) * 1000 / max(1, now_ms - since_ms)
 
-    # ---- parked requests -----------------------------------------------------------------------------------------------------
+    # ---- waiting requests -----------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Schedule a check by the followers' fetchers and the parked requests, because an offset or the leadership of this replica changed."""
+        """Schedule a check of the followers' fetches and of the waiting requests, because an offset or the leadership of this replica changed."""
         if not self._woken and (self.watchers or self.fetchers):
             self._woken = True
             self._soon(self._wake)

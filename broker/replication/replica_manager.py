@@ -33,7 +33,7 @@ from kafkaproto.broker.replication.selector import (
     load_selector,
 )
 from kafkaproto.broker.replication.stores import Stores
-from kafkaproto.broker.replication.topic_settings import TopicSettings, settings_of
+from kafkaproto.broker.replication.topic_settings import TopicSettings, segment_bytes, settings_of
 from kafkaproto.broker.runtime.actions import ActionQueue
 from kafkaproto.broker.runtime.timers import Timer, Timers
 from kafkaproto.error_codes import ErrorCode
@@ -49,9 +49,9 @@ Raises InvalidBatch.
 class AppendResult(NamedTuple):
     """The result of an append. Offsets are -1, and nothing was appended, if the client sent an empty set of messages.
 
-    end_offset: the offset after the last record. log_append_time_ms: as in the Produce response, -1 for CreateTime topics. is_new: False
-    for a duplicate, whose offsets are those of the original (P-18). awaited: the replication that a producer with acks=all waits for, None
-    if the high watermark has reached `end_offset`.
+    end_offset: the offset after the last record. log_append_time_ms: as in the Produce response, -1 for CreateTime topics. is_new: False for a
+    duplicate batch, whose offsets are those of the original (P-18). awaited: the replication that a producer with acks=all waits for, None if there
+    is no need to wait.
     """
 
     base_offset: int
@@ -124,7 +124,10 @@ class ReplicaManager:
                 self._apply_topic(topic)
 
     def _list_throttled(self, name: str, configs: Mapping[str, str]) -> None:
-        """Read from a topic's settings which replicas are throttled on this broker (R-1). This completes no parked fetch (R-12)."""
+        """Store which replicas of a topic on this broker are throttled, according to the topic's settings (R-1).
+
+        Fetches that are waiting are not completed by this change (R-12).
+        """
         before = self.leader_quota.active
         self.leader_quota.list_topic(name, partitions_on(configs.get(LEADER_REPLICAS, ""), self.broker_id))
         self.follower_quota.list_topic(name, partitions_on(configs.get(FOLLOWER_REPLICAS, ""), self.broker_id))
@@ -160,7 +163,7 @@ class ReplicaManager:
                     self._actions.soon(lambda _: self._actions.soon(self._watch_all))
 
     def apply_following(self, changed: Sequence[str]) -> None:
-        """Follow the new leaders of the topics `changed`. Called after `apply_roles` of every broker."""
+        """Start to fetch the replicas of the topics `changed` from their new leaders. Called after `apply_roles` has run for every broker."""
         for name in changed:
             for partition in self._by_topic.get(name, {}).values():
                 self.following.follow(partition)
@@ -171,7 +174,7 @@ class ReplicaManager:
 
     def _make(self, topic: Topic, index: int) -> Partition:
         origin = Origin(self.broker_id, topic.name, index, self._actions)
-        log = self._stores.new_log(topic.topic_id, origin, self._config.topic(topic.configs, "segment.bytes"))
+        log = self._stores.new_log(topic.topic_id, origin, segment_bytes(topic, self._config))
         partition = Partition(
             topic,
             index,
@@ -234,7 +237,10 @@ class ReplicaManager:
         self.following.cut_link(leader_id, cut, now_ms)
 
     def stop_following(self) -> None:
-        """Stop fetching and watching followers, because the broker stops, and reset the measurements of both replication quotas."""
+        """Stop fetching, and stop watching followers for lag, because the broker stops.
+
+        The measured rates of both replication quotas restart at 0.
+        """
         if self._shrink_timer is not None:
             self._shrink_timer.cancel()
         self.following.stop()
@@ -255,10 +261,10 @@ class ReplicaManager:
     ) -> AppendResult:
         """Validate a batch, append it to `partition`, which this broker leads, and schedule a check of the requests that wait for records.
 
-        The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to
-        P-12); C. the batch continues its producer's sequence, if it comes from a client (P-18 to P-20); D. the store takes the bytes.
+        The checks, in Kafka's order: A. enough replicas are in sync, if `acks_all` (P-7); B. `validate` accepts the batch (P-8 to P-12); C. the batch
+        continues its producer's sequence, if it comes from a client (P-18 to P-20); D. the store can write the bytes.
 
-        Raises KafkaError 19 (A), InvalidBatch (B, C) or StorageError (D). Nothing is appended then.
+        Raises KafkaError NOT_ENOUGH_REPLICAS (19) in case A, InvalidBatch in cases B and C, StorageError in case D. Nothing is appended then.
         """
         if acks_all:
             partition.check_in_sync()
@@ -288,7 +294,7 @@ class ReplicaManager:
     # ---- in-sync replicas ----------------------------------------------------------------------------------------------------
 
     def _watch_lag(self, partition: Partition) -> None:
-        """Set the timer for the first in-sync follower of `partition` that will have lagged too long."""
+        """Set the timer for the time at which the first lagging follower of `partition` must leave the ISR."""
         due = partition.first_lag_expiry_ms()
         if due is None:
             return
@@ -346,7 +352,7 @@ class ReplicaManager:
     def _replica_views(
         self, partition: Partition, image: Image, fetch_offset: int, listener: str, now_ms: int
     ) -> list[ReplicaView]:
-        """Return the replicas that have `fetch_offset`: the leader first, then the in-sync followers, by their last fetch (N-3)."""
+        """Return the replicas that have `fetch_offset`, according to their last fetch: the leader first, then the in-sync followers (N-3)."""
         log = partition.log
         views = [_view(image, self.broker_id, listener, log.log_end_offset, log.log_start_offset, 0)]
         for broker_id, follower in partition.followers.items():

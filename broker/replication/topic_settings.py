@@ -20,9 +20,9 @@ LONG_MAX = 2**63 - 1
 class TopicSettings(NamedTuple):
     """The values of a topic's settings on one broker.
 
-    deletes: whether `cleanup.policy` allows records to be deleted, not only compacted. segment_ms, jitter_ms: the age at which a segment
-    is closed, and the maximum by which its random jitter reduces that age. flush_messages: the number of records after which the files of
-    a data directory are fsynced. cleaning: the limits of compaction, None if the topic is not compacted.
+    deletes: whether `cleanup.policy` allows records to be deleted, not only compacted. segment_ms, jitter_ms: the age at which a segment is closed,
+    and the most that a random jitter subtracts from it. flush_messages: the number of records after which the files of a data directory are fsynced.
+    cleaning: the limits of compaction, None if the topic is not compacted.
     """
 
     limits: TopicLimits
@@ -62,7 +62,7 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
     difference_max_ms = value("message.timestamp.difference.max.ms")
     limits = TopicLimits(
         max_message_bytes=value("max.message.bytes"),
-        segment_bytes=value("segment.bytes"),
+        segment_bytes=segment_bytes(topic, config),
         compact=compact,
         log_append_time=value("message.timestamp.type") == "LogAppendTime",
         timestamp_before_max_ms=_given_or(value("message.timestamp.before.max.ms"), difference_max_ms),
@@ -90,9 +90,20 @@ def settings_of(topic: Topic, config: BrokerConfig) -> TopicSettings:
     )
 
 
-def _given_or(max_ms: int, difference_max_ms: int) -> int:
-    """Return `max_ms`, or `difference_max_ms` if `max_ms` has its default value.
+def segment_bytes(topic: Topic, config: BrokerConfig) -> int:
+    """Return the size in bytes at which a segment of a topic is full: `internal.segment.bytes` if it is set, otherwise `segment.bytes`.
 
-    `difference_max_ms` is the deprecated setting that limits timestamps before and after the broker's time alike.
+    Kafka 4.2 has the internal setting for tests, because it accepts no `segment.bytes` below 1 MiB (KIP-1030). Source: `LogConfig.segmentSize`.
+    """
+    internal: int | None = config.topic(topic.configs, "internal.segment.bytes")
+    size_bytes: int = config.topic(topic.configs, "segment.bytes")
+    return size_bytes if internal is None else internal
+
+
+def _given_or(max_ms: int, difference_max_ms: int) -> int:
+    """Return the limit in ms by which a timestamp may lie before, or after, the broker's time.
+
+    max_ms: the value of the current setting. difference_max_ms: the value of the deprecated setting for both directions. It is used if
+    `max_ms` has its default value.
     """
     return difference_max_ms if max_ms == LONG_MAX else max_ms

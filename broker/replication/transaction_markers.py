@@ -1,4 +1,4 @@
-"""Markers that end transactions: appended to the partitions that a broker leads (TX-47 to TX-50), and sent to the broker that leads one.
+"""Markers that end transactions: appended to the partitions that this broker leads (TX-47 to TX-50), and sent to the leaders of other partitions.
 
 Corresponds to `KafkaApis.handleWriteTxnMarkersRequest`. This module does not depend on wire messages or on the coordinator's decisions.
 """
@@ -21,14 +21,16 @@ from kafkaproto.error_codes import ErrorCode
 from kafkaproto.records.batch import read_header
 from kafkaproto.records.control import build_end_txn_marker
 
+STRICT_VERSION = 2
+"""The transaction version from which on a marker must have a newer epoch than the transaction that it ends."""
 Ended = Callable[[PartitionKey, TransactionMarker, int], None]
-"""Called with (partition, marker, time in ms) when a marker is replicated."""
+"""A function that is called with (partition, marker, time in ms) when a marker is replicated."""
 
 
 class TransactionMarkers:
-    """Writes markers to the partitions that one broker leads. timeout_ms: how long a marker may wait for replicas.
+    """Writes markers to the partitions that one broker leads.
 
-    ended: called for each marker that is replicated.
+    timeout_ms: how long a marker may wait for replicas. ended: a function that is called for each marker that is replicated.
     """
 
     def __init__(self, replicas: ReplicaManager, timers: Timers, timeout_ms: int, ended: Ended) -> None:
@@ -38,7 +40,10 @@ class TransactionMarkers:
         self._ended = ended
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition that this broker leads. `done` is called when it is replicated, or with the error (TX-48)."""
+        """Append a marker to a partition that this broker leads (TX-48).
+
+        `done` is called with an error code and the time in ms: when the marker is replicated, or when the write fails.
+        """
         partition = self._replicas.find(*key)
         if partition is None or partition.gone:
             done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, now_ms)
@@ -63,6 +68,8 @@ class TransactionMarkers:
             timestamp=now_ms,
         )
         try:
+            if marker.client_version >= STRICT_VERSION:
+                partition.log.producers.check_end_of_transaction(marker.producer_id, marker.producer_epoch)
             appended = self._replicas.append(
                 partition, memoryview(bytearray(batch)), now_ms, acks_all=True, validate=_unchanged
             )
@@ -75,28 +82,29 @@ class TransactionMarkers:
 
 
 def _unchanged(batch: memoryview, _limits: TopicLimits, _now_ms: int) -> Valid:
-    """Return a marker as it is: the limits of a topic do not apply to markers."""
+    """Return a marker without any check. It replaces the validation of produced batches, because a topic's limits do not apply to markers."""
     return Valid(batch, read_header(batch))
 
 
 class Topic(Protocol):
-    """The part of a topic that this module uses: its partitions, by index."""
+    """Interface of a topic in the metadata: its partitions, by index."""
 
     @property
     def partitions(self) -> tuple[PartitionState, ...]: ...
 
 
 class PartitionState(Protocol):
-    """The part of a partition's state that this module uses: its leader, -1 for none."""
+    """Interface of a partition in the metadata: the id of its leader, -1 for none."""
 
     @property
     def leader(self) -> int: ...
 
 
 class MarkerSender:
-    """Sends markers to the leaders of partitions. topics: returns the topics of the cluster by name.
+    """Sends markers to the leaders of partitions.
 
-    markers_of: returns the markers of a broker, None while it is stopped.
+    topics: a function that returns the topics of the cluster by name. markers_of: a function that returns the `TransactionMarkers` of a broker, None
+    while it is stopped.
     """
 
     def __init__(
@@ -108,7 +116,7 @@ class MarkerSender:
         self._markers_of = markers_of
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition, wherever its leader is. A deleted topic needs no marker (TX-49)."""
+        """Append a marker to a partition on the broker that leads it. For a deleted topic, nothing is written, and `done` gets 0 (TX-49)."""
         topic, index = key
         known = self._topics().get(topic)
         if known is None or index >= len(known.partitions):

@@ -22,12 +22,18 @@ from kafkaproto.frame import LENGTH_BYTES, finish_frame, start_frame
 
 NANOS_PER_MS = 1_000_000
 PERCENT_PER_NANO = 100.0 / 1_000_000_000
-"""Converts nanoseconds of handler time to percent of one second (Q-15). Kafka counts in nanoseconds too, so the results are equal."""
+"""The factor that converts nanoseconds of handler time to percent of one second (Q-15).
+
+Kafka uses the same factor, so the results are equal to the last bit.
+"""
 
 
 @dataclass(slots=True)
 class Charged:
-    """The result of charging a request. throttle_ms: how long to throttle its client; if 0, the client is not throttled and reason is None."""
+    """The result of charging a request to its client's quotas.
+
+    throttle_ms: how long to throttle the client in ms, 0 for not at all. reason: the exceeded quota, None if the client is not throttled.
+    """
 
     throttle_ms: int
     reason: ThrottleReason | ForcedThrottle | None = None
@@ -72,10 +78,10 @@ def charge_produce(
     acks: int,
     now_ms: int,
 ) -> Charged:
-    """Charge a produce: the bytes of header and body (Q-11), then request time.
+    """Charge a Produce request: first the bytes of header and body (Q-11), then the request time.
 
-    With acks=0 only bytes are charged (T-3), and the time is exempt (Q-15). The longer of the two throttle times applies. If they are equal, that of
-    request time applies. request_percent: handler time in percent of one second of one thread.
+    With acks=0 only the bytes are charged (T-3); the time counts as exempt (Q-15). If both quotas are exceeded, the longer throttle time
+    applies, and that of the request time if both are equal. request_percent: handler time in percent of one second of one thread.
     """
     bytes_ms = quotas.produce.record(user, client_id, request_bytes, now_ms)
     if acks == 0:
@@ -128,7 +134,7 @@ def charge_exempt(quotas: ClientQuotas, request_percent: float, now_ms: int) -> 
 
 
 def charge_fetch_reply(exchange: Exchange, frame: Frame, forced: ForcedThrottle | None) -> Charged:
-    """Charge a client's fetch for its encoded response. forced: the forced throttle that applies to the request, or None."""
+    """Charge a client's fetch, whose response is encoded in `frame`. forced: the forced throttle that applies to the request, or None."""
     quotas = exchange.node.quotas
     if forced is None and not (quotas.fetch.enabled or quotas.request.enabled):
         return NOT_THROTTLED
@@ -152,11 +158,12 @@ def charge_fetch(
     now_ms: int,
     forced: Charged | None = None,
 ) -> Charged:
-    """Charge a fetch. If this throttles the client, take back the charge of the bytes: the response is then sent without data (T-4, Q-13).
+    """Charge a client's fetch. If it is throttled, the charge of its bytes is removed, because its response is sent without data (T-4, Q-13).
 
     The data is charged when the client fetches it again. The throttle time is that of a response with data (KIP-219). Request time is
-    recorded first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
-    response_bytes: 4 + the encoded body of the response with data. forced: the result to use instead of the computed one, or None.
+    charged first, then bytes. The longer of the two throttle times applies; if equal, that of request time (Q-12, Q-17).
+
+    response_bytes: 4 plus the size of the encoded body with data. forced: a result to use instead of the computed one, or None.
     """
     time_ms = quotas.request.record(user, client_id, request_percent, now_ms)
     bytes_ms = quotas.fetch.record(user, client_id, response_bytes, now_ms)
@@ -173,14 +180,17 @@ def charge_fetch(
 
 
 def charge_replication(exchange: Exchange, reply: FetchReply, frame: Frame) -> None:
-    """Charge a follower's fetch to the leader's quota: 4 bytes plus the size of the response with only the throttled partitions (R-5)."""
+    """Charge the response to a follower's fetch to the leader's replication quota (R-5).
+
+    The charge is 4 bytes plus the size that the response would have with only its throttled partitions.
+    """
     quota = exchange.node.replicas.leader_quota
     if quota.active:
         quota.record(_listed_bytes(exchange, reply.message, frame, quota), exchange.now_ms)
 
 
 def _listed_bytes(exchange: Exchange, message: Any, frame: Frame, quota: ReplicationQuota) -> int:
-    """Return 4 plus the size in bytes that the response's body has if only the throttled partitions are in it."""
+    """Return 4 plus the size in bytes that the response's body would have with only the throttled partitions."""
     image, by_id = exchange.node.image, exchange.api_version >= fetch_versions.FIRST_BY_ID
     listed, is_whole = [], not message.node_endpoints
     for topic in message.responses:

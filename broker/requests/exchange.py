@@ -29,11 +29,11 @@ class Peer(Protocol):
     """The port of the client's socket; 0 if there is none."""
     principal: str
     received_ns: int
-    """When the connection last received bytes, in ns of the monotonic clock. 0 unless an observer of `bytes_received` sets it."""
+    """When the connection last received bytes, in ns of the monotonic clock. It stays 0 unless an observer of the event `bytes_received` sets it."""
     exchange: Exchange | None
     """The request in progress, until its response is sent."""
     parked: Waiting | None
-    """The delayed request or response in progress, which is abandoned when the connection closes."""
+    """The delayed request or response of this connection. It is abandoned when the connection closes. None if there is none."""
 
     def answer(self, buffers: Sequence[object] | None, throttle_ms: int, close: bool, now_ms: int) -> None:
         """Send the response in `buffers`, in order, and mute the connection for `throttle_ms`.
@@ -49,8 +49,8 @@ class Peer(Protocol):
 class Exchange:
     """One request and its response.
 
-    size_bytes: the size of header and body without the 4-byte length, which Q-11 charges. now_ms: when the broker handles the request, or
-    when it resumed the request after a wait.
+    size_bytes: the size of header and body without the 4-byte length, as the produce quota charges it (Q-11). now_ms: when the broker
+    handles the request, or when it resumed the request after a wait.
     """
 
     node: Node
@@ -73,7 +73,7 @@ class Exchange:
     def open_mutations(self, strict: bool) -> MutationCharge:
         """Return the charge to which a handler adds the partitions that it creates or deletes.
 
-        strict: whether clients of this version know error 89 (THROTTLING_QUOTA_EXCEEDED).
+        strict: whether the client's version of the API knows THROTTLING_QUOTA_EXCEEDED (89), so that the request can be rejected with it.
         """
         self.mutations = self.node.cluster.mutations.begin(self.peer.principal, self.client_id, strict, self.now_ms)
         return self.mutations

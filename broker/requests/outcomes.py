@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Charge(Enum):
-    """The client quotas that a request is charged to (KIP-13, KIP-124). The handler chooses them, and `requests.charges` does the charging."""
+    """The client quotas to which a request is charged (KIP-13, KIP-124). The handler chooses one of these kinds; `requests.charges` charges it."""
 
     TIME = auto()
     """The request is charged its handler time only: all APIs except Produce and Fetch."""
@@ -23,7 +23,7 @@ class Charge(Enum):
     FETCH = auto()
     """The request is charged its handler time, then the bytes of the response. The bytes are uncharged if the client is throttled (Q-12, Q-13)."""
     EXEMPT = auto()
-    """Requests of followers and other brokers are charged nothing and never throttled (Q-15, Q-16)."""
+    """The request is not charged to a client and is never throttled: requests of followers and other brokers (Q-15, Q-16)."""
 
 
 @dataclass(slots=True)
@@ -43,11 +43,11 @@ class NoReply:
 
 
 class FetchReply:
-    """The response to a fetch. It is encoded before its bytes are charged (Q-12), and its session changes only if it is sent (S-10).
+    """The response to a fetch. It is encoded before its bytes are charged (Q-12), and the fetch session changes only when it is sent (S-10).
 
-    message: the response with its records and without a session id. session: None if the request failed before its session was known. results: (key,
-    result) of each partition, for the session. read: a function called when the response is sent. Its argument is True if the response has its
-    records, False if they were removed because of a throttle.
+    message: the response with its records and without a session id. session: the fetch session; None if the request failed before its
+    session was known. results: (key, result) of each partition, for the session. read: a function called when the response is sent. Its
+    argument is True if the response has its records, False if they were removed because of a throttle.
     """
 
     __slots__ = ("_now_ms", "_read", "_results", "_session", "charge", "message")
@@ -70,7 +70,7 @@ class FetchReply:
         self._now_ms = now_ms
 
     def delivered(self) -> tuple[int, int]:
-        """Update the fetch session for a response that is sent with its records. Returns (error code, session id) to write into the response."""
+        """Update the fetch session, because the response is sent with its records. Returns (error code, session id) to write into the response."""
         error_code, session_id = self.message.error_code, 0
         if self._session is not None:
             answer = self._session.commit(self._results, self._now_ms)
@@ -80,7 +80,7 @@ class FetchReply:
         return error_code, session_id
 
     def emptied(self) -> tuple[int, int]:
-        """Leave the fetch session unchanged, because the client is throttled and the response is sent without data (T-4).
+        """Leave the fetch session unchanged, because the response is sent without records to throttle the client (T-4).
 
         Returns (error code, session id) to write into the response.
         """

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkaproto.api import ApiKey, codec, request_header_version
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.requests.acls import ACL_APIS, unknown_element
 from kafkaproto.broker.requests.delayed import Build, Delayed
 from kafkaproto.broker.requests.exchange import Exchange, Peer
 from kafkaproto.broker.requests.outcomes import Charge, Outcome
@@ -77,6 +78,8 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
         request, end = api.decode_request(frame, position, size)
     except DecodeError as error:
         raise Refused(f"{api.name} request v{version} cannot be read: {error}") from None
+    if key in ACL_APIS and (element := unknown_element(key, request)):
+        raise Refused(f"{api.name} request v{version} cannot be read: an ACL has an unknown {element}")
     exchange = Exchange(node, peer, api, key, version, header.correlation_id, header.client_id, size, now_ms)
     peer.exchange = exchange
     if node.events.request_begun is not None:
@@ -85,9 +88,10 @@ def decode(node: Node, peer: Peer, frame: memoryview, now_ms: int) -> Decoded:
 
 
 def _decode_unsupported(node: Node, peer: Peer, frame: memoryview, key: int, version: int, now_ms: int) -> Decoded:
-    """Raise Refused for an unsupported version (W-3), except for ApiVersions: return it as a request to be answered in version 0.
+    """Return the decoded request for an ApiVersions request in an unsupported version: it is treated as version 0 (W-3, KIP-511).
 
-    A client that receives version 0 can choose a lower version. The request header must be complete even then; the body is not decoded (KIP-511).
+    The client can choose a lower version from the response. The request header must be complete; the body is not decoded. Raises Refused
+    for any other API.
     """
     registration = node.apis.get(ApiKey.API_VERSIONS)
     if key != ApiKey.API_VERSIONS or registration is None:
@@ -128,15 +132,17 @@ def _call(registration: Registration, exchange: Exchange, request: Any) -> Outco
         return registration.failed(exchange, request, error.error_code)
     except Exception:
         logger.exception(
-            "a %s v%d request failed because of an internal error", ApiKey(exchange.api_key).name, exchange.api_version
+            "a %s v%d request failed because of a bug in the broker (please report this traceback); the client gets UNKNOWN_SERVER_ERROR",
+            ApiKey(exchange.api_key).name,
+            exchange.api_version,
         )
         return registration.failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
-    """Return the result of `work`, and add its duration to the request's handler time.
+    """Return the result of `work`, and add the time that it takes to the request's handler time.
 
-    If `work` completes parked requests, the time to build their outcomes is charged to them and not to this request.
+    If `work` also completes requests that were waiting, the time to build their responses is charged to those requests instead.
     """
     node = exchange.node
     if not node.clock.is_wall:
@@ -150,7 +156,7 @@ def _timed(exchange: Exchange, work: Callable[[], T]) -> T:
 
 
 def _park(exchange: Exchange, delayed: Delayed) -> None:
-    """Park the request until its wait is over. No other request of its connection is handled meanwhile."""
+    """Let the request wait until it completes. No other request of its connection is handled meanwhile."""
     exchange.peer.parked = delayed
     if exchange.node.events.request_parked is not None:
         exchange.node.events.request_parked(exchange)
@@ -158,7 +164,7 @@ def _park(exchange: Exchange, delayed: Delayed) -> None:
 
 
 def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
-    """Build the outcome of a parked request and complete the request. If that fails, only its own connection is closed (W-8)."""
+    """Build the outcome of a waiting request and complete the request. If that fails, only its own connection is closed (W-8)."""
     exchange.now_ms = now_ms
     node = exchange.node
     if node.events.request_completed is not None:
@@ -166,7 +172,11 @@ def _resume(exchange: Exchange, build: Build, now_ms: int) -> None:
     try:
         settle(exchange, _timed(exchange, build) if node.quotas.request.enabled else build())
     except Exception:
-        logger.exception("the response to a %s v%d request cannot be sent", exchange.codec.name, exchange.codec.version)
+        logger.exception(
+            "the response to a %s v%d request cannot be sent, so its connection is closed; please report this traceback",
+            exchange.codec.name,
+            exchange.codec.version,
+        )
         exchange.peer.refuse("the response cannot be sent")
 
 

@@ -1,14 +1,16 @@
-"""Maps APIs to handlers. `register` fills the table; `advertised` reduces it to the APIs and versions of a release."""
+"""The APIs of the broker: the versions that its handlers support, and the handlers, each imported by the first request of its API.
+
+`register` adds a handler. `advertised` limits the APIs to the versions of a Kafka release.
+"""
 
 from __future__ import annotations
 
-import functools
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kafkaproto.api import ApiKey
 from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.broker.requests.outcomes import Outcome
 
@@ -18,8 +20,73 @@ Failed = Callable[[Any, Any, int], Outcome]
 """A function of (exchange, request message, error code) that returns an error response of the request's API."""
 H = TypeVar("H", bound=Callable[..., Any])
 
+VERSIONS: Mapping[int, tuple[int, int]] = {
+    ApiKey.PRODUCE: (0, 13),
+    ApiKey.FETCH: (0, 18),
+    ApiKey.LIST_OFFSETS: (0, 11),
+    ApiKey.METADATA: (0, 13),
+    ApiKey.OFFSET_COMMIT: (0, 10),
+    ApiKey.OFFSET_FETCH: (0, 10),
+    ApiKey.FIND_COORDINATOR: (0, 6),
+    ApiKey.JOIN_GROUP: (0, 9),
+    ApiKey.HEARTBEAT: (0, 4),
+    ApiKey.LEAVE_GROUP: (0, 5),
+    ApiKey.SYNC_GROUP: (0, 5),
+    ApiKey.DESCRIBE_GROUPS: (0, 6),
+    ApiKey.LIST_GROUPS: (0, 5),
+    ApiKey.SASL_HANDSHAKE: (0, 1),
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.CREATE_TOPICS: (0, 7),
+    ApiKey.DELETE_TOPICS: (0, 6),
+    ApiKey.DELETE_RECORDS: (0, 2),
+    ApiKey.INIT_PRODUCER_ID: (0, 5),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (0, 4),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (0, 5),
+    ApiKey.ADD_OFFSETS_TO_TXN: (0, 4),
+    ApiKey.END_TXN: (0, 5),
+    ApiKey.WRITE_TXN_MARKERS: (0, 2),
+    ApiKey.TXN_OFFSET_COMMIT: (0, 5),
+    ApiKey.DESCRIBE_ACLS: (0, 3),
+    ApiKey.CREATE_ACLS: (0, 3),
+    ApiKey.DELETE_ACLS: (0, 3),
+    ApiKey.DESCRIBE_CONFIGS: (0, 4),
+    ApiKey.ALTER_CONFIGS: (0, 2),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (0, 2),
+    ApiKey.DESCRIBE_LOG_DIRS: (0, 4),
+    ApiKey.SASL_AUTHENTICATE: (0, 2),
+    ApiKey.CREATE_PARTITIONS: (0, 3),
+    ApiKey.CREATE_DELEGATION_TOKEN: (0, 3),
+    ApiKey.RENEW_DELEGATION_TOKEN: (0, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: (0, 2),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (0, 3),
+    ApiKey.DELETE_GROUPS: (0, 2),
+    ApiKey.ELECT_LEADERS: (0, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (0, 1),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (0, 0),
+    ApiKey.OFFSET_DELETE: (0, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (0, 1),
+    ApiKey.ALTER_CLIENT_QUOTAS: (0, 1),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, 0),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
+    ApiKey.DESCRIBE_QUORUM: (0, 2),
+    ApiKey.UPDATE_FEATURES: (0, 2),
+    ApiKey.DESCRIBE_CLUSTER: (0, 2),
+    ApiKey.DESCRIBE_PRODUCERS: (0, 0),
+    ApiKey.UNREGISTER_BROKER: (0, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: (0, 0),
+    ApiKey.LIST_TRANSACTIONS: (0, 2),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, 1),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (0, 1),
+    ApiKey.LIST_CONFIG_RESOURCES: (0, 1),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
+    ApiKey.ADD_RAFT_VOTER: (0, 1),
+    ApiKey.REMOVE_RAFT_VOTER: (0, 0),
+}
+"""Maps each API to the first and the last version that its handler supports. The handler is in the module of this name in `broker.handlers`."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Registration:
     """One API: the versions that its handler supports, and the function that makes its error response if the handler raises (W-7)."""
 
@@ -30,39 +97,63 @@ class Registration:
     failed: Failed
 
 
-REGISTRY: dict[int, Registration] = {}
+_handlers: dict[int, tuple[Handler, Failed]] = {}
+"""The handlers whose modules are imported."""
 
 
-def register(api_key: int, min_version: int, max_version: int, failed: Failed) -> Callable[[H], H]:
-    """Return a decorator for the handler of `api_key`. failed: makes the API's own error response, sent when the handler raises."""
+def register(api_key: int, failed: Failed) -> Callable[[H], H]:
+    """Return a decorator for the handler of `api_key`. failed: a function that makes the API's error response, sent if the handler raises."""
 
     def note(handler: H) -> H:
-        if api_key in REGISTRY:
-            raise ValueError(f"two handlers are registered for API key {api_key}")
-        REGISTRY[api_key] = Registration(api_key, min_version, max_version, handler, failed)
+        if api_key in _handlers:
+            raise ValueError(f"API key {api_key} has a handler already: register only one")
+        _handlers[api_key] = handler, failed
         return handler
 
     return note
 
 
-@functools.cache
-def load_handlers() -> None:
-    """Import every handler module, which registers its handler. So a new API needs only a new file.
+def load_handler(api_key: int) -> tuple[Handler, Failed]:
+    """Import the module of an API's handler, unless it is imported, and return its two functions. This takes some milliseconds once."""
+    if api_key not in _handlers:
+        importlib.import_module(f"kafkaproto.broker.handlers.{ApiKey(api_key).name.lower()}")
+    return _handlers[api_key]
 
-    This takes some 50 ms once per process; therefore it is not done when this package is imported.
-    """
-    package = importlib.import_module("kafkaproto.broker.handlers")
-    for module in pkgutil.iter_modules(package.__path__, "kafkaproto.broker.handlers."):
-        importlib.import_module(module.name)
+
+def load_handlers() -> None:
+    """Import all handlers, for a process that will be forked."""
+    for api_key in VERSIONS:
+        load_handler(api_key)
+
+
+def registration_of(api_key: int, min_version: int, max_version: int) -> Registration:
+    """Return the registration of an API. Its first request imports the handler."""
+
+    def load() -> None:
+        registration.handler, registration.failed = load_handler(api_key)
+
+    def handle(exchange: Any, request: Any) -> Outcome | Delayed:
+        load()
+        return registration.handler(exchange, request)
+
+    def fail(exchange: Any, request: Any, error_code: int) -> Outcome:
+        load()
+        return registration.failed(exchange, request, error_code)
+
+    registration = Registration(api_key, min_version, max_version, handle, fail)
+    return registration
+
+
+REGISTRY: Mapping[int, Registration] = {key: registration_of(key, *versions) for key, versions in VERSIONS.items()}
+"""All APIs in all versions that the handlers support, by API key."""
 
 
 def advertised(release_ranges: Mapping[int, tuple[int, int]]) -> dict[int, Registration]:
-    """Return the APIs that a broker offers: the registered ones, reduced to the versions of its release."""
-    load_handlers()
+    """Return the APIs that a broker offers: all that have a handler, reduced to the versions of its release."""
     offered = {}
-    for key, registration in sorted(REGISTRY.items()):
+    for key, (first, last) in VERSIONS.items():
         low, high = release_ranges.get(key, (0, -1))
-        low, high = max(low, registration.min_version), min(high, registration.max_version)
+        low, high = max(low, first), min(high, last)
         if low <= high:
-            offered[key] = Registration(key, low, high, registration.handler, registration.failed)
+            offered[key] = registration_of(key, low, high)
     return offered

@@ -58,8 +58,7 @@ class MuteThrottling:
         if isinstance(outcome, NoReply):
             send_nothing(exchange, outcome.close, charged.throttle_ms, held=False)
             return
-        if charged.throttle_ms:
-            outcome.message.throttle_time_ms = charged.throttle_ms
+        _report_throttle(outcome.message, charged.throttle_ms)
         send(exchange, encode(exchange, outcome.message), charged.throttle_ms, held=False)
 
     def _settle_fetch(self, exchange: Exchange, reply: FetchReply, forced: ForcedThrottle | None) -> None:
@@ -89,6 +88,12 @@ def _note(exchange: Exchange, charged: Charged) -> None:
         events.throttled(exchange, charged.throttle_ms, charged.reason, False)
 
 
+def _report_throttle(message: Any, throttle_ms: int) -> None:
+    """Set the throttle time of a response that has such a field; that of DescribeQuorum has none."""
+    if throttle_ms and hasattr(message, "throttle_time_ms"):
+        message.throttle_time_ms = throttle_ms
+
+
 class DelayedResponseThrottling:
     """A throttling strategy that delays the response by its throttle time, and then sends it with its data, as before KIP-219 (D9b)."""
 
@@ -103,10 +108,11 @@ class DelayedResponseThrottling:
 
 
 class DelayedResponse:
-    """One delayed response: first for the quota of bytes, then for that of request time. Request time is charged after the first delay.
+    """A response of a release before 2.0 that is delayed twice: for the quota of bytes, and then for that of request time.
 
-    The throttle time in the response is the sum of both delays. A forced throttle replaces both. A fetch keeps its data and is charged once
-    (`KafkaApis` and `ClientQuotaManager` of 1.1). The response is sent once, or never if the connection closes first.
+    Request time is charged after the first delay. The throttle time in the response is the sum of both delays. A forced throttle replaces
+    both. A fetch keeps its records and is charged once (`KafkaApis` and `ClientQuotaManager` of 1.1). If the connection closes first, the
+    response is never sent.
     """
 
     __slots__ = ("_exchange", "_frame", "_outcome", "_percent", "_timer", "_waited_ms")
@@ -162,8 +168,12 @@ class DelayedResponse:
             try:
                 then()
             except Exception:
-                # As with a parked request, a response that cannot be built closes only its own connection (W-8).
-                logger.exception("a response that was held back by a throttle cannot be sent")
+                # As with a waiting request, a response that cannot be built closes only its own connection (W-8).
+                logger.exception(
+                    "the delayed response to a %s v%d request cannot be sent, so its connection is closed; please report this traceback",
+                    exchange.codec.name,
+                    exchange.codec.version,
+                )
                 peer.refuse("the response cannot be sent")
 
         self._timer = exchange.node.timers.at(exchange.now_ms + wait_ms, over)
@@ -178,8 +188,7 @@ class DelayedResponse:
         if isinstance(outcome, FetchReply) and frame is not None:
             complete_fetch(exchange, frame, throttle_ms, *outcome.delivered())
         elif isinstance(outcome, Reply):
-            if throttle_ms:
-                outcome.message.throttle_time_ms = throttle_ms
+            _report_throttle(outcome.message, throttle_ms)
             frame = encode(exchange, outcome.message)
         assert frame is not None
         send(exchange, frame, throttle_ms, held=True)

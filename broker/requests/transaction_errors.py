@@ -1,7 +1,7 @@
 """The errors of transactions by API and version (TX-18, TX-22, TX-28, TX-36, TX-46, TX-68): one table for all handlers.
 
-The transaction coordinator has one error for each situation. Older versions of an API know fewer errors, so each gets the one that it knows.
-This module does not depend on wire messages.
+The transaction coordinator has one error for each situation. Older versions of an API do not know every error, so another one replaces it
+there. This module does not depend on wire messages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from kafkaproto.error_codes import ErrorCode
 
 
 class Replacement(NamedTuple):
-    """The error that replaces another one in versions below `first`, the first version that knows the original."""
+    """An error that replaces another one in older versions of an API. first: the first version that returns the original error."""
 
     first: int
     instead: ErrorCode
 
 
 NEVER = 1 << 15
-"""A version that no API reaches: the original error is never returned."""
+"""A version above all versions of an API. A `Replacement` with this value as `first` replaces the error in all versions."""
 _OLD_EPOCH, _INVALID_STATE, _RETRY = (
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,
@@ -50,7 +50,10 @@ TABLE: dict[int, dict[int, Replacement]] = {
         ErrorCode.NOT_COORDINATOR: Replacement(NEVER, _UNAVAILABLE),
     },
 }
-"""By API, the errors of the transaction coordinator that some versions do not return. NOT_ENOUGH_REPLICAS makes old producers try again."""
+"""Maps an API and an error of the transaction coordinator to the error that some versions of the API return instead.
+
+NOT_ENOUGH_REPLICAS makes old producers send the batch again.
+"""
 
 
 def error_for(api_key: int, version: int, error_code: int) -> int:

@@ -28,12 +28,12 @@ def verify(
 ) -> None:
     """Check that partitions that this broker leads are part of a producer's transaction, or add them to it.
 
-    producer: (transactional id, producer id, epoch). sequences: the first sequence number of the batch for each partition. done: called with
-    an error code of the coordinator for each partition when the result is known. adds: whether the producer uses transaction version 2, so
-    that partitions are added.
+    producer: (transactional id, producer id, epoch). sequences: maps each partition to the first sequence number of its batch. adds: True
+    if the producer uses transaction version 2, so that missing partitions are added; False to check only. done: called with an error code
+    for each partition, at once or when the coordinator has responded. It is not called if the broker stops before the response.
 
-    While the coordinator is asked, the transaction may end in a partition in which it was open. Such a partition is verified then (TX-30).
-    `done` is not called if the broker stops meanwhile.
+    A partition in which the transaction is already open is not sent to the coordinator. If other partitions are sent, this partition is
+    checked again after the response, because the transaction may have ended in the meantime (TX-30).
     """
     transactional_id, producer_id, epoch = producer
     errors: dict[PartitionKey, int] = {}
@@ -45,7 +45,9 @@ def verify(
             continue
         states = partition.log.producers
         try:
-            if states.needs_verification(producer_id, epoch):
+            if node.is_release_4:  # before, only the append looks at the epoch (TX-27)
+                states.check_epoch(producer_id, epoch)
+            if states.needs_verification(producer_id, epoch if node.is_release_4 else None):
                 states.begin_verification(producer_id, epoch, sequence, now_ms, adds_partitions=adds)
                 unverified.append(key)
             else:

@@ -1,7 +1,7 @@
-"""The queue of deferred actions: the consequences of one input, run in order with the same current time.
+"""The queue of deferred actions: the consequences of one input, such as received bytes, run in order with the same current time.
 
-A changed partition completes parked fetches and wakes followers; a written response lets its connection handle the next frame. Nested
-calls would recurse without end, so each consequence is put in this queue, and the queue runs them one after another.
+A changed partition completes waiting fetches and wakes followers; a written response lets its connection handle the next frame. Nested calls would
+recurse without end, so each consequence is put in this queue, and the queue runs them one after another.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Step = Callable[[int], None]
 
 
 class ActionQueue:
-    """A queue of functions that run at the same time of the clock, `now_ms`.
+    """A queue of functions that all run at the same instant of the clock, which is `now_ms`.
 
-    `soon(step)` adds a function, `run(now_ms)` runs all of them, including those added meanwhile.
+    `soon(step)` adds a function. `run(now_ms)` runs all of them, including those that are added while it runs.
     """
 
     __slots__ = ("_running", "_steps", "now_ms")
@@ -48,6 +48,9 @@ class ActionQueue:
                 try:
                     step(now_ms)
                 except Exception:
-                    logger.exception("a deferred action of the broker failed; the remaining actions still run")
+                    logger.exception(
+                        "the broker failed in %s because of a bug (please report this traceback); the broker continues",
+                        step,
+                    )
         finally:
             self._running = False

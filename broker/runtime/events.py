@@ -13,7 +13,7 @@ from typing import Any
 logger = logging.getLogger("kafkaproto.events")
 
 CLIENT_ENDED, SOCKET_GONE = "client closed its side", "connection lost"
-"""The beginnings of the argument `why` of `connection_closed` if the client closed the connection."""
+"""The two texts with which the argument `why` of the event `connection_closed` begins if the client, not the broker, closed the connection."""
 UNDELIVERABLE = "undeliverable"
 """The `kind` of the `noted` event for a fetch that can never be sent under the quota of its client (Q-14)."""
 
@@ -33,11 +33,14 @@ class Observer:
     """
 
     wants_records_apart = False
-    """Whether `splices` of `response_ready` contains all records of fetch responses, even small ones, which are otherwise copied into `out`."""
+    """Whether fetched records are always passed to this observer's `response_ready` in the argument `splices`.
+
+    If False, small records may be copied into the argument `out`.
+    """
     is_guarded = True
     """Whether exceptions of this observer are caught and logged, which costs one more function call per event.
 
-    False only for the broker's own observers that see every request and never raise.
+    Only observers of the broker itself that see every request and never raise set it to False.
     """
 
     def connection_opened(self, broker_id: int, connection: Any, now_ms: int) -> None:
@@ -64,16 +67,15 @@ class Observer:
     def feature_asked(self, exchange: Any, feature: str, names: Sequence[str]) -> None:
         """Handle the event that a request shows which feature of Kafka a client uses.
 
-        feature: "consumer protocol" (which the broker does not serve), "group", or "versions" for an ApiVersions request
-        that was answered
-        without an error. names: the group ids or transactional ids in the request; empty for "versions".
+        feature: "consumer protocol" if the request needs KIP-848 and the broker does not support it, "group" for a search for a group's
+        coordinator, or "SASL" for a SaslHandshake request. names: the group ids in the request, or the SASL mechanism.
         """
 
     def request_parked(self, exchange: Any) -> None:
-        """Handle the event that a request was parked: its response waits, for example for records, replicas or group members."""
+        """Handle the event that a request was parked in purgatory: its response waits, for example for records, replicas or group members."""
 
     def request_completed(self, exchange: Any) -> None:
-        """Handle the event that a parked request has finished waiting and its response is about to be built."""
+        """Handle the event that a waiting request has finished waiting and its response is about to be built."""
 
     def throttled(self, exchange: Any, throttle_ms: int, reason: Any, held: bool) -> None:
         """Handle the event that a client is throttled.
@@ -166,7 +168,10 @@ class Observer:
         """Handle the event that a client quota changed; a `value` of None means that it was removed."""
 
     def noted(self, now_ms: int, broker_id: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Handle an event that has no method of its own here, for the journal. kind: a short name such as parked, isr, leader, broker or recovery."""
+        """Handle an event that has no method here, for the journal.
+
+        kind: a short name of the event, such as parked, isr, leader, broker or recovery. facts: the details of the event by name.
+        """
 
     def cleared(self, now_ms: int) -> None:
         """Handle the event that the cluster was reset (`Cluster.reset`): drop everything collected so far."""
@@ -223,14 +228,14 @@ class Events:
         self._subscribe()
 
     def attach(self, observer: Observer) -> None:
-        """Call `observer` from now on, after those attached before. Raises ValueError if it is attached already."""
+        """Report all further events to `observer`, after the observers attached before. Raises ValueError if it is attached already."""
         if any(attached is observer for attached in self.observers):
             raise ValueError(f"{observer!r} is already attached to this cluster; detach it first")
         self.observers = (*self.observers, observer)
         self._subscribe()
 
     def detach(self, observer: Observer) -> None:
-        """Stop calling `observer`. Does nothing if it is not attached."""
+        """Stop reporting events to `observer`. Does nothing if it is not attached."""
         self.observers = tuple(attached for attached in self.observers if attached is not observer)
         self._subscribe()
 
@@ -257,14 +262,16 @@ def _method(observer: Observer, name: str) -> Callable[..., None]:
             method(*arguments)
         except Exception:
             logger.exception(
-                "observer %s failed in its method %s; the broker continues", type(observer).__qualname__, name
+                "observer %s raised an exception in its method %s; fix the observer; the broker continues",
+                type(observer).__qualname__,
+                name,
             )
 
     return guarded
 
 
 def _all(methods: Sequence[Callable[..., None]]) -> Callable[..., None] | None:
-    """Return one callable that calls all methods: None for no methods, the method itself for a single one."""
+    """Return one callable that calls all methods. Returns None for no methods, and the method itself for a single one."""
     if len(methods) < 2:
         return methods[0] if methods else None
     several = tuple(methods)

@@ -1,4 +1,4 @@
-"""What the group and the transaction coordinator share about their internal topics: the form of a record, and the errors of the log for clients.
+"""What the group and the transaction coordinator have in common: the form of a record in an internal topic, and a table of errors.
 
 This module does not depend on groups, transactions or the log.
 """
@@ -21,11 +21,11 @@ _NOT_COORDINATOR: dict[int, int] = dict.fromkeys(
     (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR), ErrorCode.NOT_COORDINATOR
 )
 LOG_ERRORS: dict[int, int] = _NOT_AVAILABLE | _NOT_COORDINATOR
-"""Maps errors of the log to those that clients of a coordinator get instead (GC-39, GO-23, TX-7)."""
+"""Maps an error of the log to the error that a client of a coordinator gets instead (GC-39, GO-23, TX-7)."""
 
 
 class KeyedRecord(Protocol):
-    """Interface of a record in an internal topic. value: None for a tombstone."""
+    """Interface of a record in an internal topic. The value is None for a tombstone."""
 
     @property
     def offset(self) -> int: ...

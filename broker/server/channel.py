@@ -1,8 +1,8 @@
 """One socket: an asyncio.BufferedProtocol that moves bytes between a transport and a `Connection`. No other code touches a transport.
 
-Small responses are sent in one write. A response with a range of a log's file of 64 KiB or more, or with ranges of more than 1 MiB in total, is sent
-in parts by a separate task, large ranges through sendfile where possible. While the task runs nothing else writes. Closing cancels the task first,
-and then aborts the connection. This module does not depend on requests.
+Small responses are sent in one write. A response is sent in parts by a separate task if it has a file range of 64 KiB or more, or file
+ranges of more than 1 MiB in total; large ranges go through sendfile where possible. While the task runs, nothing else writes to the socket.
+To close the connection, the channel first cancels the task and then aborts the transport. This module does not depend on requests.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkaproto.channel")
 
 SENDFILE_FROM_BYTES = 64 * 1024
-"""The size from which on a file range is sent through sendfile."""
+"""The minimum size in bytes of a file range that is sent through sendfile."""
 COPY_BYTES = 1024 * 1024
-"""The maximum number of bytes of a response that are copied into memory at a time. More are copied when the kernel has taken these."""
+"""The maximum number of bytes of a response that are copied into memory at once.
+
+The next bytes are copied when the kernel has accepted the previous ones.
+"""
 
 
 class Channel(asyncio.BufferedProtocol):
@@ -96,7 +99,7 @@ class Channel(asyncio.BufferedProtocol):
         return True  # the connection closes when it has responded to all received requests
 
     def pause_writing(self) -> None:
-        """Record that the kernel did not take all bytes. asyncio calls `resume_writing` when it has."""
+        """Record that the transport's write buffer is full. asyncio calls `resume_writing` when it has room again."""
 
     def resume_writing(self) -> None:
         if self._drained is not None:
@@ -232,7 +235,7 @@ class Channel(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _abort(self, _: asyncio.Task[None]) -> None:
-        """Abort the connection, because it was closed and the cancelled task that sent a response has ended."""
+        """Abort the connection after the task that sent its response has been cancelled."""
         self._sending = None
         self._transport.abort()
 
@@ -250,13 +253,16 @@ class Channel(asyncio.BufferedProtocol):
 
 
 def _goes_out_in_pieces(buffers: Sequence[object]) -> bool:
-    """Return whether a response must be sent in parts: it has a large file range, or so many small ones that they must not be in memory together."""
+    """Return whether a response must be sent in parts.
+
+    This is so if it has a large file range, or so many small ones that copying all of them at once would take too much memory.
+    """
     ranges = [len(b) for b in buffers if type(b) is FileRange]
     return bool(ranges) and (max(ranges) >= SENDFILE_FROM_BYTES or sum(ranges) > COPY_BYTES)
 
 
 def _whole(part: FileRange) -> bytes:
-    """Return all bytes of a file range. Raises ConnectionError if fewer can be read, because the frame's length would then be wrong."""
+    """Read a complete file range. Raises ConnectionError if the file has fewer bytes, because the size in the response would then be wrong."""
     data = part.read()
     if len(data) != len(part):
         raise ConnectionError(f"only {len(data)} of {len(part)} bytes of the response could be read from the log")

@@ -1,6 +1,7 @@
-"""The driver of a cluster in an asyncio loop: handles each input at one instant (a turn), and sets the timer for the next deadline.
+"""Runs a cluster in an asyncio loop: reads the clock once for each input, and sets the timer for the next deadline.
 
-This module does not depend on sockets.
+An input is, for example, the bytes that a socket received, a due timer or a call of a test. The input and all its consequences are handled
+at the same time of the cluster's clock. This is called a turn. This module does not depend on sockets.
 """
 
 from __future__ import annotations
@@ -20,24 +21,27 @@ T = TypeVar("T")
 logger = logging.getLogger("kafkaproto.loop")
 
 ACCEPTING_ROUNDS = 8
-"""The number of event loop iterations after which a listener that became readable has certainly accepted its connection."""
+"""The number of event loop iterations to wait for a listener with waiting connections: it has then accepted one."""
 QUIET_ROUNDS = 3
-"""The number of event loop iterations without any input after which the kernel's buffers count as read."""
+"""The number of event loop iterations without input after which the kernel's receive buffers are assumed to be empty."""
 MOST_ROUNDS = 300
-"""The maximum number of event loop iterations by which clients that never pause can delay `advance`.
+"""The maximum number of event loop iterations for which `advance` waits if clients keep sending.
 
 In that time every kernel buffer is emptied more than once.
 """
 
 
 async def accepted() -> None:
-    """Wait until the connections that are being accepted are established."""
+    """Wait until the connections that are being accepted are established.
+
+    The event loop must run several times before it has accepted a connection that is in the listener's queue.
+    """
     for _ in range(ACCEPTING_ROUNDS):
         await asyncio.sleep(0)
 
 
 class Socket(Protocol):
-    """Interface of a channel: the part that the loop needs."""
+    """Interface of a channel: the attributes and methods that the event loop driver uses."""
 
     @property
     def is_sending(self) -> bool:
@@ -46,9 +50,9 @@ class Socket(Protocol):
 
 
 class BrokerLoop:
-    """The driver of one cluster in one event loop. Each input is handled between `enter` and `leave`, which sets the timer for new deadlines.
+    """The driver of one cluster in one event loop. Each input, such as received bytes, is handled between `enter` and `leave`.
 
-    sendfile: whether to send large file ranges through sendfile, None for only on Linux.
+    `leave` sets the timer for the next deadline. sendfile: whether to send large file ranges through sendfile, None for only on Linux.
     """
 
     def __init__(self, cluster: Cluster, *, sendfile: bool | None = None) -> None:
@@ -70,7 +74,7 @@ class BrokerLoop:
         self._arm()
 
     def enter(self, now_ms: int) -> None:
-        """Start to handle one input of the cluster (a turn), at the time `now_ms`."""
+        """Start to handle one input of the cluster, such as received bytes, at the time `now_ms`."""
         self._actions.now_ms = now_ms
         self.activity += 1
 
@@ -83,7 +87,7 @@ class BrokerLoop:
             self._arm()
 
     def call(self, action: Callable[[], T]) -> T:
-        """Run `action` like an input of its own, between `enter` and `leave`, and return its result."""
+        """Run `action` and all its consequences at one time of the cluster's clock, as for received bytes, and return its result."""
         now_ms = self.now_ms()
         self.enter(now_ms)
         try:
@@ -103,7 +107,7 @@ class BrokerLoop:
 
     @property
     def is_sending(self) -> bool:
-        """Return whether any connection is sending a large response in a task of its own. Sending takes real time, even if the clock stands still."""
+        """Return whether a connection is sending a large response in a separate task. Sending takes real time, even if the clock stands still."""
         return any(channel.is_sending for channel in self._channels)
 
     # ---- the timer -----------------------------------------------------------------------------------------------------------
@@ -130,14 +134,14 @@ class BrokerLoop:
         self._arm()
 
     def _run_due(self, now_ms: int) -> None:
-        """Fire due timers. A callback that raises is logged and the others still run (W-8)."""
+        """Run the callbacks of due timers. If a callback raises, the exception is logged and the other callbacks still run (W-8)."""
         while True:
             try:
                 self.cluster.run_due(now_ms)
                 return
             except Exception:
                 logger.exception(
-                    "a timer of the cluster failed because of an internal error; the remaining timers still run"
+                    "a timer of the broker failed because of a bug (please report this traceback); the broker and its other timers continue"
                 )
                 self._actions.run(now_ms)
 
@@ -148,7 +152,7 @@ class BrokerLoop:
             self._timer.cancel()
 
     async def closed(self) -> None:
-        """Wait until the sockets of closed connections are gone, and until connections that are being accepted are established."""
+        """Wait until all closed connections have released their sockets, and until connections that are being accepted are established."""
         await accepted()
         await self._all_closed.wait()
 

@@ -21,9 +21,9 @@ from kafkaproto.broker.observe.diagnostics import no_offsets_topic
 logger = logging.getLogger("kafkaproto")
 
 MOST_LINES = 20
-"""The maximum number of brokers, and of topics, that are each reported in a separate line."""
+"""The maximum number of brokers, and of topics, that the start report lists on a line each. Any others are only counted."""
 DEFAULT = -1
-"""Stands for the default of the broker's settings, as a number of partitions or replicas."""
+"""A number of partitions or replicas that stands for the default in the broker's settings."""
 
 
 class TopicOption(NamedTuple):
@@ -140,7 +140,10 @@ def _shape(topic: Topic) -> str:
 
 
 def _records(cluster: Cluster, topics: Sequence[Topic]) -> str:
-    """Return the number of records in words; "up to" for compacted topics, which have offsets without a record."""
+    """Return the number of records in words, for the start report.
+
+    It begins with "up to" if a topic is compacted: the number is computed from offsets, and compaction removes records.
+    """
     count = 0
     is_exact = True
     for topic in topics:

@@ -22,15 +22,15 @@ logger = logging.getLogger("kafkaproto.trace")
 QUEUE_PIECES = 20_000
 QUEUE_BYTES = 32 * 1024 * 1024
 ROUND_BYTES = 1024 * 1024
-"""The maximum number of bytes of one write.
+"""The maximum number of bytes that the thread writes at once.
 
-Each system call releases the GIL (Python's interpreter lock), which the thread must then get back from the event loop.
+Each write releases the GIL (Python's interpreter lock), and the thread must then wait until the event loop releases it.
 """
 FILE_BYTES = 64 * 1024 * 1024
 REST_S = 0.1
-"""The pause in seconds between two writes.
+"""The pause in seconds between two writes of the thread.
 
-A thread that ran for each entry would take the interpreter lock from the event loop at each system call.
+If the thread wrote each entry separately, it would compete with the event loop for the GIL at every write.
 """
 
 
@@ -42,7 +42,7 @@ def run_name(wall_ms: int) -> str:
 class TraceWriter:
     """The files of one trace, to which a thread writes the entries passed to `put`, until `close`.
 
-    run: the beginning of the file names. meta: the content of the files' headers. queue_pieces, queue_bytes: the limits of the queue, as a
+    run: the start of each file name. meta: the content of each file's header. queue_pieces, queue_bytes: the limits of the queue, as a
     number of `put` calls and their bytes. file_bytes: the size beyond which a new file is started. Raises ConfigError if the folder cannot
     be written, or already has a trace of this run.
     """
@@ -64,8 +64,9 @@ class TraceWriter:
         self._queue_pieces = queue_pieces
         self._queue_bytes = queue_bytes
         self._put_bytes = self._taken_bytes = 0
-        """The total number of bytes put into the queue, and the total taken from it. Only the event loop changes the first, only the thread the
-        second.
+        """The total number of bytes put into the queue, and the total taken from it.
+
+        Only the event loop changes the first number, and only the thread changes the second.
         """
         self._file_bytes = file_bytes
         self._number = 0

@@ -1,4 +1,7 @@
-"""The recording of a trace of a served cluster, whose files also describe the cluster. Imported only when a trace is requested."""
+"""Records a trace of a cluster that serves clients over sockets. The files of the trace also describe the cluster.
+
+This module is imported only when a trace is requested.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,19 @@ RECORDED = (
     "quota.window.size.seconds",
     "replica.selector.class",
 )
-"""The settings that a trace contains, because its readers must know how the broker has to behave."""
+"""The settings that a trace records, because a program that checks the trace must know how the broker was configured."""
 
 
 TOGETHER = 64
-"""The number of entries that a busy broker collects before it encodes them. An idle broker waits at most `WAIT_S` seconds."""
+"""The number of entries that a busy broker collects before it encodes them. An idle broker waits at most 0.05 seconds."""
 WAIT_S = 0.05
 
 
 class Recording:
     """A recording of all traffic of a cluster, until `close`. Create it in the event loop that serves the cluster.
 
-    If the process ends without `close`, as with `kill -9`, the entries of the last `WAIT_S` seconds and unflushed entries are lost. Raises
-    ConfigError if the folder cannot be written.
+    If the process ends without `close`, as with `kill -9`, the entries of the last 0.05 seconds and unflushed entries are lost. Raises ConfigError
+    if the folder cannot be written.
     """
 
     def __init__(self, cluster: Cluster, folder: str | os.PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from kafkaproto.broker.group.causes import Cause, CauseKind
 from kafkaproto.broker.observe.rebalances import RebalanceSeen
+from kafkaproto.broker.observe.transaction_history import PastTransaction
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
 from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen
 from kafkaproto.broker.testing.options import DEFAULT
@@ -16,6 +17,7 @@ __all__ = [
     "CauseKind",
     "GroupSeen",
     "MemberSeen",
+    "PastTransaction",
     "ProducerSeen",
     "RebalanceSeen",
     "StoredRecord",

@@ -16,7 +16,7 @@ __tracebackhide__ = is_hidden
 P = ParamSpec("P")
 R = TypeVar("R")
 _NEAR = 0.7
-"""The similarity (0 to 1) from which on an unknown name counts as a misspelt known name."""
+"""The similarity, from 0 to 1, above which an unknown name counts as a misspelling of a known name."""
 
 
 def check_int(name: str, value: object, lowest: int | None = None, example: object = 1) -> None:
@@ -46,7 +46,7 @@ def check_choice(name: str, value: object, allowed: Collection[str], example: st
 
 
 def unknown(name: str, value: object, what: str, known: Collection[str], most: int = 10) -> ValueError:
-    """Return the error for a name that does not exist. It has the most similar known name, or else the first `most` known names.
+    """Return the error for a name that does not exist. Its message contains the most similar known name, or else the first `most` known names.
 
     what: what the argument must be, such as "the id of an existing group".
     """
@@ -65,7 +65,7 @@ def check_mapping(name: str, value: object, example: str) -> None:
 
 
 def check_function(name: str, value: object) -> None:
-    """Raise TypeError unless `value` is callable and not a coroutine function, whose result would always count as true."""
+    """Raise TypeError unless `value` is callable. A coroutine function is rejected too, because its result, a coroutine, always counts as true."""
     if inspect.iscoroutinefunction(value):
         raise TypeError(f"{name} must be a plain function (got the coroutine function {value.__qualname__})")
     if not callable(value):
@@ -85,7 +85,7 @@ def check_seconds(name: str, value: object) -> None:
 
 
 def with_hint(method: Callable[P, R]) -> Callable[P, R]:
-    """Return a method that raises TypeError for an unknown keyword argument, and names the most similar parameter in the message."""
+    """Wrap a method so that its TypeError for an unknown keyword argument names the most similar parameter. Returns the wrapper."""
     known = tuple(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)

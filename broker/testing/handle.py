@@ -1,4 +1,4 @@
-"""The methods of a test cluster. Each runs in the broker's event loop like one input, whichever thread calls it.
+"""The methods of a test cluster. Each runs in the broker's event loop as one step, between two requests, whichever thread calls it.
 
 `TestCluster` (in a thread) and `AsyncTestCluster` (in the running event loop) differ in how they reach the loop and how they wait.
 """
@@ -12,7 +12,6 @@ from kafkaproto.broker.observe import metrics
 from kafkaproto.broker.observe.details import printable
 from kafkaproto.broker.observe.journal import EventSeen, Journal, RequestSeen, ThrottleSeen
 from kafkaproto.broker.observe.metrics import Metrics
-from kafkaproto.broker.observe.rebalances import RebalanceSeen
 from kafkaproto.broker.observe.undeliverable_log import undeliverable_text
 from kafkaproto.broker.requests.undeliverable import undeliverable_now
 from kafkaproto.broker.runtime.clock import JumpClock
@@ -32,7 +31,7 @@ Condition = Callable[[Journal], object]
 
 
 class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, BrokerMethods):
-    """A test cluster: the methods that `TestCluster` and `AsyncTestCluster` share."""
+    """The base class of `TestCluster` and `AsyncTestCluster`, with the methods that both share."""
 
     def __init__(self, arguments: Arguments) -> None:
         check_topics(arguments.topics)
@@ -84,7 +83,8 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     def reset(self) -> None:
         """Bring the cluster back to its state after the start, and close all connections.
 
-        The initial topics remain, without records. Groups, quotas, changed settings, journal entries and the clock's offset are removed.
+        The initial topics remain, without records. Groups, quotas, changed settings and journal entries are removed. The "jump" clock
+        returns to wall time.
         """
 
         def act() -> None:
@@ -100,20 +100,21 @@ class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, Broke
     def explain(self, count: int = 20) -> str:
         """Return the last requests as text to print when a test fails, one per line, newest last. Times count from the cluster's start.
 
-        At most `count` rebalances of groups follow, one per line, and then a line for each batch that a client can never fetch because of its quota
-        (Q-14). These last lines are missing after `stop`.
+        At most `count` rebalances of groups and at most `count` transactions follow, one per line, and then a line for each batch that a client can
+        never fetch because of its quota (Q-14). These last lines are missing after `stop`.
         """
         check_int("count", count, 0, example=20)
         state = self.state
 
-        def find() -> tuple[list[RequestSeen], list[RebalanceSeen], list[str]]:
+        def find() -> tuple[list[RequestSeen], list[str], list[str]]:
             nodes = state.nodes if self._running else []
             undeliverable = [facts for node in nodes for facts in undeliverable_now(node)]
             warnings = list(map(undeliverable_text, undeliverable))
-            return list(state.journal.latest(count)), state.rebalances.latest(count), warnings
+            histories = *state.rebalances.latest(count), *state.transaction_history.latest(count)
+            return list(state.journal.latest(count)), list(map(str, histories)), warnings
 
-        latest, rebalances, warnings = self._read(find)
-        return "\n".join([*map(str, reversed(latest)), *map(str, rebalances), *dict.fromkeys(warnings)])
+        latest, histories, warnings = self._read(find)
+        return "\n".join([*map(str, reversed(latest)), *histories, *dict.fromkeys(warnings)])
 
     def conversations(self, count: int = 10) -> str:
         """Return the last `count` requests of each client id as text, newest last, after a line with the client id and its number of requests."""

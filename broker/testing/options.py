@@ -31,7 +31,7 @@ Topics = Mapping[str, int | Mapping[str, object]]
 
 
 class Default(Enum):
-    """The type of `DEFAULT`. As user, client id or ip of a quota, `DEFAULT` stands for all those that have no quota of their own."""
+    """The type of `DEFAULT`: passed as user, client id or ip of a quota, it stands for all that have no quota of their own."""
 
     DEFAULT = "default"
 
@@ -40,13 +40,13 @@ DEFAULT = Default.DEFAULT
 
 
 class Options(TypedDict, total=False):
-    """The options of a test cluster beside brokers, topics, config, host and port."""
+    """The options of a test cluster besides brokers, topics, config, host and port."""
 
     clock: str
     """Clock of the cluster: "jump" (the default: wall time that `clock.advance` moves forward), "manual" (stands still until `advance`) or "system".
     """
     semantics: Semantics
-    """What applies where the KIPs and the released broker differ: "kip" (the default) or "kafka"."""
+    """Which behaviour to emulate where Kafka differs from its KIPs: "kip" (the default, as the KIPs say) or "kafka" (as Kafka does it)."""
     release: str
     """Kafka release whose behaviour the brokers emulate, from "0.9" to "4.2" (default: "3.9")."""
     profile: str
@@ -64,7 +64,7 @@ class Options(TypedDict, total=False):
 
 
 class Arguments(NamedTuple):
-    """All arguments of `cluster()`."""
+    """The checked arguments of `kafkaproto.testing.cluster()`."""
 
     brokers: int
     topics: Topics

@@ -1,7 +1,7 @@
 """Appending records without a client or a socket, to prepare tests.
 
 All records are checked before the first byte is written. They then go through `ReplicaManager.append`, like those of a Produce request,
-and have the same effects on offsets, epochs and parked requests.
+and have the same effects on offsets, epochs and waiting requests.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def check_compression(compression: object) -> None:
 
 
 class _Ready(NamedTuple):
-    """A checked batch, ready to append. numbers: the indexes of the batch's records among the values that the test passed."""
+    """A validated batch that is not appended yet. numbers: for each of its records, the index in the list of values that the test passed."""
 
     partition: int
     numbers: Sequence[int]
@@ -124,9 +124,9 @@ def produce(
 ) -> list[tuple[int, int]]:
     """Append records as acks=1 does, in batches within the topic's limits. Returns (partition, offset) of each record, in the given order.
 
-    partition None: chosen by key as Kafka's clients do, and in turn for records without a key. Raises TypeError for an invalid record, and
-    KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. Then nothing was
-    written. Only KAFKA_STORAGE_ERROR (a full store) is detected later: the batches before it stay.
+    partition: None to choose one by key as Kafka's clients do, and in turn for records without a key. Raises TypeError for an invalid
+    record, and KafkaError, for example UNKNOWN_TOPIC_OR_PARTITION for an unknown topic while `auto.create.topics.enable` is false. In both
+    cases nothing is written. Only KAFKA_STORAGE_ERROR (the store is full) is raised later, when earlier batches are already written.
     """
     made = [as_record(record, cluster.actions.now_ms, f"values[{i}]") for i, record in enumerate(given)]
     known = cluster.controller.image.topics.get(topic)
@@ -144,7 +144,7 @@ def produce(
 
 
 def _new_topic(cluster: Cluster, topic: str) -> Topic:
-    """Return a new topic to be created automatically. It is not created yet. Raises KafkaError if automatic creation is not allowed."""
+    """Return the topic that appending to an unknown topic will create, without creating it. Raises KafkaError if auto-creation is off."""
     if not cluster.config.for_broker(-1)["auto.create.topics.enable"]:
         text = f"There is no topic {topic}, and auto.create.topics.enable is false."
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
@@ -174,12 +174,18 @@ def _checked(
     numbers: Sequence[int],
     compression: Compression,
 ) -> Iterator[_Ready]:
-    """Yield the records whose indexes are in `numbers`, as batches that the leader of the partition accepts. Raises KafkaError."""
+    """Split the records whose indexes are in `numbers` into batches that the leader of the partition accepts. Yields checked batches.
+
+    made: all records. Raises KafkaError if a single record is too large, a record is invalid, or the partition has no leader.
+    """
     if not 0 <= index < len(topic.partitions):
         raise unknown_partition(topic, index)
     leader = topic.partitions[index].leader
     if leader < 0:
-        raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic.name}-{index} has no leader.")
+        raise KafkaError(
+            ErrorCode.LEADER_NOT_AVAILABLE,
+            f"{topic.name}-{index} has no leader, because no in-sync replica is running; start its broker.",
+        )
     limits = settings_of(topic, cluster.config.for_broker(leader)).limits
     now_ms = cluster.actions.now_ms
     pending = [list(numbers)]

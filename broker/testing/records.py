@@ -28,9 +28,9 @@ class StoredRecord:
     """The record's offset in its partition."""
     timestamp_ms: int
     key: bytes | None
-    """The key; None if it has none."""
+    """The key of the record; None if it has none."""
     value: bytes | None
-    """The value; None is a tombstone."""
+    """The value of the record; None for a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = field(default=())
     """The record's headers as (name, value), in order."""
 
@@ -55,7 +55,10 @@ def leader_of(cluster: Cluster, topic: str, index: int) -> Partition:
     if state is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}.")
     if state.leader < 0:
-        raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}-{index} has no leader.")
+        raise KafkaError(
+            ErrorCode.LEADER_NOT_AVAILABLE,
+            f"{topic}-{index} has no leader, because no in-sync replica is running; start its broker.",
+        )
     return cluster.nodes[state.leader].replicas.partitions[(topic, index)]
 
 

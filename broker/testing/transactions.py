@@ -1,18 +1,21 @@
-"""Transactions for tests: reading them, ending them in ways that are rare in life, and the conditions that a test can wait for."""
+"""Transactions for tests: views of transactions, ways to end them that rarely occur in practice, and conditions that a test can wait for."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.metadata.image import TRANSACTION_TOPIC
+from kafkaproto.broker.observe.transaction_history import PastTransaction
 from kafkaproto.broker.testing.arguments import check_choice, check_int, check_text, unknown
 from kafkaproto.broker.testing.base import Base
 from kafkaproto.broker.testing.group_views import PartitionKey
 from kafkaproto.broker.testing.groups import Wait
 from kafkaproto.broker.testing.records import leader_of
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
+from kafkaproto.broker.transaction.changes import Cause
 from kafkaproto.broker.transaction.operations import EndRequest, ProducerResult
 from kafkaproto.broker.transaction.transaction import Transaction, TransactionState
 from kafkaproto.error_codes import ErrorCode
@@ -23,11 +26,13 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = is_hidden
 
+logger = logging.getLogger("kafkaproto.testing")
+
 _STATES = tuple(state.label for state in TransactionState if state <= TransactionState.COMPLETE_ABORT)
 
 
 class TransactionSeen(NamedTuple):
-    """A transactional id on its coordinator."""
+    """The state of a transactional id, as its transaction coordinator stores it."""
 
     transactional_id: str
     """The `transactional.id` of the producer."""
@@ -38,30 +43,30 @@ class TransactionSeen(NamedTuple):
     epoch: int
     """The epoch of the producer; a producer with an older one is fenced."""
     partitions: tuple[PartitionKey, ...]
-    """The partitions of the open transaction, also that of `__consumer_offsets`; empty when it is complete."""
+    """The partitions of the open transaction, including those of `__consumer_offsets`; empty when the transaction is complete."""
     timeout_ms: int
     """The `transaction.timeout.ms` of the producer."""
     started_ms: int
     """When the transaction started, in ms of the cluster's clock; -1 before the first one."""
     coordinator: int
-    """The id of the broker that coordinates it."""
+    """The id of the broker that coordinates the transactional id."""
 
 
 class ProducerSeen(NamedTuple):
-    """A producer with state in a partition."""
+    """What a partition's log stores about an idempotent or transactional producer."""
 
     producer_id: int
     """The id that a broker gave to the producer."""
     epoch: int
-    """The epoch of its last batch or marker."""
+    """The epoch of the producer's last batch or marker in the partition."""
     last_sequence: int
-    """The sequence number of its last record in this epoch; -1 for none."""
+    """The sequence number of the producer's last record in this epoch; -1 for none."""
     first_open_offset: int
-    """The offset at which its open transaction starts; -1 if none is open."""
+    """The offset at which the producer's open transaction starts in the partition; -1 if none is open."""
 
 
 class TransactionMethods(Base):
-    """The methods of a test cluster that read and change transactions."""
+    """A base class of test clusters, with the methods that read and change transactions."""
 
     def transactions(self, state: str | None = None) -> dict[str, TransactionSeen]:
         """Return all transactional ids with their transactions. state: only those in this state, such as "Ongoing"; None for all."""
@@ -74,6 +79,21 @@ class TransactionMethods(Base):
         """Return the transaction of a transactional id. Raises ValueError, which names the existing ids, if there is no such id."""
         with without_frames_of_the_broker(ValueError):
             return self._run(lambda: _seen(*_find(self.state, transactional_id)))
+
+    def past_transactions(self, transactional_id: str) -> list[PastTransaction]:
+        """Return the last 100 transactions of a transactional id, oldest first, each with its partitions, its end and the cause.
+
+        The transactions of an expired id are still returned. Raises ValueError, which names the existing ids, for an id that never existed.
+        """
+        check_text("transactional_id", transactional_id, "orders-tx")
+
+        def find() -> list[PastTransaction]:
+            if transactional_id not in self.state.transaction_history:
+                _find(self.state, transactional_id)
+            return self.state.transaction_history.of_id(transactional_id)
+
+        with without_frames_of_the_broker(ValueError):
+            return self._read(find)
 
     def producers(self, topic: str, partition: int = 0) -> list[ProducerSeen]:
         """Return the idempotent and transactional producers that wrote to a partition. Raises KafkaError if there is no such partition."""
@@ -89,7 +109,10 @@ class TransactionMethods(Base):
         return self._run(lambda: leader_of(self.state, topic, partition).log.last_stable_offset)
 
     def pending_offsets(self, group_id: str) -> dict[PartitionKey, int]:
-        """Return the offsets of a group in open transactions by (topic, partition), empty for an unknown group."""
+        """Return the offsets that producers committed for a group in transactions that are still open, by (topic, partition).
+
+        The dict is empty for an unknown group.
+        """
         check_text("group_id", group_id, "readers")
 
         def find() -> dict[PartitionKey, int]:
@@ -103,16 +126,18 @@ class TransactionMethods(Base):
         return self._run(find)
 
     def abort_transaction(self, transactional_id: str) -> None:
-        """Abort the open transaction of a producer, as though the producer had done it. Its next commit fails.
+        """Abort the open transaction of a producer, as though the producer had aborted it. The producer's next commit fails.
 
-        Raises ValueError, which names the ids with open transactions, if the id has none.
+        Raises ValueError, which names the ids with open transactions, if the id has none; and KafkaError CONCURRENT_TRANSACTIONS (51) while a
+        change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
             transaction, coordinator, _ = _find_open(self.state, transactional_id)
-            data, version = transaction.data, coordinator.settings.server_version
+            data, version = transaction.data, coordinator.settings.server_version()
             request = EndRequest(transactional_id, data.producer_id, data.epoch, commits=False, client_version=version)
-            coordinator.end(request, self.state.actions.now_ms, _raise_error)
+            with _Result(transaction) as result:
+                coordinator.end(request, self.state.actions.now_ms, result)
 
         with without_frames_of_the_broker(ValueError):
             self._run(act)
@@ -120,12 +145,13 @@ class TransactionMethods(Base):
     def expire_transaction(self, transactional_id: str) -> None:
         """Abort the open transaction of a producer, as though its timeout had passed. The producer is fenced.
 
-        Raises ValueError, which names the ids with open transactions, if the id has none.
+        Raises the errors of `abort_transaction`.
         """
 
         def act() -> None:
             transaction, coordinator, _ = _find_open(self.state, transactional_id)
-            coordinator.fence(transaction, self.state.actions.now_ms)
+            with _Result(transaction) as result:
+                coordinator.fence(transaction, self.state.actions.now_ms, Cause.TIMED_OUT, result)
 
         with without_frames_of_the_broker(ValueError):
             self._run(act)
@@ -133,31 +159,35 @@ class TransactionMethods(Base):
     def fence_producer(self, transactional_id: str) -> None:
         """Raise the epoch of a transactional id, as a second process with this id does. An open transaction is aborted.
 
-        Raises ValueError, which names the existing ids, if there is no such id, and KafkaError 51 (CONCURRENT_TRANSACTIONS) while its last
-        transaction is being completed.
+        Raises ValueError, which names the existing ids, if there is no such id; and KafkaError CONCURRENT_TRANSACTIONS (51) while the last
+        transaction of the id is being completed or a change of the id is being replicated, COORDINATOR_NOT_AVAILABLE (15) if
+        `__transaction_state` has too few in-sync replicas.
         """
 
         def act() -> None:
             transaction, coordinator, _ = _find(self.state, transactional_id)
-            if transaction.data.state is TransactionState.ONGOING:
-                coordinator.fence(transaction, self.state.actions.now_ms)
-                return
-            timeout_ms = transaction.data.timeout_ms
-            coordinator.init_producer_id(transactional_id, timeout_ms, None, self.state.actions.now_ms, _raise_error)
+            now_ms = self.state.actions.now_ms
+            with _Result(transaction) as result:
+                if transaction.data.state is TransactionState.ONGOING:
+                    coordinator.fence(transaction, now_ms, Cause.FENCED, result)
+                else:
+                    coordinator.init_producer_id(transactional_id, transaction.data.timeout_ms, None, now_ms, result)
 
         with without_frames_of_the_broker(ValueError):
             self._run(act)
 
     def hang_transaction(self, topic: str, partition: int = 0, value: bytes = b"hanging") -> ProducerSeen:
-        """Append a record in a transaction that no coordinator knows, so that nothing ends it: the last stable offset stays there.
+        """Append a record in a transaction that no coordinator knows. Nothing ends it, so the last stable offset stays at this record.
 
-        Returns its producer. Kafka's `kafka-transactions.sh abort` ends it. Raises KafkaError if there is no such partition.
+        Returns the producer of the record. Kafka's `kafka-transactions.sh abort` ends the transaction. Raises KafkaError if there is no
+        such partition.
         """
         check_int("partition", partition, 0, example=0)
 
         def act() -> ProducerSeen:
             leader = leader_of(self.state, topic, partition)
-            producer_id, now_ms = self.state.next_producer_id(), self.state.actions.now_ms
+            now_ms = self.state.actions.now_ms
+            producer_id = self.state.nodes[leader.broker_id].transactions.producer_ids.take()
             batch = build_batch(
                 [NewRecord(value, None, now_ms)],
                 producer_id=producer_id,
@@ -189,9 +219,41 @@ def for_transaction(transactional_id: str, state: str) -> Wait:
     return Wait(reached, describe)
 
 
-def _raise_error(result: ProducerResult, now_ms: int) -> None:
-    if result.error_code:
-        raise KafkaError(result.error_code, ErrorCode(result.error_code).name)
+class _Result:
+    """Receives the result of a change that a test makes to a transactional id, for example an abort.
+
+    An error that comes during the call is raised in the test; a later one is logged as a warning.
+    """
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._id = transaction.transactional_id
+        self._is_pending = transaction.pending is not None
+        self._has_returned = False
+        self._error_code = 0
+
+    def __enter__(self) -> _Result:
+        if self._is_pending:
+            raise KafkaError(
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+                f"a change of the transactional id {self._id!r} is not replicated yet; try again, or start the brokers that replicate "
+                f"{TRANSACTION_TOPIC}",
+            )
+        return self
+
+    def __call__(self, result: ProducerResult, now_ms: int) -> None:
+        self._error_code = result.error_code
+        if self._has_returned and result.error_code:
+            logger.warning(
+                "the change of the transactional id %r that a test made failed with %s",
+                self._id,
+                ErrorCode(result.error_code).name,
+            )
+
+    def __exit__(self, *error: object) -> None:
+        self._has_returned = True
+        if self._error_code:
+            name = ErrorCode(self._error_code).name
+            raise KafkaError(self._error_code, f"the transactional id {self._id!r} cannot be changed: {name}")
 
 
 def _coordinators(cluster: Cluster) -> list[tuple[int, TransactionCoordinator]]:

@@ -1,4 +1,4 @@
-"""Waiting without sleeping: a condition is checked after every event after which it may be true."""
+"""Waiting without sleeping: a condition is checked after each event that can make it true."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __tracebackhide__ = is_hidden
 
 
 MOST_CHECKS = 10
-"""How often a condition may cause its own next check; beyond that, it counts as a condition that changes the cluster.
+"""How often in a row a condition may trigger its own next check. Beyond it, the wait fails: the condition changes the cluster.
 
-A condition that only reads can also cause a check, because timers that are due run when it calls a method. It does not do so repeatedly.
+A condition that only reads can trigger a check, too: methods of the cluster first run the timers that are due. That ends after a few checks.
 """
 
 
 class Settable(Protocol):
-    """Interface of a future, as asyncio and concurrent.futures have it."""
+    """Interface of a future: the methods that `asyncio.Future` and `concurrent.futures.Future` both have."""
 
     def done(self) -> bool: ...
 
@@ -57,7 +57,7 @@ class Watch(Observer):
             self._is_checking = False
 
     def _check(self) -> None:
-        """Check the condition, and again as long as the check itself caused a further one."""
+        """Check the condition. If evaluating it called `look`, check it again, until it no longer does."""
         for _ in range(MOST_CHECKS):
             self._must_repeat = False
             result = self._condition()

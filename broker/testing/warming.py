@@ -1,7 +1,6 @@
-"""Loading of handlers and message layouts before the first client needs them.
+"""Loading of the modules for consumer groups before the first client needs them: request handlers and message layouts.
 
-The first start of a cluster in a process loads them. Otherwise the first consumer group would take more than ten times as long as the
-second.
+The first start of a cluster in a process does this. Without it, the first consumer group would take over ten times as long as the second.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _VERSIONS = {
 """Maps the APIs that consumer groups use to the versions that aiokafka, confluent-kafka and kafka-python send (end of 2025)."""
 
 _steps: list[Callable[[], object]] = [lambda: _list_steps()]
-"""The functions that load something and have not run yet. The last one runs next."""
+"""The functions that `load_now` still has to run: each loads one request handler, one message layout or one group of modules."""
 
 
 def load_now() -> None:
-    """Run all loading functions that have not run yet."""
+    """Load the request handlers and message layouts that consumer groups need, unless they are loaded already."""
     while True:
         try:
             step = _steps.pop()
@@ -39,11 +38,10 @@ def load_now() -> None:
 
 
 def _list_steps() -> None:
-    """Add a loading function for each message layout, for the headers, for the group coordinator and for the handlers."""
-    from kafkaproto.broker.requests.registry import load_handlers
-
+    """Add one function to `_steps` for each message layout and request handler, one for request headers and one for the group coordinator."""
     _steps.extend(partial(_load_layout, name, version) for name in _VERSIONS for version in _VERSIONS[name])
-    _steps.extend((_load_headers, _load_groups, load_handlers))
+    _steps.extend((_load_headers, _load_groups))
+    _steps.extend(partial(_load_handler, name) for name in ("PRODUCE", *_VERSIONS))
 
 
 def _load_headers() -> None:
@@ -64,6 +62,13 @@ def _load_groups() -> None:
 
     for kind, version in ((OffsetCommitKey, 1), (OffsetCommitValue, 3), (GroupMetadataKey, 2), (GroupMetadataValue, 3)):
         _ = kind.layout(version).encode_flat
+
+
+def _load_handler(name: str) -> None:
+    from kafkaproto.api import ApiKey
+    from kafkaproto.broker.requests.registry import load_handler
+
+    load_handler(ApiKey[name])
 
 
 def _load_layout(name: str, version: int) -> None:

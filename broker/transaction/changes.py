@@ -1,18 +1,33 @@
-"""The change of a transactional id that observers get. This module loads quickly, because observers import it."""
+"""A change of a transactional id, as observers receive it. This module is separate because it loads quickly, and observers import it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import NamedTuple
 
 from kafkaproto.broker.runtime.events import Events
+from kafkaproto.broker.transaction.operations import PartitionKey
+
+
+class Cause(StrEnum):
+    """Why a transactional id changed. When a transaction completes, the cause is that of its commit or abort."""
+
+    INITIALISED = "the producer got a new epoch"
+    ADDED = "partitions were added"
+    ENDED = "the producer ended it"
+    FENCED = "a newer producer fenced it"
+    TIMED_OUT = "its timeout passed"
+    EXPIRED = "the id was not used"
+    LOADED = "the coordinator loaded it"
 
 
 class TransactionChange(NamedTuple):
     """A stored transition of a transactional id.
 
-    before, state: the names of its states as clients see them; before is None for an id that was just created or loaded, and state is "Dead"
-    for one that expired. partitions: how many partitions the transaction has now.
+    before, state: the names of the states before and after it, as clients see them. before is None for an id that was just created or
+    loaded; state is "Dead" for an id that expired. partitions: how many partitions the transaction has now. added: those of them that are
+    new. epoch_before: the epoch of the producer before the transition.
     """
 
     transactional_id: str
@@ -21,6 +36,14 @@ class TransactionChange(NamedTuple):
     producer_id: int
     epoch: int
     partitions: int
+    cause: Cause
+    added: tuple[PartitionKey, ...] = ()
+    epoch_before: int = -1
+
+    @property
+    def is_visible(self) -> bool:
+        """Return whether the id has another state, another epoch or more partitions than before, or was just loaded."""
+        return self.before != self.state or bool(self.added) or self.epoch != self.epoch_before
 
 
 def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int], None]:
@@ -29,7 +52,7 @@ def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int
     def report(change: TransactionChange, now_ms: int) -> None:
         if events.transaction_changed is not None:
             events.transaction_changed(broker_id, change, now_ms)
-        if events.noted is not None and change.before != change.state:
+        if events.noted is not None and change.is_visible:
             facts = {
                 "transactional_id": change.transactional_id,
                 "state": change.state,
@@ -37,6 +60,8 @@ def reporter(events: Events, broker_id: int) -> Callable[[TransactionChange, int
                 "producer_id": change.producer_id,
                 "epoch": change.epoch,
                 "partitions": change.partitions,
+                "cause": str(change.cause),
+                "added": [f"{topic}-{index}" for topic, index in change.added],
             }
             events.noted(now_ms, broker_id, "transaction", facts)
 

@@ -28,20 +28,26 @@ _RETRIED = frozenset(
     }
 )
 _DEPOSED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
-"""Errors that show that another coordinator or a newer epoch has ended the transaction (TX-49)."""
+"""The errors of a marker after which a coordinator stops: a newer coordinator or epoch has already ended the transaction (TX-49)."""
 
 
 class MarkerWriter(Protocol):
-    """Interface that writes markers to the leaders of partitions, on any broker."""
+    """Interface of the component that writes transaction markers to partitions, whichever broker leads them."""
 
     def write(self, marker: TransactionMarker, key: PartitionKey, now_ms: int, done: Done) -> None:
-        """Append a marker to a partition. `done` is called when it is replicated, with 0 if the topic was deleted, or with an error."""
+        """Append a marker to a partition.
+
+        `done` is called with error code 0 when the marker is replicated or if the topic was deleted, otherwise with the error.
+        """
 
 
 class _Ending:
-    """A transaction that is being ended: the partitions without marker, and the wait for the next attempt."""
+    """A transaction that is being ended: the partitions that still need a marker, and the timer of the next attempt.
 
-    __slots__ = ("backoff_ms", "in_flight", "marker", "timer", "transaction")
+    is_fenced: whether a partition has a newer epoch, so that the coordinator has given up.
+    """
+
+    __slots__ = ("backoff_ms", "in_flight", "is_fenced", "marker", "timer", "transaction")
 
     def __init__(self, transaction: Transaction, marker: TransactionMarker) -> None:
         self.transaction = transaction
@@ -49,10 +55,11 @@ class _Ending:
         self.in_flight: set[PartitionKey] = set()
         self.backoff_ms = FIRST_RETRY_MS
         self.timer: Timer | None = None
+        self.is_fenced = False
 
 
 class Completion:
-    """Ends the transactions of one broker. completion_ms: returns how long it takes until the markers are written."""
+    """Ends the transactions of one coordinator. completion_ms: a function that returns how many ms pass before the markers are written."""
 
     def __init__(
         self, store: TransactionStore, markers: MarkerWriter, timers: Timers, completion_ms: Callable[[], int]
@@ -64,7 +71,7 @@ class Completion:
         self._endings: dict[Transaction, _Ending] = {}
 
     def begin(self, transaction: Transaction, now_ms: int) -> None:
-        """End a transaction that is in PREPARE_COMMIT or PREPARE_ABORT: after the completion time, and after the present input."""
+        """Write the markers of a transaction in PREPARE_COMMIT or PREPARE_ABORT after the completion time, never during this call."""
         data = transaction.data
         marker = TransactionMarker(
             data.producer_id,
@@ -78,13 +85,13 @@ class Completion:
         ending.timer = self._timers.at(now_ms + max(0, self._completion_ms()), partial(self._proceed, ending))
 
     def stop(self, transaction: Transaction) -> None:
-        """Leave the end of a transaction to its next coordinator."""
+        """Stop writing the markers of a transaction, because this broker no longer coordinates it. Its next coordinator continues."""
         ending = self._endings.pop(transaction, None)
         if ending is not None and ending.timer is not None:
             ending.timer.cancel()
 
     def _proceed(self, ending: _Ending, now_ms: int) -> None:
-        """Write the markers that are missing; if none is, store the completed state."""
+        """Write the markers that are missing. If none is missing, store the completed state."""
         ending.timer = None
         transaction = ending.transaction
         if not transaction.data.partitions:
@@ -97,9 +104,12 @@ class Completion:
 
     def _written(self, ending: _Ending, key: PartitionKey, error_code: int, now_ms: int) -> None:
         ending.in_flight.discard(key)
+        if ending.is_fenced and not error_code:  # Kafka reads the results of all partitions before it gives up
+            ending.transaction.remove_partition(key)
         if self._endings.get(ending.transaction) is not ending:
             return
         if error_code in _DEPOSED:
+            ending.is_fenced = True
             self.stop(ending.transaction)
         elif error_code in _RETRIED:
             self._retry(ending, now_ms)

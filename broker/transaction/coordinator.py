@@ -1,7 +1,8 @@
 """The transaction coordinator of one broker: new epochs of producers, partitions of transactions, commits and aborts.
 
 A coordinator has the transactional ids whose partition of `__transaction_state` this broker leads. This module does not depend on wire
-messages, connections or logs of other topics. Each reply is called once, at once or later. Corresponds to Kafka's `TransactionCoordinator`.
+messages, connections or logs of other topics. Each `reply` function is called exactly once, during the call or later. Corresponds to
+Kafka's `TransactionCoordinator`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.runtime.timers import Timers
-from kafkaproto.broker.transaction.changes import TransactionChange
+from kafkaproto.broker.transaction.changes import Cause, TransactionChange
 from kafkaproto.broker.transaction.completion import Completion, MarkerWriter
 from kafkaproto.broker.transaction.ending import must_end
 from kafkaproto.broker.transaction.operations import EndRequest, PartitionKey, ProducerReply, ProducerResult
@@ -32,14 +33,15 @@ from kafkaproto.broker.transaction.transaction import (
 from kafkaproto.error_codes import ErrorCode
 
 Changed = Callable[[TransactionChange, int], None]
-"""Called with each change, and the time in ms."""
+"""A function that is called with each change, and the time in ms."""
 
 
 class TransactionCoordinator:
-    """The transactional ids of one broker.
+    """The transaction coordinator of one broker.
 
-    log: the transaction topic on this broker. markers: writes markers to the partitions of transactions. next_producer_id: returns an unused
-    producer id, or raises KafkaError. start_ms: the time from which periodic checks count. load_ms: returns how long loading takes.
+    log: the transaction topic on this broker. markers: writes markers to the partitions of transactions. next_producer_id: returns an
+    unused producer id, or raises KafkaError. start_ms: the time from which the intervals of periodic checks are counted. load_ms: returns
+    how long loading a partition takes in ms.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class TransactionCoordinator:
         timers: Timers,
         log: StateLog,
         markers: MarkerWriter,
-        next_producer_id: Callable[[], int],
+        next_producer_id: Callable[[int], int],
         start_ms: int,
         load_ms: Callable[[], int],
         changed: Changed,
@@ -60,7 +62,7 @@ class TransactionCoordinator:
             log,
             timers,
             load_ms,
-            min(settings.server_version, 1),
+            lambda: min(settings.server_version(), 1),
             loaded=self._loaded,
             unloaded=self._unloaded,
             changed=self._changed,
@@ -81,14 +83,14 @@ class TransactionCoordinator:
     ) -> None:
         """Give a producer its id and next epoch (TX-10 to TX-17). expected: the (producer id, epoch) that it had, None for a new producer.
 
-        An open transaction is aborted first; the error is then 51, and the producer asks again.
+        An open transaction is aborted first. The error is then CONCURRENT_TRANSACTIONS (51), and the producer sends the request again.
         """
         try:
             if not 0 < timeout_ms <= self.settings.max_timeout_ms:
                 raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
             transaction = self.store.get(transactional_id)
             if transaction is None:
-                data = TransactionData(self._next_producer_id(), timeout_ms, now_ms)
+                data = TransactionData(self._next_producer_id(now_ms), timeout_ms, now_ms)
                 transaction = self.store.create(transactional_id, data)
             self._prepare_epoch(transaction, timeout_ms, expected, now_ms)
         except KafkaError as error:
@@ -106,7 +108,11 @@ class TransactionCoordinator:
             )
             return
 
+        started_ms = transaction.data.start_ms
+
         def stored(error_code: int, at_ms: int) -> None:
+            if not error_code and not self.settings.is_release_4:
+                transaction.show_start(started_ms)
             failed = ProducerResult(error_code)
             reply(failed if error_code else ProducerResult(0, pending.producer_id, pending.epoch), at_ms)
 
@@ -115,7 +121,7 @@ class TransactionCoordinator:
     def _prepare_epoch(
         self, transaction: Transaction, timeout_ms: int, expected: tuple[int, int] | None, now_ms: int
     ) -> None:
-        """Prepare the transition for InitProducerId (TX-12). Raises KafkaError 51 or 90."""
+        """Prepare the transition for InitProducerId (TX-12). Raises KafkaError CONCURRENT_TRANSACTIONS (51) or PRODUCER_FENCED (90)."""
         data = transaction.data
         if transaction.pending is not None:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -124,11 +130,13 @@ class TransactionCoordinator:
         if data.state in ENDING:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         if data.state is TransactionState.ONGOING:
-            transaction.prepare_fence()
+            transaction.prepare_fence(Cause.FENCED)
         elif data.is_exhausted and (expected is None or expected[1] == data.epoch):
             transaction.prepare_rotation(
-                self._next_producer_id(), timeout_ms, now_ms, keeps_last_epoch=expected is not None
+                self._next_producer_id(now_ms), timeout_ms, now_ms, keeps_last_epoch=expected is not None
             )
+        elif data.is_exhausted:  # Kafka has no error for an earlier epoch here (TX-15)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         else:
             transaction.prepare_epoch(timeout_ms, None if expected is None else expected[1], now_ms)
 
@@ -145,7 +153,7 @@ class TransactionCoordinator:
         *,
         client_version: int = 0,
     ) -> None:
-        """Add partitions to the open transaction of a producer, or begin one (TX-21). `reply` gets one error code for all."""
+        """Add partitions to the open transaction of a producer, or begin one (TX-21). `reply` gets one error code for all partitions."""
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=True)
         except KafkaError as error:
@@ -161,7 +169,11 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: Collection[PartitionKey]
     ) -> dict[PartitionKey, int]:
-        """Return an error code for each partition: 0 if it is part of the producer's transaction, else 120 or that of the transaction (TX-23)."""
+        """Return an error code for each partition (TX-23).
+
+        The code is 0 if the partition is part of the producer's transaction, else TRANSACTION_ABORTABLE (120). If the producer or its
+        transaction is rejected as a whole, each partition has that error.
+        """
         try:
             transaction = self._of_producer(transactional_id, producer_id, epoch, refuses_pending=False)
         except KafkaError as error:
@@ -172,9 +184,11 @@ class TransactionCoordinator:
     def _of_producer(
         self, transactional_id: str, producer_id: int, epoch: int, *, refuses_pending: bool
     ) -> Transaction:
-        """Return the transactional id of a producer, whose partitions may be read or extended.
+        """Return the transaction of a producer whose partitions are to be read or extended.
 
-        Raises KafkaError 42, 49, 90, 51, or 14 and 16 if this broker does not coordinate it. Kafka 4 looks for a pending transition first.
+        refuses_pending: whether a pending transition is an error; Kafka 4 checks this first. Raises KafkaError INVALID_REQUEST (42),
+        INVALID_PRODUCER_ID_MAPPING (49), PRODUCER_FENCED (90), CONCURRENT_TRANSACTIONS (51), or NOT_COORDINATOR (16) or
+        COORDINATOR_LOAD_IN_PROGRESS (14) if this broker does not coordinate the id.
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -207,7 +221,7 @@ class TransactionCoordinator:
                 return
             next_producer_id = NO_PRODUCER_ID
             if bumps_epochs(request.client_version) and transaction.data.is_exhausted and not transaction.is_fencing:
-                next_producer_id = self._next_producer_id()
+                next_producer_id = self._next_producer_id(now_ms)
         except KafkaError as error:
             reply(ProducerResult(error.error_code), now_ms)
             return
@@ -215,7 +229,8 @@ class TransactionCoordinator:
         if is_fence:
             transaction.take_fenced_epoch(bumps=bumps_epochs(request.client_version))
         state = TransactionState.PREPARE_COMMIT if request.commits else TransactionState.PREPARE_ABORT
-        transaction.prepare_end(state, now_ms, request.client_version, next_producer_id)
+        cause = transaction.cause if is_fence else Cause.ENDED
+        transaction.prepare_end(state, now_ms, request.client_version, next_producer_id, cause)
 
         def stored(error_code: int, at_ms: int) -> None:
             if error_code:
@@ -232,7 +247,7 @@ class TransactionCoordinator:
         self.store.write(transaction, now_ms, stored)
 
     def _fence(self, transaction: Transaction, now_ms: int, reply: ProducerReply) -> None:
-        """Abort the transaction of `transaction`, whose fence is pending, with a raised epoch (TX-16)."""
+        """Abort a transaction that must be fenced, and raise the epoch of its producer (TX-16). `reply` gets the result of the abort."""
         pending = transaction.pending
         assert pending is not None
         self.end(
@@ -241,7 +256,7 @@ class TransactionCoordinator:
                 pending.producer_id,
                 pending.epoch,
                 commits=False,
-                client_version=self.settings.server_version,
+                client_version=self.settings.server_version(),
                 is_from_client=False,
             ),
             now_ms,
@@ -253,26 +268,29 @@ class TransactionCoordinator:
     def abort_timed_out(self, now_ms: int) -> int | None:
         """Abort every transaction that is open for longer than its timeout (TX-58). Returns when the next one is due, None for none.
 
-        One whose abort cannot be stored stays due, so that the next check tries again.
+        A transaction whose abort cannot be stored stays due, so that the next check tries again.
         """
         due_ms = None
         for transaction in self.store:
             at_ms = _times_out_ms(transaction)
             if at_ms is not None and at_ms <= now_ms and transaction.pending is None:
-                self.fence(transaction, now_ms)
+                self.fence(transaction, now_ms, Cause.TIMED_OUT)
             if at_ms is not None and transaction.data.state is TransactionState.ONGOING:
                 due_ms = at_ms if due_ms is None else min(due_ms, at_ms)
         return due_ms
 
-    def fence(self, transaction: Transaction, now_ms: int) -> None:
-        """Abort an open transaction as if it had timed out. Its producer is fenced."""
-        transaction.prepare_fence()
-        self._fence(transaction, now_ms, lambda result, at_ms: None)
+    def fence(
+        self, transaction: Transaction, now_ms: int, cause: Cause, reply: ProducerReply = lambda result, at_ms: None
+    ) -> None:
+        """Abort an open transaction without a pending transition and raise its producer's epoch. cause: FENCED or TIMED_OUT, for observers."""
+        transaction.prepare_fence(cause)
+        self._fence(transaction, now_ms, reply)
 
     def remove_expired(self, now_ms: int) -> int | None:
-        """Remove every transactional id that was not used for `transactional.id.expiration.ms` (TX-62). Returns when the next one is due.
+        """Remove every transactional id that was not used for `transactional.id.expiration.ms` (TX-62).
 
-        One whose removal cannot be stored stays due, so that the next check tries again.
+        Returns the time in ms when the next id expires, None if there is none. An id whose removal cannot be stored is tried again at the
+        next check.
         """
         due_ms = None
         for transaction in self.store:
@@ -308,7 +326,7 @@ class TransactionCoordinator:
         self._report(_change(transaction, before), now_ms)
 
     def _expect(self, transaction: Transaction) -> None:
-        """Set the checks that a transaction needs in its present state."""
+        """Set the timer of the next check that the transaction needs: of its timeout while it is open, of the expiry of its id while it is not."""
         times_out_ms = _times_out_ms(transaction)
         if times_out_ms is not None:
             self._timeouts.expect(times_out_ms)
@@ -317,14 +335,17 @@ class TransactionCoordinator:
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:
-    """Return whether a producer with this id and epoch may get the next epoch, unless the epoch itself is too old (TX-12)."""
+    """Return whether the producer id and epoch in the request allow the producer to continue with the next epoch (TX-12).
+
+    The value of the epoch itself is checked later.
+    """
     if data.epoch == NO_EPOCH or producer_id == data.producer_id:
         return True
     return producer_id == data.previous_producer_id and is_exhausted(epoch)
 
 
 def _times_out_ms(transaction: Transaction) -> int | None:
-    """Return the first time in ms at which an open transaction has timed out; None if none is open, or if it never times out (TX-61)."""
+    """Return the time in ms at which an open transaction times out; None if no transaction is open, or if it never times out (TX-61)."""
     data = transaction.data
     if data.state is not TransactionState.ONGOING or data.timeout_ms == NO_TIMEOUT_MS:
         return None
@@ -332,8 +353,9 @@ def _times_out_ms(transaction: Transaction) -> int | None:
 
 
 def _change(transaction: Transaction, before: TransactionData | None) -> TransactionChange:
-    """Return the change of a transactional id since `before`. One whose removal is pending is Dead."""
+    """Return the change of a transactional id since `before`, for observers. The state is "Dead" if the removal of the id is pending."""
     data = transaction.data if transaction.pending is None else transaction.pending
+    known: Collection[PartitionKey] = () if before is None else before.partitions
     return TransactionChange(
         transaction.transactional_id,
         None if before is None or before.epoch == NO_EPOCH else before.state.label,
@@ -341,4 +363,7 @@ def _change(transaction: Transaction, before: TransactionData | None) -> Transac
         data.producer_id,
         data.epoch,
         len(data.partitions),
+        Cause.LOADED if before is None else transaction.cause,
+        tuple(key for key in data.partitions if key not in known),
+        NO_EPOCH if before is None else before.epoch,
     )

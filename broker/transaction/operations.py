@@ -1,4 +1,4 @@
-"""What handlers ask of the transaction coordinator, and its results. This module loads quickly, because every broker imports it."""
+"""The requests and results of the transaction coordinator. This module is separate because it loads quickly, and every broker imports it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 PartitionKey = tuple[str, int]
-"""(topic, partition)."""
+"""Identifies a partition: (topic, partition)."""
 
 
 class ProducerResult(NamedTuple):
@@ -19,12 +19,15 @@ class ProducerResult(NamedTuple):
 
 
 ProducerReply = Callable[[ProducerResult, int], None]
-"""Called once with the result and the time in ms."""
+"""A function that is called once with the result and the time in ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndRequest:
-    """A request to end a transaction. client_version: the transaction version of the producer. is_from_client: False for a timeout or a fence."""
+    """A request to commit or abort a transaction.
+
+    client_version: the transaction version of the producer. is_from_client: False if the coordinator aborts because of a timeout or a fence.
+    """
 
     transactional_id: str
     producer_id: int
@@ -36,7 +39,7 @@ class EndRequest:
 
 @dataclass(frozen=True, slots=True)
 class VerificationRequest:
-    """Partitions that a producer writes to in a transaction. adds: whether to add them, as transaction version 2 does, or only to look."""
+    """The partitions that a producer writes to in a transaction. adds: whether to add them, as transaction version 2 does, or only to verify them."""
 
     transactional_id: str
     producer_id: int
@@ -46,7 +49,7 @@ class VerificationRequest:
 
 
 Verified = Callable[[dict[PartitionKey, int], int], None]
-"""Called once with an error code for each partition, and the time in ms."""
+"""A function that is called once with a dict of partitions to error codes, and the time in ms."""
 
 
 class TransactionMarker(NamedTuple):

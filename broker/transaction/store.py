@@ -21,18 +21,18 @@ from kafkaproto.errors import ProtocolError
 logger = logging.getLogger("kafkaproto.transactions")
 
 Done = Callable[[int, int], None]
-"""Called once with an error code (0 for none) and the time in ms."""
+"""A function that is called once with an error code (0 for none) and the time in ms."""
 
 _ERRORS: dict[int, int] = LOG_ERRORS | {
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""The errors that clients get for those of the log (TX-7)."""
+"""Maps errors of the log to those that clients of the transaction coordinator get instead (TX-7)."""
 
 
 class StateLog(Protocol):
-    """Interface of the transaction topic on one broker (`replication.coordinator_log`)."""
+    """Interface of the transaction topic on one broker, which `replication.coordinator_log` implements."""
 
     def append(self, index: int, entries: Sequence[Entry], now_ms: int, done: Done) -> None:
         """Append records to a partition. `done` is called when they are replicated, or with an error."""
@@ -54,7 +54,7 @@ class TransactionStore:
         log: StateLog,
         timers: Timers,
         load_ms: Callable[[], int],
-        value_version: int,
+        value_version: Callable[[], int],
         *,
         loaded: Callable[[Sequence[Transaction], int], None],
         unloaded: Callable[[Sequence[Transaction]], None],
@@ -78,26 +78,29 @@ class TransactionStore:
         return self._ownership.is_loading
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """Return a transactional id, None if it does not exist. Raises KafkaError 14 or 16 if this broker cannot say (TX-3)."""
+        """Return the transaction of a transactional id, None if the id does not exist.
+
+        Raises KafkaError NOT_COORDINATOR (16) or COORDINATOR_LOAD_IN_PROGRESS (14) if this broker cannot know whether it exists (TX-3).
+        """
         refusal = self._ownership.refusal(transactional_id)
         if refusal:
             raise KafkaError(refusal)
         return self._ids.get(transactional_id)
 
     def has(self, transaction: Transaction) -> bool:
-        """Return whether this broker still has this state of a transactional id: it was neither removed, nor unloaded or loaded again."""
+        """Return whether the store still contains this object. It does not after the transactional id was removed, unloaded or loaded again."""
         return self._ids.get(transaction.transactional_id) is transaction
 
     def create(self, transactional_id: str, data: TransactionData) -> Transaction:
-        """Add a transactional id, which is stored with its first transition."""
+        """Add a transactional id in memory. It is written to the log with its first transition."""
         epoch = self._epochs[self._ownership.partition_of(transactional_id)]
         created = self._ids[transactional_id] = Transaction(transactional_id, data, epoch)
         return created
 
     def write(self, transaction: Transaction, now_ms: int, done: Done, *, keeps_pending: bool = False) -> None:
-        """Store the pending state of a transaction, and take it over when it is replicated.
+        """Write the pending state of a transaction to the log. It becomes the current state when the record is replicated.
 
-        If that fails, the pending state is dropped, unless `keeps_pending`, and `done` gets the error for the client.
+        If the write fails, `done` gets the error for the client. The pending state is then dropped, or stays if `keeps_pending` is true.
         """
         pending = transaction.pending
         assert pending is not None
@@ -118,7 +121,10 @@ class TransactionStore:
         self._append(transaction, pending, now_ms, written)
 
     def remove(self, transaction: Transaction, now_ms: int) -> None:
-        """Remove an expired transactional id, which is pending DEAD, when its tombstone is replicated (TX-62)."""
+        """Write the tombstone of an expired transactional id. The id is dropped from memory when the tombstone is replicated (TX-62).
+
+        The pending state of the transaction must be DEAD.
+        """
 
         def written(error_code: int, at_ms: int) -> None:
             if not self.has(transaction):
@@ -141,7 +147,7 @@ class TransactionStore:
 
     def _append(self, transaction: Transaction, data: TransactionData | None, now_ms: int, done: Done) -> None:
         index = self._ownership.partition_of(transaction.transactional_id)
-        record = entry(transaction.transactional_id, data, self._value_version)
+        record = entry(transaction.transactional_id, data, self._value_version())
         self._log.append(index, [record], now_ms, done)
 
     def _load(self, index: int, now_ms: int) -> None:

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.transaction.changes import Cause
 from kafkaproto.broker.transaction.operations import PartitionKey
 from kafkaproto.error_codes import ErrorCode
 
@@ -24,7 +25,7 @@ NO_TIMEOUT_MS = 2**31 - 1
 
 
 class TransactionState(IntEnum):
-    """The states with their numbers in the log (TX-5). DEAD and PREPARE_EPOCH_FENCE are never stored."""
+    """The states of a transaction, with their numbers in the log (TX-5). DEAD and PREPARE_EPOCH_FENCE are never stored."""
 
     EMPTY = 0
     ONGOING = 1
@@ -54,16 +55,16 @@ LEGAL_FROM: dict[TransactionState, frozenset[TransactionState]] = {
     TransactionState.DEAD: _ENDED,
     TransactionState.PREPARE_EPOCH_FENCE: frozenset({TransactionState.ONGOING}),
 }
-"""The states from which each state can be reached (TX-6)."""
+"""Maps each state to the states from which a transition to it is legal (TX-6)."""
 
 
 class TransactionData(NamedTuple):
     """The stored state of a transactional id (TX-4).
 
-    epoch, last_epoch: of the producer; last_epoch is the one before, for a producer that repeats its request, -1 for none. It is not stored.
-    previous_producer_id, next_producer_id: -1 unless the epochs of a producer id are exhausted. partitions: those in the transaction.
-    start_ms: when the transaction started, -1 for none. update_ms: when the state last changed. client_version: the transaction version of
-    the producer, 0 to 2 (KIP-890).
+    epoch: the current epoch of the producer. last_epoch: the epoch before it, with which a producer may repeat its request, -1 for none;
+    not stored. previous_producer_id: the producer id before the last transition. next_producer_id: the id that follows when the epochs of
+    the producer id are exhausted, else -1. partitions: those in the transaction. start_ms: when the transaction started, -1 for none.
+    update_ms: when the state last changed. client_version: the transaction version of the producer, 0 to 2 (KIP-890).
     """
 
     producer_id: int
@@ -80,12 +81,12 @@ class TransactionData(NamedTuple):
 
     @property
     def is_exhausted(self) -> bool:
-        """Return whether the producer id has no more epochs for producers (TX-15)."""
+        """Return whether no further epoch of the producer id can be given to a producer (TX-15)."""
         return is_exhausted(self.epoch)
 
 
 def is_exhausted(epoch: int) -> bool:
-    """Return whether an epoch is the last that a producer may have (TX-15)."""
+    """Return whether an epoch is the last that a producer may get (TX-15)."""
     return epoch >= LAST_EPOCH - 1
 
 
@@ -98,10 +99,19 @@ class Transaction:
     """A transactional id on its coordinator. data: its state in the log. pending: the state that is being written; None for none.
 
     coordinator_epoch: the leader epoch of the coordinator's partition when the id was loaded or created.
-    has_failed_fence: whether a raised epoch could not be stored, so that the next attempt to fence uses it again (TX-17).
+    has_failed_fence: whether a raised epoch could not be stored, so that the next attempt to fence uses it again (TX-17). cause: why the id was
+    changed last, for observers.
     """
 
-    __slots__ = ("coordinator_epoch", "data", "has_failed_fence", "pending", "transactional_id")
+    __slots__ = (
+        "_without_marker",
+        "cause",
+        "coordinator_epoch",
+        "data",
+        "has_failed_fence",
+        "pending",
+        "transactional_id",
+    )
 
     def __init__(self, transactional_id: str, data: TransactionData, coordinator_epoch: int) -> None:
         self.transactional_id = transactional_id
@@ -109,6 +119,9 @@ class Transaction:
         self.coordinator_epoch = coordinator_epoch
         self.pending: TransactionData | None = None
         self.has_failed_fence = False
+        self._without_marker: dict[PartitionKey, None] = {}
+        """The partitions of a transaction being ended that have no marker yet. This is the same dict as `data.partitions`."""
+        self.cause = Cause.LOADED
 
     @property
     def is_fencing(self) -> bool:
@@ -118,9 +131,9 @@ class Transaction:
     # Each of these prepares a transition. It is pending until `complete` or `cancel`.
 
     def prepare_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> TransactionData:
-        """Prepare the next epoch for InitProducerId (TX-13). expected_epoch: the epoch in the request, None for none.
+        """Prepare the next epoch for InitProducerId, and return the pending state (TX-13). expected_epoch: the epoch in the request, None for none.
 
-        Raises KafkaError 90 if the expected epoch is neither the current nor the last one.
+        Raises KafkaError PRODUCER_FENCED (90) if the expected epoch is neither the current nor the last one.
         """
         data = self.data
         if expected_epoch is None:
@@ -136,7 +149,10 @@ class Transaction:
     def prepare_rotation(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
     ) -> TransactionData:
-        """Prepare epoch 0 of a new producer id, because the epochs of the old one are exhausted (TX-15)."""
+        """Prepare epoch 0 of a new producer id, because the epochs of the old one are exhausted (TX-15). Returns the pending state.
+
+        keeps_last_epoch: whether the last epoch of the old id is remembered, because the producer may repeat its request.
+        """
         last_epoch = self.data.epoch if keeps_last_epoch else NO_EPOCH
         return self._initialised(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
@@ -153,19 +169,20 @@ class Transaction:
                 partitions={},
                 start_ms=NO_TIME,
                 update_ms=now_ms,
-            )
+            ),
+            Cause.INITIALISED,
         )
 
-    def prepare_fence(self) -> TransactionData:
-        """Prepare to raise the epoch and abort the transaction (TX-16)."""
+    def prepare_fence(self, cause: Cause) -> TransactionData:
+        """Prepare a raised epoch, with which the transaction is then aborted (TX-16). Returns the pending state. cause: FENCED or TIMED_OUT."""
         keeps_epoch = self.has_failed_fence or self.data.epoch == LAST_EPOCH
         epoch = self.data.epoch if keeps_epoch else self.data.epoch + 1
-        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE, epoch=epoch))
+        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE, epoch=epoch), cause)
 
     def prepare_partitions(
         self, partitions: Iterable[PartitionKey], now_ms: int, client_version: int
     ) -> TransactionData:
-        """Prepare the addition of partitions, which starts a transaction if none is open."""
+        """Prepare the addition of partitions, which starts a transaction if none is open. Returns the pending state."""
         data = self.data
         return self._prepare(
             data._replace(
@@ -174,15 +191,21 @@ class Transaction:
                 start_ms=now_ms if data.state in _ENDED else data.start_ms,
                 update_ms=now_ms,
                 client_version=client_version,
-            )
+            ),
+            Cause.ADDED,
         )
 
     def prepare_end(
-        self, state: TransactionState, now_ms: int, client_version: int, next_producer_id: int = NO_PRODUCER_ID
+        self,
+        state: TransactionState,
+        now_ms: int,
+        client_version: int,
+        next_producer_id: int = NO_PRODUCER_ID,
+        cause: Cause = Cause.ENDED,
     ) -> TransactionData:
-        """Prepare PREPARE_COMMIT or PREPARE_ABORT. With version 2 the epoch rises (TX-38).
+        """Prepare the state PREPARE_COMMIT or PREPARE_ABORT, and return the pending state. With version 2, the epoch rises (TX-38).
 
-        next_producer_id: the id to continue with, if this epoch is the last one of the producer id.
+        next_producer_id: the id to continue with, if this epoch is the last one of the producer id. cause: for observers.
         """
         data = self.data
         epoch, last_epoch = data.epoch, data.last_epoch
@@ -197,13 +220,15 @@ class Transaction:
                 start_ms=now_ms if data.state in _ENDED else data.start_ms,
                 update_ms=now_ms,
                 client_version=client_version,
-            )
+            ),
+            cause,
         )
 
     def prepare_complete(self, now_ms: int) -> TransactionData:
-        """Prepare the end of the transaction, which is stored when all markers are written (TX-39)."""
+        """Prepare the completed state of the transaction, which is stored when all markers are written (TX-39). Returns the pending state."""
         self.has_failed_fence = False
-        data = self.data
+        self._without_marker = dict(self.data.partitions)
+        data = self.data = self.data._replace(partitions=self._without_marker)
         committed = data.state is TransactionState.PREPARE_COMMIT
         rotates = bumps_epochs(data.client_version) and data.next_producer_id != NO_PRODUCER_ID
         return self._prepare(
@@ -214,37 +239,46 @@ class Transaction:
                 next_producer_id=NO_PRODUCER_ID,
                 partitions={},
                 update_ms=now_ms,
-            )
+            ),
+            self.cause,
         )
 
     def prepare_dead(self) -> TransactionData:
-        """Prepare the removal of the transactional id (TX-62)."""
-        return self._prepare(self.data._replace(state=TransactionState.DEAD, partitions={}))
+        """Prepare the removal of the transactional id, and return the pending state (TX-62)."""
+        return self._prepare(self.data._replace(state=TransactionState.DEAD, partitions={}), Cause.EXPIRED)
 
-    def _prepare(self, data: TransactionData) -> TransactionData:
+    def _prepare(self, data: TransactionData, cause: Cause) -> TransactionData:
         if self.pending is not None or self.data.state not in LEGAL_FROM[data.state]:
-            raise AssertionError(f"{self.transactional_id}: illegal transition from {self.data} to {data}")
+            raise AssertionError(
+                f"transactional id {self.transactional_id}: its state cannot change from {self.data} to {data}: please report this bug"
+            )
+        self.cause = cause
         self.pending = data._replace(previous_producer_id=self.data.producer_id)
         return self.pending
 
     def take_fenced_epoch(self, *, bumps: bool) -> None:
-        """Replace the pending fence by its effect, so that the abort can be prepared. bumps: whether the abort itself raises the epoch."""
+        """Drop the pending fence, so that the abort of the transaction can be prepared.
+
+        The transaction takes over the raised epoch of the fence, unless the abort itself raises the epoch (`bumps`).
+        """
         assert self.pending is not None
         if not bumps:
             self.data = self.data._replace(epoch=self.pending.epoch, last_epoch=NO_EPOCH)
         self.pending = None
 
     def complete(self) -> None:
-        """Take over the pending state, which is stored."""
+        """Make the pending state the current one, because it is stored."""
         assert self.pending is not None
         self.data, self.pending = self.pending, None
+
+    def show_start(self, start_ms: int) -> None:
+        """Set the start time of a transaction that has ended. It is no longer stored, but Kafka before 4.0 still reports it (TX-70)."""
+        self.data = self.data._replace(start_ms=start_ms)
 
     def cancel(self) -> None:
         """Drop the pending state, which could not be stored."""
         self.pending = None
 
     def remove_partition(self, key: PartitionKey) -> None:
-        """Remove a partition whose marker is written (TX-71)."""
-        left = dict(self.data.partitions)
-        left.pop(key, None)
-        self.data = self.data._replace(partitions=left)
+        """Remove a partition from a transaction that is being ended, because its marker is written (TX-71)."""
+        self._without_marker.pop(key, None)

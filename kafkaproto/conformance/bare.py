@@ -1,4 +1,4 @@
-"""Requests without content: message objects with empty strings, bytes and arrays, and random numbers."""
+"""Generator of empty requests: message objects with empty strings, bytes and arrays, and random numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UUID_BYTES = 16
 def bare(layout: Message[Any], random: Random) -> Any:
     """Return a message object whose texts, bytes and arrays are empty, and whose numbers are random.
 
-    Only fields of this layout are set; all others keep their defaults.
+    layout: the fields of one version of the message. Fields that this version lacks keep their defaults.
     """
     return layout.cls(**{name: _value(wire_type, random) for name, wire_type in layout.fields})
 
@@ -36,13 +36,13 @@ def _value(wire_type: WireType, random: Random) -> Any:
             return bare(wire_type, random)
         case NullableStruct():
             return bare(wire_type.struct, random)
-    raise TypeError(f"no value can be made for the wire type {wire_type}")
+    raise TypeError(f"{__name__} has no value for the wire type {wire_type}; add one to _value")
 
 
 def _number(wire_type: FixedWidth, random: Random) -> Any:
     """Return a random value for a wire type of fixed width.
 
-    It is a boolean, a float or a uuid, or an integer: the type's lowest or highest value, a neighbour of these, or a small number.
+    A boolean, float or uuid can be any value of a short list. An integer is near the lowest or highest value of its type, or a small number.
     """
     if wire_type is Bool:
         return random.random() < 0.5

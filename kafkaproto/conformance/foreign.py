@@ -11,7 +11,15 @@ import pytest
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.client import Closed, Connection, SocketConnection
 from kafkaproto.conformance.needs import Needs, missing
-from kafkaproto.conformance.served import NotServed, Served, release_of, restricted, unsupported_settings
+from kafkaproto.conformance.release_range import ReleaseRange
+from kafkaproto.conformance.served import (
+    NotServed,
+    Served,
+    release_of,
+    restricted,
+    settings_in,
+    unsupported_settings,
+)
 from kafkaproto.conformance.subject import WallClock
 from kafkaproto.errors import ProtocolError
 from kafkaproto.messages.api_versions import ApiVersionsRequest
@@ -25,7 +33,7 @@ DELETE_VERSION, DELETE_WITHIN_MS = 3, 10_000
 
 @contextmanager
 def skip_if_not_served() -> Iterator[None]:
-    """Return a context that skips the test if a request in it raises NotServed. The reason for skipping names the version."""
+    """Return a context that skips the test if a request in it raises NotServed. The reason for skipping names the unsupported version."""
     try:
         yield
     except NotServed as error:
@@ -88,9 +96,19 @@ class Foreign(WallClock):
         return chosen
 
     def offered(self) -> Ranges:
-        """Return the versions that the cluster offers if they are those of a Kafka release, otherwise the versions of Kafka 3.9."""
+        """Return the API versions that the cluster must offer: those of its Kafka release, or those of 3.9 if the release is unknown."""
         ranges = self._served_by(0).offered
         return super().offered() if ranges is None or release_of(ranges) is None else restricted(ranges)
+
+    def need_release(self, applies: ReleaseRange) -> None:
+        """Skip the test if the cluster offers the API versions of a release to which the test does not apply."""
+        release = release_of(self._served_by(0).offered)
+        if release is not None and not applies.includes(release):
+            pytest.skip(f"not prepared: needs Kafka {applies} (the cluster serves the versions of {release})")
+
+    def topic_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
+        release = release_of(self._served_by(0).offered)
+        return dict(settings) if release is None else settings_in(release, settings)
 
     def need_topic_settings(self, settings: Mapping[str, str]) -> None:
         """Skip the test if the release of the cluster rejects a topic with these settings."""
@@ -121,7 +139,7 @@ class Foreign(WallClock):
         self._no_control()
 
     def restore(self) -> None:
-        """Do nothing, because the suite cannot stop brokers of a cluster that it did not start."""
+        """Do nothing: no broker needs a restart after a test, because the suite cannot stop brokers that it did not start."""
 
     def stop(self) -> None:
         """Delete the topics that the tests created, as far as the brokers allow it. The cluster keeps running."""
@@ -139,7 +157,13 @@ class NoCluster(Exception):
 
 
 def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[str, int]]:
-    """Return the addresses of a cluster's brokers, ordered by id. At least one given address must respond. Raises NoCluster."""
+    """Look up all brokers of a cluster with a Metadata request, and return their addresses ordered by broker id.
+
+    addresses: bootstrap addresses, of which at least one must respond.
+
+    semantics: `KIP` or `KAFKA` of `kafkaproto.conformance.semantics`; it does not change the result. Raises NoCluster, with the reason, if no address
+    responds or the cluster cannot be tested.
+    """
     reasons = []
     for host, port in addresses:
         try:
@@ -154,7 +178,10 @@ def brokers_at(addresses: list[tuple[str, int]], semantics: str) -> list[tuple[s
 
 
 def metadata_of(address: tuple[str, int], semantics: str) -> Any:
-    """Return the Metadata response of the broker at an address. Raises NoCluster."""
+    """Return the Metadata response of the broker at an address. Raises NoCluster if there is no response.
+
+    semantics: `KIP` or `KAFKA` of `kafkaproto.conformance.semantics`; it does not change the result.
+    """
     place = f"{address[0]}:{address[1]}"
     try:
         with closing(SocketConnection(*address, "conformance")) as connection:
@@ -166,7 +193,10 @@ def metadata_of(address: tuple[str, int], semantics: str) -> Any:
 
 
 def check_reachable(brokers: list[tuple[str, int]], semantics: str) -> None:
-    """Check that every broker responds at its advertised address. Raises NoCluster."""
+    """Check that every broker responds at its advertised address. Raises NoCluster if one does not.
+
+    semantics: `KIP` or `KAFKA` of `kafkaproto.conformance.semantics`; it does not change the result.
+    """
     for host, port in brokers:
         try:
             metadata_of((host, port), semantics)

@@ -40,10 +40,10 @@ OFFSETS_TOPIC = "__consumer_offsets"
 DESCRIBE_WITH_MESSAGES = 6
 """The first DescribeGroups version that reports an unknown group as an error, with a message."""
 PARKED_MS = 150
-"""The time in ms without a response after which a request counts as parked."""
+"""The time in ms without a response after which a test assumes that the request is parked in purgatory."""
 SESSION_MS = REBALANCE_MS = 10_000
 Offsets = Mapping[str, Mapping[int, Any]]
-"""Maps topics to their partitions, and each partition to (offset, metadata). The value of a partition may be unused."""
+"""Offsets to commit: maps topics to dicts that map partitions to (offset, metadata)."""
 
 
 def has_new_coordinator(subject: Subject) -> bool:
@@ -80,11 +80,11 @@ class Group:
 
     def coordinator(self) -> int:
         """Return the id of the broker that coordinates the group. Waits until this broker has loaded the group."""
-        found: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
-        return found
+        coordinator: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
+        return coordinator
 
     def _ready(self) -> int:
-        """Return the id of the coordinator plus 1, or 0 while there is none, so that the result is true only if a coordinator exists."""
+        """Return the coordinator's broker id plus 1, or 0 while there is no coordinator. Broker id 0 thus gives a true value."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
         result = self.subject.ask_once(FindCoordinatorRequest(key=self.id), version)
         if result.error_code:
@@ -127,7 +127,10 @@ class Group:
         return response.error_code, [(m.member_id, m.group_instance_id, m.error_code) for m in response.members]
 
     def fetch_request(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> OffsetFetchRequest:
-        """Return an OffsetFetch request of version 8 or later. partitions: maps topics to partitions; None for all partitions."""
+        """Return an OffsetFetch request of version 8 or later.
+
+        partitions: maps topics to partitions; None for all partitions. more: further fields of the request.
+        """
         topics = None
         if partitions is not None:
             topics = [
@@ -136,7 +139,10 @@ class Group:
         return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(self.id, topics=topics)], **more)
 
     def fetch(self, partitions: Mapping[str, Sequence[int]] | None, **more: Any) -> Any:
-        """Return the group's entry of an OffsetFetch response of version 8. partitions: maps topics to partitions; None for all partitions."""
+        """Return the group's entry of an OffsetFetch response of version 8.
+
+        partitions: maps topics to partitions; None for all partitions. more: further fields of the request.
+        """
         [group] = self.ask(self.fetch_request(partitions, **more), 8).groups
         return group
 
@@ -192,7 +198,7 @@ class Client:
         return self.subject.ask(self.connection, request, version)
 
     def is_parked(self) -> bool:
-        """Return whether the client's request gets no response for a while. A response that does arrive is lost."""
+        """Return whether the client's request is parked: whether it gets no response for `PARKED_MS`. A response that does arrive is discarded."""
         return self.subject.answer_or_none(self.connection, PARKED_MS) is None
 
     # ---- join and sync ----------------------------------------------------------------------------------------------------------
@@ -205,7 +211,10 @@ class Client:
         self.subject.send(self.connection, request, self.version)
 
     def join_answer(self, within_ms: float = PATIENCE_MS) -> Answer:
-        """Return the response to the last JoinGroup, and keep the member id and generation in it."""
+        """Return the response to the last JoinGroup.
+
+        If the error is NONE or MEMBER_ID_REQUIRED, this client stores the member id and the generation of the response.
+        """
         answer = self.subject.answer(self.connection, within_ms)
         if answer.message.error_code in (0, 79):
             self.member_id = answer.message.member_id
@@ -247,14 +256,21 @@ class Client:
         return self.subject.answer(self.connection).message
 
     def sync(self, assignments: Mapping[str, bytes] | None = None, version: int = 3, **changes: Any) -> Any:
-        """Send SyncGroup and return the response."""
+        """Send SyncGroup and return the response.
+
+        assignments: maps member ids to assignments, as the group leader sends them; None for no assignments. changes: fields of the request that
+        differ from the member id, instance id and generation of this client.
+        """
         self.send_sync(assignments, version, **changes)
         return self.synced()
 
     # ---- other requests ---------------------------------------------------------------------------------------------------------
 
     def heartbeat(self, **changes: Any) -> int:
-        """Send a Heartbeat and return its error code."""
+        """Send a Heartbeat and return its error code.
+
+        changes: fields of the request that differ from the member id, instance id and generation of this client.
+        """
         fields: dict[str, Any] = {
             "generation_id": self.generation,
             "member_id": self.member_id,
@@ -263,7 +279,10 @@ class Client:
         return int(self.ask(HeartbeatRequest(self.group.id, **(fields | changes)), 3).error_code)
 
     def commit(self, offsets: Offsets, version: int = 8, **changes: Any) -> dict[tuple[str, int], int]:
-        """Commit offsets and return the errors by topic and partition."""
+        """Commit offsets and return the errors by topic and partition.
+
+        changes: fields of the request that differ from the member id, instance id and generation of this client.
+        """
         fields: dict[str, Any] = {"generation_id_or_member_epoch": self.generation, "member_id": self.member_id}
         if version >= 7:
             fields["group_instance_id"] = self.instance
@@ -273,7 +292,10 @@ class Client:
 def commit(
     group: Group, offsets: Offsets, version: int = 8, timestamp: int = -1, **fields: Any
 ) -> dict[tuple[str, int], int]:
-    """Commit offsets and return the errors by topic and partition. Without further arguments, the request contains no member."""
+    """Commit offsets and return the errors by topic and partition. fields: further fields of the request, such as the member id.
+
+    By default the request names no member, like that of a client outside the group.
+    """
     topics = [
         OffsetCommitRequestTopic(
             name,

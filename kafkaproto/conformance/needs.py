@@ -5,7 +5,8 @@ A test declares its needs with the marker `needs`, a module with `pytestmark`; b
     @pytest.mark.needs("fetch.max.bytes", racks=True)
 
 The positional arguments are names of settings that must have the values of the test's profile. at_least: maps a setting to its lowest
-sufficient value. brokers: the number of brokers needed, if the test does not connect to each of them. racks: broker N must be in rack rN.
+sufficient value. brokers: the number of brokers needed; a test that connects to each
+of them can leave it out. racks: broker N must be in rack rN.
 offsets_topic: the cluster must have enough brokers for the replicas of the offsets topic. A test without the marker needs no setting.
 """
 
@@ -56,7 +57,9 @@ def needs_of(item: Any, profile: str) -> Needs:
     values = settings_of(profile)
     for marker in markers:
         if unknown := [name for name in marker.args if name not in values]:
-            raise ValueError(f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}")
+            raise ValueError(
+                f"{item.nodeid}: the profile {profile} does not set {', '.join(unknown)}, which its marker needs names"
+            )
         needs = Needs(
             needs.settings | {name: values[name] for name in marker.args},
             needs.at_least | marker.kwargs.get("at_least", {}),
@@ -68,7 +71,7 @@ def needs_of(item: Any, profile: str) -> Needs:
 
 
 def missing(subject: Subject, needs: Needs) -> list[str]:
-    """Return a text for each requirement that the cluster does not meet, with the cluster's actual value. Empty if it meets all."""
+    """Return a sentence for each requirement that the cluster does not meet, with the actual value; an empty list if it meets all."""
     version = subject.version(ApiKey.METADATA, 1, lowest=1)
     racks = {broker.node_id: broker.rack for broker in subject.ask_once(MetadataRequest([]), version).brokers}
     ids = list(range(max(needs.brokers, len(racks))))

@@ -1,20 +1,25 @@
 """The pytest plugin of the conformance suite: its options, and the fixture `subject`, which is the cluster that a test checks.
 
-A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; otherwise it is "default". A test suite that starts
-clusters by itself returns their kinds, such as "this broker in virtual time" or "a real Kafka", from the hook `pytest_conformance_kinds`. One
-cluster of each kind runs at a time.
+A profile is a file of broker settings. A test module chooses one with `PROFILE = "small"`; otherwise it is "default". A test suite that
+starts clusters by itself returns the kinds of clusters, such as "this broker in virtual time" or "a real Kafka", from the hook
+`pytest_conformance_kinds`. At any time at most one cluster of each kind runs.
+
+The marker `releases` names the releases of Kafka to which a test applies, for example `releases(first="4.0")` or `releases(before="4.0")`;
+a module names them with `pytestmark`. If the release of a kind of cluster is known in advance, tests for other releases are not collected
+for it, and a test that is skipped nevertheless is reported as failed. On a cluster that is given by its address, such tests are skipped as
+not prepared, according to the API versions that the cluster offers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafkaproto.conformance import needs
+from kafkaproto.conformance import needs, release_range
 from kafkaproto.conformance.foreign import Foreign, brokers_at, check
 from kafkaproto.conformance.semantics import AUTO, KAFKA, KIP, semantics_of
 from kafkaproto.conformance.subject import Subject
@@ -27,12 +32,15 @@ MARKER = "rule(*numbers): the rules that the test proves (docs/rules of the repo
 class Kind:
     """A kind of cluster that a test run starts. start: a function of a profile's name that starts a cluster and returns it.
 
-    marks: pytest marks that are added to every test on clusters of this kind.
+    marks: pytest marks that are added to every test on clusters of this kind. release: the release of Kafka whose behaviour the clusters have, "4.2"
+    for example; None if it is not known before they run. left_out: the names of the test modules that do not run on this kind.
     """
 
     name: str
     start: Callable[[str], Subject]
     marks: Sequence[pytest.MarkDecorator] = ()
+    release: str | None = None
+    left_out: Collection[str] = ()
 
 
 class Hooks:
@@ -66,16 +74,56 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.addinivalue_line("markers", needs.MARKER)
+    config.addinivalue_line("markers", release_range.MARKER)
     if address := config.getoption("--bootstrap", None):
         addresses(address)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests by profile, so that each cluster is started once."""
+    """Remove the tests that do not apply to their kind of cluster. Group the others by profile, so that each cluster is started once."""
+    items[:] = [item for item in items if _applies(item)]
     places = [i for i, item in enumerate(items) if "running_cluster" in getattr(item, "fixturenames", ())]
     in_order = sorted((items[i] for i in places), key=lambda item: profile_of(item.getparent(pytest.Module)))
     for i, item in zip(places, in_order, strict=True):
         items[i] = item
+
+
+def _applies(item: pytest.Item) -> bool:
+    """Return whether a test must run on its cluster: its `releases` include the cluster's release, and the kind does not leave its module out.
+
+    Returns True for a test of another suite.
+    """
+    kind = kind_of(item)
+    if kind is None:
+        return True
+    if kind.release is not None and not release_range.of(item).includes(kind.release):
+        return False
+    return item.path.stem not in kind.left_out
+
+
+def kind_of(item: pytest.Item) -> Kind | None:
+    """Return the kind of cluster on which a test runs; None for a test of another suite."""
+    kind = (
+        item.callspec.params.get("running_cluster")
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else None
+    )
+    return kind if isinstance(kind, Kind) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report a skipped test as failed if the release of its cluster is known: the marker `releases` should have left the test out."""
+    report = yield
+    kind = kind_of(item)
+    if report.skipped and kind is not None and kind.release is not None:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{item.nodeid}: skipped on {kind.name}, whose release {kind.release} is known; name the releases to which the test applies "
+            f"with the marker releases: {reason}"
+        )
+    return report
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -101,7 +149,7 @@ def addresses(text: str) -> list[tuple[str, int]]:
 
 
 def foreign(config: pytest.Config, address: str) -> Kind:
-    """Return the kind of cluster for a cluster that already runs at an address. Its `start` connects to the cluster and starts nothing."""
+    """Return the kind for a cluster that already runs at an address. Its `start` only connects to that cluster."""
     semantics = config.getoption("--semantics")
 
     def start(_profile: str) -> Subject:
@@ -129,7 +177,7 @@ def _running_clusters() -> Iterator[dict[tuple[str, str], Subject]]:
 
 @pytest.fixture(scope="module")
 def running_cluster(request: pytest.FixtureRequest, _running_clusters: dict[tuple[str, str], Subject]) -> Subject:
-    """Return a running cluster of this kind with the settings of the module's profile."""
+    """Return a running cluster of the test's kind, with the settings of the module's profile. Starts it if necessary."""
     kind: Kind = request.param
     profile = profile_of(request.node)
     if (kind.name, profile) not in _running_clusters:
@@ -144,6 +192,7 @@ def subject(running_cluster: Subject, request: pytest.FixtureRequest) -> Iterato
     """Yield the cluster under test, and undo afterwards the changes that the test made."""
     if isinstance(running_cluster, Foreign):
         profile = profile_of(request.node.getparent(pytest.Module))
+        running_cluster.need_release(release_range.of(request.node))
         check(running_cluster, profile, needs.needs_of(request.node, profile))
     yield running_cluster
     running_cluster.close_connections()

@@ -1,6 +1,7 @@
-"""Setup shared by conformance tests: topics that every broker knows, batches in them, connections to leaders.
+"""Helpers of the conformance tests: create topics that every broker knows, fill them, and connect to their leaders.
 
-The module also has actions that several tests need: hold a follower and fetch in its name (N-12), move leadership, list offsets and epochs.
+The module also has actions that several tests need: stop a follower from fetching and send fetches with its id (N-12), move leadership, list offsets
+and epochs.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def wait_until(subject: Subject, condition: Callable[[], Any], what: str) -> Any
 
 
 def brokers_known(subject: Subject, broker_id: int) -> set[int]:
-    """Return the ids of the brokers in one broker's Metadata response. Raises OSError if it is unreachable."""
+    """Return the ids of the brokers in one broker's Metadata response. Raises OSError if that broker is unreachable."""
     return {
         broker.node_id
         for broker in subject.ask_once(
@@ -151,7 +152,7 @@ class Topic:
             if len(answers) == len(batches):
                 return answers
             self.subject.pass_ms(PAUSE_MS)
-        raise AssertionError(f"the leader of {self.name}-{index} keeps answering NOT_LEADER_OR_FOLLOWER")
+        raise AssertionError(f"the leader of {self.name}-{index} keeps responding with NOT_LEADER_OR_FOLLOWER")
 
 
 def new_topic(
@@ -164,9 +165,8 @@ def new_topic(
 ) -> Topic:
     """Create a topic and wait until every broker knows its leaders. Settings are keywords, with dots written as underscores.
 
-    name: by default a new one.
-
-    assignment: partition to brokers, leader first. By default broker 0 has every partition, so that one connection is enough.
+    name: by default a new one. assignment: maps partitions to broker ids, the leader first. By default broker 0 has every partition, so
+    that one connection is enough.
     """
     name = name or subject.new_name()
     if assignment is None:
@@ -182,7 +182,7 @@ def new_topic(
 
 
 def _need(subject: Subject, assignment: dict[int, list[int]], configs: dict[str, str]) -> None:
-    """Skip the test if the cluster under test cannot create a topic with this assignment and these settings."""
+    """Skip the test if the cluster lacks a broker of this replica assignment, or cannot create topics with such an assignment or with settings."""
     for brokers in assignment.values():
         for broker_id in brokers:
             subject.need_broker(broker_id)
@@ -199,7 +199,8 @@ def _create(subject: Subject, name: str, assignment: dict[int, list[int]], confi
         "retention_ms": "-1",
         **configs,
     }  # test records have old timestamps: brokers with frequent retention checks would delete them
-    settings = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in values.items()]
+    named = subject.topic_settings({key.replace("_", "."): value for key, value in values.items()})
+    settings = [CreatableTopicConfig(name, value) for name, value in named.items()]
     topic = CreatableTopic(name, count, replication, assignments if subject.assigns else [], settings)
     version = subject.version(ApiKey.CREATE_TOPICS, 5)
     for _ in range(ROUNDS):
@@ -226,11 +227,13 @@ def _wait_until_known(topic: Topic, assignment: dict[int, list[int]]) -> None:
         ) and all(_leads(topic, leader, assignment) for leader in {brokers[0] for brokers in assignment.values()}):
             return
         topic.subject.pass_ms(PAUSE_MS)
-    raise AssertionError(f"not every broker knows topic {topic.name} and its leaders in time: {entries}")
+    raise AssertionError(
+        f"not every broker reported the leaders of topic {topic.name} in time; the Metadata entries are {entries}"
+    )
 
 
 def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bool:
-    """Return whether a broker responds as the leader of all partitions whose first replica in `assignment` it is."""
+    """Return whether a broker responds as leader of every partition that has this broker as its first replica in `assignment`."""
     partitions = [ListOffsetsPartition(i, -1, EARLIEST) for i, brokers in assignment.items() if brokers[0] == broker_id]
     request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic.name, partitions)])
     version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest=1)
@@ -243,9 +246,9 @@ def _leads(topic: Topic, broker_id: int, assignment: dict[int, list[int]]) -> bo
 
 @contextmanager
 def held(subject: Subject, topic: Topic, broker_id: int, index: int = 0) -> Iterator[None]:
-    """Return a context in which a broker does not fetch a partition.
+    """Stop a broker from fetching a partition from its leader until the end of the `with` block.
 
-    The test must not send requests to this broker within the context: a real broker is stopped as a process.
+    The test must not send requests to this broker in the block, because the process of a real broker is suspended.
     """
     subject.hold_follower(topic.name, index, broker_id)
     try:
@@ -315,7 +318,7 @@ def list_offsets(
     isolation: int = 0,
     index: int = 0,
 ) -> Any:
-    """Return the ListOffsets response for one partition. version: by default, the served version closest to 5 that has the given fields."""
+    """Return the ListOffsets response for one partition. version: by default, the served version closest to 5 that supports the arguments."""
     if version is None:
         lowest = 4 if epoch >= 0 else 2 if isolation else 1
         version = topic.subject.version(ApiKey.LIST_OFFSETS, 5, lowest)
@@ -328,7 +331,10 @@ def list_offsets(
 def end_of_epoch(
     topic: Topic, epoch: int, version: int = 3, *, broker_id: int | None = None, replica_id: int = -1, current: int = -1
 ) -> tuple[int, int, int]:
-    """Return (error, epoch, end offset) of the OffsetForLeaderEpoch response for the first partition."""
+    """Return (error, epoch, end offset) of the OffsetForLeaderEpoch response for the first partition.
+
+    epoch: the epoch whose end is requested. current: the leader epoch that the client believes to be current, -1 for none.
+    """
     requested = OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, current, epoch)])
     target = topic.leader() if broker_id is None else broker_id
     [answer] = topic.subject.ask_once(OffsetForLeaderEpochRequest(replica_id, [requested]), version, target).topics
@@ -339,7 +345,7 @@ def end_of_epoch(
 def alter_quotas(
     subject: Subject, *changes: tuple[Entity, Mapping[str, float | None]], validate_only: bool = False
 ) -> list[Any]:
-    """Change quotas, and return the entries of the response. changes: (entity, dict of quota to value); None removes it."""
+    """Change quotas, and return the entries of the response. changes: (entity, dict of quota names to values); the value None removes a quota."""
     entries = [
         AlterClientQuotasRequestEntryData(
             [AlterClientQuotasRequestEntityData(kind, name) for kind, name in entity.items()],
@@ -352,7 +358,10 @@ def alter_quotas(
 
 @contextmanager
 def limited(subject: Subject, *changes: tuple[Entity, dict[str, float]]) -> Iterator[None]:
-    """Return a context in which quotas are set. They are removed at its end."""
+    """Return a context in which client quotas are set. They are removed at its end.
+
+    changes: (entity, dict of quota names to values).
+    """
     for answer in alter_quotas(subject, *changes):
         assert answer.error_code == 0, answer
     subject.pass_ms(UNTIL_KNOWN_MS)

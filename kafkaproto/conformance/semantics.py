@@ -1,4 +1,4 @@
-"""Detection of a cluster's semantics, for rules on which Kafka's design documents (kip) and Kafka's code (kafka) differ."""
+"""Detection of whether a cluster follows Kafka's design documents (kip) or Kafka's code (kafka) where the two differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 KIP_FORM, INVALID = "0-1", "0"
 """Two values of a setting that lists throttled replicas. KIP_FORM is in the form of KIP-73, where Kafka's code expects 0:1 (D10).
 
-INVALID is rejected under both semantics.
+INVALID is rejected in both forms.
 """
 VERSION, WITHIN_MS = 1, 10_000
 
@@ -32,7 +32,7 @@ def semantics_of(subject: Subject) -> str:
 
 
 def _error(subject: Subject, value: str) -> int:
-    """Return the error code of a CreateTopics request, with validate_only, for a topic with this value of the setting."""
+    """Return the error code of CreateTopics, with validate_only, for a topic with this value of the setting that lists throttled replicas."""
     topic = CreatableTopic(
         "conformance-validated-only", 1, 1, configs=[CreatableTopicConfig(THROTTLED_REPLICAS, value)]
     )

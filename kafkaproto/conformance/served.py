@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from kafkaproto.api import APIS, ApiKey
@@ -12,6 +13,8 @@ from kafkaproto.releases import OLDEST_PRODUCE, Ranges, number, releases, versio
 OLDEST_FETCH_OF_4 = 4
 """The lowest Fetch version that Kafka 4 offers (KIP-896)."""
 NO_VERSION = (0, -1)
+CONSUMER_GROUP_APIS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE)
+"""The APIs of the KIP-848 protocol. Releases after 3.9 always serve them, 3.9 only if a broker setting enables the protocol (GC-2)."""
 
 
 class NotServed(Exception):
@@ -19,7 +22,7 @@ class NotServed(Exception):
 
 
 class Served:
-    """The versions in the ApiVersions response of a broker. With `offered=None` the versions are unknown, and every version is sent."""
+    """The versions in the ApiVersions response of a broker. If `offered` is None, the versions are unknown and every version counts as served."""
 
     def __init__(self, offered: Ranges | None) -> None:
         self.offered = offered
@@ -49,36 +52,12 @@ class Served:
         return version
 
 
-NEWER_THAN_3_9 = {
-    int(ApiKey.PRODUCE): 12,
-    int(ApiKey.DESCRIBE_GROUPS): 6,
-    int(ApiKey.END_TXN): 5,
-    int(ApiKey.WRITE_TXN_MARKERS): 2,
-    int(ApiKey.TXN_OFFSET_COMMIT): 5,
-    int(ApiKey.LIST_TRANSACTIONS): 2,
-}
-"""Maps APIs that this project serves in versions that 3.9 does not have to the highest one."""
-
-
 def release_of(offered: Ranges | None) -> str | None:
-    """Return the newest release of Kafka that offers exactly these versions of the APIs of this project, or None.
-
-    A broker of this project that emulates a release after 3.9 offers only the versions that 3.9 has too, and those of `NEWER_THAN_3_9`.
-    """
+    """Return the newest release of Kafka that offers exactly these versions of the APIs of this project, or None."""
     if offered is None:
         return None
     own = restricted(offered)
-    return next(
-        (name for name in reversed(releases()) if own in (restricted(versions(name)), _up_to_3_9(versions(name)))),
-        None,
-    )
-
-
-def _up_to_3_9(ranges: Ranges) -> Ranges:
-    return {
-        key: (low, min(high, NEWER_THAN_3_9.get(key, OFFERED_BY_3_9[key][1])))
-        for key, (low, high) in restricted(ranges).items()
-    }
+    return next((name for name in reversed(releases()) if own == restricted(versions(name))), None)
 
 
 def restricted(ranges: Ranges) -> Ranges:
@@ -125,8 +104,38 @@ class Complete:
         """Return the versions that the cluster must offer in its ApiVersions response."""
         return OFFERED_BY_3_9
 
+    def topic_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Return these topic settings with the names and values that the cluster's release supports."""
+        return dict(settings)
+
     def need_topic_settings(self, settings: Mapping[str, str]) -> None:
         """Skip the test if the release of the cluster rejects a topic with these settings."""
+
+
+class Newer(Complete):
+    """A cluster of a known release after 3.9. A request in a version that the release does not serve is a fault of the test: NotServed is raised.
+
+    release: the release, "4.2" for example.
+    """
+
+    release: str
+
+    @cached_property
+    def _served(self) -> Served:
+        consumer_groups = {key: versions(self.release)[key] for key in CONSUMER_GROUP_APIS}
+        return Served(self.offered() | consumer_groups)
+
+    def version(self, key: int, preferred: int, lowest: int = 0) -> int:
+        return self._served.closest(key, preferred, lowest)
+
+    def served(self, key: int, versions: Iterable[int]) -> list[int]:
+        return [version for version in versions if self._served.serves(key, version)]
+
+    def offered(self) -> Ranges:
+        return restricted(versions(self.release))
+
+    def topic_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
+        return settings_in(self.release, settings)
 
 
 # ---- topic settings ----------------------------------------------------------------------------------------------------------
@@ -154,7 +163,20 @@ LIMITS = {
     "message.timestamp.before.max.ms": Limit("3.6"),  # KIP-937
     "message.timestamp.after.max.ms": Limit("3.6"),  # KIP-937
 }
-"""Maps topic settings to their limits. It has the settings for which some release rejects a value that a test sets."""
+"""Maps the name of a topic setting to its limits, for settings whose values in the tests are rejected by some Kafka release."""
+
+
+INTERNAL_SEGMENT_BYTES = "internal.segment.bytes"
+"""The setting with which tests of Kafka 4.2 create segments that are smaller than `segment.bytes` allows (KIP-1030)."""
+
+
+def settings_in(release: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return topic settings in the form that a release accepts: from 4.2 on, `internal.segment.bytes` replaces a small `segment.bytes`."""
+    lowest = LIMITS["segment.bytes"].lowest_from_4_0 or 0
+    size_bytes = settings.get("segment.bytes")
+    if size_bytes is None or number(release) < (4, 2) or not 0 < int(size_bytes) < lowest:
+        return dict(settings)
+    return {INTERNAL_SEGMENT_BYTES if name == "segment.bytes" else name: value for name, value in settings.items()}
 
 
 def unsupported_settings(release: str, settings: Mapping[str, str]) -> list[str]:

@@ -23,7 +23,7 @@ PATIENCE_MS = 15_000
 
 
 def profiles() -> list[str]:
-    """Return the names of the profiles."""
+    """Return the names of the setting profiles of the conformance suite."""
     return sorted(path.stem for path in PROFILES.glob("*.properties"))
 
 
@@ -39,13 +39,16 @@ class Subject(Complete, ABC):
     name: str
     semantics: str
     slack_ms: float
-    """By how many milliseconds a response may arrive later than expected."""
+    """How many milliseconds later than expected a response may arrive."""
     early_ms: float = 1
-    """By how many milliseconds a response may seem to arrive earlier than expected, because brokers read their clocks in whole milliseconds."""
+    """How many milliseconds earlier than expected a response may seem to arrive, because brokers read their clocks in whole milliseconds."""
     clock_slack_ms: float
-    """By how many milliseconds a client's send time may differ from the broker's receive time; 0 if both use the same clock."""
+    """How many milliseconds a client's send time may differ from the broker's receive time; 0 if both use the same clock."""
     jitter_ms: float = 0
-    """By how many milliseconds a throttle time may differ even if both use the same clock, because a broker may read its clock twice in a request."""
+    """The largest tolerated difference in ms between a throttle time and the expected one.
+
+    The times can differ although client and broker use the same clock: a broker may read its clock twice while it handles a request.
+    """
     bootstrap: list[tuple[str, int]]
     """The brokers' addresses, indexed by broker id."""
     creates = assigns = True
@@ -96,7 +99,7 @@ class Subject(Complete, ABC):
 
     @abstractmethod
     def pass_ms(self, delta_ms: float) -> None:
-        """Let `delta_ms` milliseconds pass on the subject's clock."""
+        """Let `delta_ms` milliseconds pass on the clock of the cluster under test."""
 
     def send(self, connection: Connection, request: Any, version: int) -> int:
         """Send one request and return its correlation id."""
@@ -135,16 +138,16 @@ class Subject(Complete, ABC):
         return False
 
     def assert_took(self, answer: Answer, expected_ms: float) -> None:
-        """Check that the response arrived `expected_ms` after its request, within the tolerances of this subject's clock."""
+        """Check that the response arrived `expected_ms` after its request, within the tolerances of the clock of the cluster under test."""
         assert expected_ms - self.early_ms <= answer.elapsed_ms <= expected_ms + self.slack_ms, (
             f"answered after {answer.elapsed_ms:.1f} ms, expected {expected_ms} to {expected_ms + self.slack_ms}"
         )
 
     @contextmanager
     def request_cost(self, api: str, cost_ms: float) -> Iterator[None]:
-        """Return a context in which each request of API `api` is charged `cost_ms` of handler time.
+        """Charge each request of API `api` `cost_ms` of handler time until the end of the `with` block.
 
-        Does nothing if the subject measures the real handler time.
+        Does nothing if the cluster under test measures the real handler time.
         """
         yield
 
@@ -174,7 +177,7 @@ class Subject(Complete, ABC):
 
 
 class WallClock(Subject):
-    """A subject that uses the wall clock."""
+    """A cluster under test (`Subject`) whose clock is the wall clock."""
 
     slack_ms = 250.0
     clock_slack_ms = 100.0

@@ -13,7 +13,10 @@ from kafkaproto.conformance.wire import batch, fetch, flat, produce
 
 
 def scene(subject: Subject, replication: int = 3) -> Topic:
-    """Create a topic with five records, and wait until the leader knows that every follower has them. Returns the topic."""
+    """Create a topic with five records that every follower has, and return it.
+
+    Waits until the leader knows that the followers have the records.
+    """
     topic = new_topic(subject, replication=replication)
     topic.fill(*[batch(b"v")] * 5)
     for broker_id in range(1, replication):
@@ -28,7 +31,7 @@ def prefers(topic: Topic, offset: int, rack: str, version: int = 11, **more: Any
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-1", "N-2", "N-3", "N-4", "N-5", "N-6")
-def test_leader_returns_the_in_sync_replica_in_the_rack_of_the_client(subject: Subject) -> None:
+def test_leader_returns_the_in_sync_replica_in_the_client_rack_as_preferred_replica(subject: Subject) -> None:
     topic = scene(subject)
     for rack, expected in (("r0", -1), ("r1", 1), ("r2", 2), ("r3", -1), ("R1", -1), ("", -1)):
         result = read(topic, 0, rack=rack)
@@ -49,7 +52,7 @@ def test_leader_returns_the_in_sync_replica_in_the_rack_of_the_client(subject: S
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-3", "N-11", "N-12")
 def test_only_a_follower_that_has_the_fetch_offset_is_a_preferred_read_replica(subject: Subject) -> None:
-    """The leader knows a follower's position only from the follower's fetches. The test sends such a fetch with the follower's id."""
+    """A follower is the preferred replica only for offsets up to that of its last fetch. The test sends these fetches with the follower's id."""
     topic = scene(subject, 2)
     with held(subject, topic, 1):
         topic.fill(*[batch(b"v")] * 3, acks=1)
@@ -70,7 +73,7 @@ def test_only_a_follower_that_has_the_fetch_offset_is_a_preferred_read_replica(s
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-6", "S-6")
-def test_preferred_read_replica_is_returned_by_every_fetch_of_a_session(subject: Subject) -> None:
+def test_every_fetch_of_a_session_returns_the_preferred_read_replica(subject: Subject) -> None:
     topic = scene(subject)
     connection = topic.connect()
     opened = subject.ask(connection, fetch((topic.name, 0, 0), session=(0, 0), rack="r2"), 11)
@@ -98,7 +101,10 @@ def test_follower_serves_fetches_up_to_its_own_high_watermark(subject: Subject) 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("N-9", "N-10", "F-29")
 def test_fetch_parked_on_a_follower_completes_when_its_high_watermark_moves(subject: Subject) -> None:
-    """Corresponds to Kafka's test `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`."""
+    """A consumer's fetch waits on a follower. A record is produced, and the fetch returns it long before its maximum wait time has passed.
+
+    Corresponds to Kafka's test `FetchFromFollowerIntegrationTest.testFollowerCompleteDelayedFetchesOnReplication`.
+    """
     topic = scene(subject, 2)
     waiting = subject.connect(1)
     subject.send(waiting, fetch((topic.name, 0, 5), max_wait_ms=20_000), 11)

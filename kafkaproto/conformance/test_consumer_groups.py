@@ -8,10 +8,16 @@ import pytest
 
 from kafkaproto.conformance.consumer_groups import ALL, TIMEOUT_MS, ConsumerGroup, refusal
 from kafkaproto.conformance.groups import commit
+from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.heartbeat import HeartbeatRequest
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
@@ -20,10 +26,11 @@ pytestmark = pytest.mark.needs(offsets_topic=True)
 
 INVALID, UNSUPPORTED_ASSIGNOR, NOT_FOUND, UNKNOWN_MEMBER, FENCED_EPOCH, STALE_EPOCH = 42, 112, 69, 25, 110, 113
 FENCED_INSTANCE, UNRELEASED = 82, 111
+SET, GROUP = 0, 32
 
 
 def fenced(received: int, known: int) -> tuple[int, str]:
-    """Return the (error, message) expected for a heartbeat whose member epoch differs from the known one."""
+    """Return the (error, message) expected for a heartbeat with the epoch `received` of a member whose epoch is `known`."""
     word = "greater" if received > known else "smaller"
     return (
         FENCED_EPOCH,
@@ -37,9 +44,9 @@ def unknown(member_id: str, group: ConsumerGroup) -> tuple[int, str]:
     return UNKNOWN_MEMBER, f"Member {member_id} is not a member of group {group.id}."
 
 
-@pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14")
-def test_first_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
-    """A first heartbeat needs a rebalance timeout, topic names, an empty list of owned partitions and a known assignor (scenario SN-28)."""
+@pytest.mark.rule("GN-3", "GN-4", "GN-5", "GN-14", "SN-28")
+def test_first_consumer_group_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> None:
+    """A first heartbeat without a rebalance timeout, topic names, an empty list of owned partitions or a known assignor gets an error (SN-28)."""
     group = ConsumerGroup(subject)
     topic = [group.topic.name]
     if group.is_release_4:
@@ -62,9 +69,9 @@ def test_first_heartbeats_with_missing_fields_are_rejected(subject: Subject) -> 
     assert group.described().error_code == NOT_FOUND
 
 
-@pytest.mark.rule("GN-4", "GN-5", "GN-10", "GN-31")
-def test_heartbeats_with_invalid_ids_and_epochs_are_rejected(subject: Subject) -> None:
-    """Each heartbeat gets the error code and the message that Kafka returns (scenario SN-28)."""
+@pytest.mark.rule("GN-4", "GN-5", "GN-10", "GN-31", "SN-28")
+def test_consumer_group_heartbeats_with_invalid_ids_and_epochs_are_rejected(subject: Subject) -> None:
+    """An unknown group, an invalid epoch, or an empty member id, instance id or rack id gets Kafka's error code and message (scenario SN-28)."""
     group = ConsumerGroup(subject)
     beat, leave = f"Consumer group {group.id} not found.", f"Group {group.id} not found."
     for response, expected in (
@@ -105,9 +112,9 @@ def test_empty_list_of_topics_is_a_valid_subscription_from_4_0_on(subject: Subje
         assert refusal(response) == (INVALID, "SubscribedTopicNames must be set in first request.")
 
 
-@pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65")
-def test_single_member_gets_all_partitions_at_once(subject: Subject) -> None:
-    """The group becomes stable in epoch 1 without a second heartbeat (scenario SN-29)."""
+@pytest.mark.rule("GN-12", "GN-15", "GN-20", "GN-27", "GN-64", "GN-65", "SN-29")
+def test_single_member_of_a_consumer_group_gets_all_partitions_at_once(subject: Subject) -> None:
+    """The first heartbeat of the only member gets all partitions, and the group is Stable in epoch 1 without a second one (scenario SN-29)."""
     group = ConsumerGroup(subject)
     joined = group.join("A")
     assert group.result(joined) == (1, ALL)
@@ -131,7 +138,7 @@ def test_single_member_gets_all_partitions_at_once(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GN-66")
-def test_unknown_and_classic_groups_cannot_be_described(subject: Subject) -> None:
+def test_consumer_group_describe_rejects_unknown_and_classic_groups(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     classic = ConsumerGroup(subject)
     classic.client(version=3).join()
@@ -147,9 +154,9 @@ def test_unknown_and_classic_groups_cannot_be_described(subject: Subject) -> Non
         assert unknown_message is classic_message is None
 
 
-@pytest.mark.rule("GN-12", "GN-13")
-def test_member_may_join_again_before_4_2_only_until_its_second_epoch(subject: Subject) -> None:
-    """A member that sends epoch 0 again gets its assignment again; before 4.2, a member with a previous epoch is fenced instead (scenario SN-32)."""
+@pytest.mark.rule("GN-12", "GN-13", "SN-32")
+def test_member_that_sends_epoch_0_after_its_second_epoch_is_fenced_before_4_2(subject: Subject) -> None:
+    """A joined member that sends epoch 0 again gets its assignment. Before 4.2 it is fenced instead once it has a second epoch (scenario SN-32)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert group.enter("A") == (1, ALL)
@@ -163,8 +170,8 @@ def test_member_may_join_again_before_4_2_only_until_its_second_epoch(subject: S
         assert refusal(group.join("A")) == fenced(0, 2)
 
 
-@pytest.mark.rule("GN-11", "GN-18", "GN-31")
-def test_each_member_that_leaves_starts_a_new_group_epoch(subject: Subject) -> None:
+@pytest.mark.rule("GN-11", "GN-18", "GN-31", "SN-34")
+def test_each_leaving_member_of_a_consumer_group_starts_a_new_group_epoch(subject: Subject) -> None:
     """Members leave by a heartbeat with epoch -1. The empty group can then be deleted (scenario SN-34)."""
     group = ConsumerGroup(subject)
     for member_id in "ABC":
@@ -182,9 +189,9 @@ def test_each_member_that_leaves_starts_a_new_group_epoch(subject: Subject) -> N
     assert group.described().error_code == NOT_FOUND
 
 
-@pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35")
-def test_static_member_keeps_its_partitions_while_it_is_away(subject: Subject) -> None:
-    """A static member leaves with epoch -2, and a second process with its instance id gets its partitions (scenario SN-35)."""
+@pytest.mark.rule("GN-32", "GN-33", "GN-34", "GN-35", "SN-35")
+def test_static_member_keeps_its_partitions_while_it_is_temporarily_gone(subject: Subject) -> None:
+    """A static member leaves with epoch -2. A second process with its instance id gets its partitions in the same group epoch (scenario SN-35)."""
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     for member_id in "BA":
@@ -207,16 +214,31 @@ def test_static_member_keeps_its_partitions_while_it_is_away(subject: Subject) -
     assert refusal(group.heartbeat("A", 1)) == unknown("A", group)
 
 
+@pytest.mark.rule("GN-32")
+@pytest.mark.releases(first="4.2")
+def test_member_that_becomes_static_while_it_must_revoke_keeps_no_partition(subject: Subject) -> None:
+    """A dynamic member joins again with an instance id: without a partition if it had to revoke some, with all of its partitions otherwise."""
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    assert group.enter("B") == (2, [])
+    assert group.enter("A", instance_id="i1") == (2, [])
+    of_a, of_b = [group.targets()[member_id][group.topic.name] for member_id in "AB"]
+    assert sorted(of_a + of_b) == ALL and abs(len(of_a) - len(of_b)) <= 1
+    assert group.result(group.heartbeat("A", 2, instance_id="i1")) == (2, None)
+    assert group.beat("B", 2) == (2, of_b)
+    assert group.enter("B", instance_id="i2") == (2, of_b)
+
+
 def fetch_as(group: ConsumerGroup, member_id: str | None, epoch: int) -> tuple[int, list[Any]]:
-    """Return the error and the topics of an OffsetFetch response of version 9."""
+    """Fetch all offsets of a group with OffsetFetch version 9, in the name of a member. Returns (error, topics of the response)."""
     [answer] = group.ask(
         OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, member_id, epoch, None)]), 9
     ).groups
     return answer.error_code, answer.topics
 
 
-@pytest.mark.rule("GO-18")
-def test_offset_commits_and_fetches_of_a_member_must_contain_its_epoch(subject: Subject) -> None:
+@pytest.mark.rule("GO-18", "SN-36")
+def test_offset_commits_and_fetches_with_a_wrong_member_epoch_are_rejected(subject: Subject) -> None:
     """OffsetCommit and OffsetFetch with another epoch than the member's get STALE_MEMBER_EPOCH (scenario SN-36)."""
     group = ConsumerGroup(subject)
     for member_id in "AC":
@@ -242,8 +264,8 @@ def test_offset_commits_and_fetches_of_a_member_must_contain_its_epoch(subject: 
         assert (error, fetched.name, [p.committed_offset for p in fetched.partitions]) == (0, topic, [7])
 
 
-@pytest.mark.rule("GN-62")
-def test_requests_of_the_classic_protocol_do_not_find_new_protocol_members(subject: Subject) -> None:
+@pytest.mark.rule("GN-62", "GC-54", "GC-58", "SN-37")
+def test_classic_protocol_requests_of_a_consumer_group_member_are_rejected(subject: Subject) -> None:
     """DescribeGroups and Heartbeat do not find the group or its member; ListGroups, DeleteGroups and OffsetDelete do (scenario SN-37)."""
     group = ConsumerGroup(subject)
     topic = group.topic.name
@@ -270,7 +292,7 @@ def test_requests_of_the_classic_protocol_do_not_find_new_protocol_members(subje
 
 
 @pytest.mark.rule("GN-10", "GN-63")
-def test_empty_groups_can_change_their_protocol_and_keep_their_offsets(subject: Subject) -> None:
+def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     offsets = {group.topic.name: {0: (7, "x")}}
     committed = {(group.topic.name, 0): 7}
@@ -295,3 +317,25 @@ def test_empty_group_id_gets_invalid_request_from_4_0_on_and_another_error_befor
         ("", 24 if group.is_release_4 else -1, None),
         (group.id, 0 if group.is_release_4 else -1, None),
     ]
+
+
+@pytest.mark.rule("GN-37")
+def test_heartbeat_that_names_another_assignor_starts_no_new_epoch(subject: Subject) -> None:
+    """A heartbeat that names another assignor changes the group's assignor at once, but not the group epoch or the assignment."""
+    group = ConsumerGroup(subject)
+    group.enter("A")
+    assert group.result(group.heartbeat("A", 1, server_assignor="range")) == (1, None)
+    assert group.epochs == ("Stable", 1, 1)
+    assert group.described().assignor_name == "range"
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("GN-69")
+def test_changed_heartbeat_interval_of_a_group_is_in_the_next_heartbeat_response(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.join("A").heartbeat_interval_ms == 5000
+    changes = [AlterableConfig(f"consumer.{name}.ms", SET, value) for name, value in (("heartbeat.interval", "6000"),)]
+    resources = [AlterConfigsResource(GROUP, group.id, changes)]
+    [result] = subject.ask_once(IncrementalAlterConfigsRequest(resources), 1).responses
+    assert result.error_code == 0, result
+    wait_until(subject, lambda: group.heartbeat("A", 1).heartbeat_interval_ms == 6000, "the interval has changed")

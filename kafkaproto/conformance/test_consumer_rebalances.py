@@ -19,7 +19,7 @@ REVOKE_WITHIN_MS = 1500
 
 
 def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
-    """Let members A and B join one after another. Returns the partitions that A keeps, and those that it must revoke for B."""
+    """Let members A and B join a group, A first. Returns (partitions that A keeps, partitions that A must revoke for B)."""
     assert group.enter("A", **fields) == (1, ALL)
     assert group.enter("B") == (2, [])
     assert group.epochs == ("Reconciling", 2, 2)
@@ -30,9 +30,9 @@ def split(group: ConsumerGroup, **fields: Any) -> tuple[list[int], list[int]]:
     return kept, moved
 
 
-@pytest.mark.rule("GN-12", "GN-21", "GN-22", "GN-23", "GN-24", "GN-25", "GN-26", "GN-42", "GN-43")
-def test_partitions_are_revoked_before_they_are_assigned(subject: Subject) -> None:
-    """Three members join one after another, and none gets a partition before its owner has revoked it (scenario SN-30)."""
+@pytest.mark.rule("GN-12", "GN-21", "GN-22", "GN-23", "GN-24", "GN-25", "GN-26", "GN-42", "GN-43", "SN-30")
+def test_partitions_are_revoked_from_one_member_before_another_member_gets_them(subject: Subject) -> None:
+    """Three members join one after another, and none gets a partition before its previous owner has revoked it (scenario SN-30)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
     assert group.beat("A", 1, ALL) == (1, None)
@@ -56,8 +56,8 @@ def test_partitions_are_revoked_before_they_are_assigned(subject: Subject) -> No
     assert group.epochs == ("Stable", 3, 3)
 
 
-@pytest.mark.rule("GN-12")
-def test_repeated_heartbeat_may_report_only_assigned_partitions_as_owned(subject: Subject) -> None:
+@pytest.mark.rule("GN-12", "SN-30")
+def test_repeated_heartbeat_that_owns_unassigned_partitions_is_fenced(subject: Subject) -> None:
     """A heartbeat with the previous epoch is accepted only if the member owns a subset of its assignment (scenario SN-30, steps 10 and 11)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -68,8 +68,8 @@ def test_repeated_heartbeat_may_report_only_assigned_partitions_as_owned(subject
     assert group.beat("A", 2, kept) == (2, None)
 
 
-@pytest.mark.rule("GN-27")
-def test_full_heartbeat_of_a_member_always_gets_the_assignment(subject: Subject) -> None:
+@pytest.mark.rule("GN-27", "SN-31")
+def test_heartbeat_that_contains_all_fields_always_gets_the_assignment(subject: Subject) -> None:
     """A heartbeat with all fields gets the assignment, even if it has not changed; a short heartbeat does not (scenario SN-31)."""
     group = ConsumerGroup(subject)
     kept, moved = split(group)
@@ -80,9 +80,9 @@ def test_full_heartbeat_of_a_member_always_gets_the_assignment(subject: Subject)
     assert group.beat("B", 2) == (2, None)
 
 
-@pytest.mark.rule("GN-16", "GN-18", "GN-46")
+@pytest.mark.rule("GN-16", "GN-18", "GN-46", "SN-33")
 def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) -> None:
-    """A member subscribes to a second topic and is assigned all of it, while it revokes its partitions of the first (scenario SN-33)."""
+    """A member also subscribes to a second topic, which starts a group epoch. It gets all of that topic and revokes the first (scenario SN-33)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     kept, moved = split(group)
@@ -98,7 +98,7 @@ def test_changed_topics_of_a_member_start_a_new_group_epoch(subject: Subject) ->
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_topic_that_a_member_no_longer_subscribes_to_is_revoked(subject: Subject) -> None:
+def test_unsubscribed_topic_is_revoked_from_the_member(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     other = group.add_topic()
     both = {group.topic.name: ALL, other.name: ALL}
@@ -111,7 +111,7 @@ def test_topic_that_a_member_no_longer_subscribes_to_is_revoked(subject: Subject
 
 
 @pytest.mark.rule("GN-16", "GN-22")
-def test_unsubscribed_topic_is_revoked_beside_pending_revocations_from_4_2_on(subject: Subject) -> None:
+def test_unsubscribed_topic_is_revoked_during_pending_revocations_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     names = [group.topic.name, group.add_topic().name, group.add_topic().name]
     owned = dict.fromkeys(names, ALL)
@@ -131,7 +131,7 @@ def test_unsubscribed_topic_is_revoked_beside_pending_revocations_from_4_2_on(su
 
 
 @pytest.mark.rule("GN-22", "GN-23")
-def test_member_can_get_its_revoked_partitions_back_at_once_from_4_2_on(subject: Subject) -> None:
+def test_member_can_regain_its_revoked_partitions_at_once_from_4_2_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     kept, _ = split(group)
     assert group.beat("B", -1) == (-1, None)
@@ -144,9 +144,9 @@ def test_member_can_get_its_revoked_partitions_back_at_once_from_4_2_on(subject:
     assert group.epochs == ("Stable", 3, 3)
 
 
-@pytest.mark.rule("GN-36", "GN-40", "GN-41")
+@pytest.mark.rule("GN-36", "GN-40", "GN-41", "SN-39")
 def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Subject) -> None:
-    """Two members prefer the assignor "range", and one of them subscribes to a second topic, too (scenario SN-39)."""
+    """Two members get three consecutive partitions each of their common topic; one also gets a whole second topic (scenario SN-39)."""
     group = ConsumerGroup(subject)
     other = group.add_topic()
     first, second = group.topic.name, other.name
@@ -156,9 +156,12 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
     assert group.described().assignor_name == "range"
 
 
-@pytest.mark.rule("GN-14", "GN-29")
+@pytest.mark.rule("GN-14", "GN-29", "SN-40")
 def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subject: Subject) -> None:
-    """The member is fenced although it sends heartbeats, and the other member gets all partitions (scenario SN-40, with a shorter timeout)."""
+    """A member that keeps its partitions for the rebalance timeout is fenced, and the other member gets all of them.
+
+    This is scenario SN-40 with a shorter timeout.
+    """
     group = ConsumerGroup(subject)
     split(group, timeout_ms=REVOKE_WITHIN_MS)
     start = subject.now_ms()
@@ -173,9 +176,9 @@ def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subjec
     assert group.epochs == ("Stable", 3, 3)
 
 
-@pytest.mark.rule("GN-16", "GN-17")
+@pytest.mark.rule("GN-16", "GN-17", "SN-41")
 def test_new_partitions_of_a_topic_are_assigned_with_the_next_heartbeat(subject: Subject) -> None:
-    """The only member gets the added partitions without a timer in between (scenario SN-41)."""
+    """The topic of the only member gets two more partitions, and the member's next heartbeat returns them (scenario SN-41)."""
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     assert created(subject, CreatePartitionsTopic(group.topic.name, 8, None)) == [(group.topic.name, 0)]
@@ -192,7 +195,7 @@ def test_new_partitions_of_a_topic_are_assigned_with_the_next_heartbeat(subject:
 
 
 @pytest.mark.rule("GN-17", "GN-39")
-def test_missing_topic_is_assigned_once_it_exists(subject: Subject) -> None:
+def test_missing_subscribed_topic_is_assigned_once_the_topic_exists(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     later = group.add_topic(2)
     assert group.enter("A", subject.new_name()) == (1, [])

@@ -21,12 +21,12 @@ STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 
 
 def left(member_id: str) -> list[tuple[int, str, int | None]]:
-    """Return the tombstones expected for a member that leaves, as (type, member id, None)."""
+    """Return the tombstones that the coordinator writes when a member leaves, each as (record type, member id, None)."""
     return [(kind, member_id, None) for kind in (CURRENT, TARGET, MEMBER)]
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-48")
-def test_consumer_group_writes_records_for_joins_revocations_leaves_and_deletion(subject: Subject) -> None:
+def test_consumer_group_joins_revocations_leaves_and_deletion_write_records(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     topics = [(TOPICS, "", 0)] if group.stores_topics else []
@@ -63,7 +63,7 @@ def test_consumer_group_writes_records_for_joins_revocations_leaves_and_deletion
 
 
 @pytest.mark.rule("GN-21")
-def test_record_of_a_member_that_revokes_partitions_has_the_expected_fields(subject: Subject) -> None:
+def test_member_records_contain_all_member_fields_and_partitions_to_be_revoked(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     log = GroupLog(group)
     assert group.enter("A", instance_id="i1", rack_id="r", server_assignor="uniform") == (1, ALL)
@@ -91,7 +91,7 @@ def test_record_of_a_member_that_revokes_partitions_has_the_expected_fields(subj
 
 
 Stored = tuple[int, dict[str, tuple[bytes, list[list[str]]]] | None]
-"""The hash of a group's topics, and (topic id, racks of each partition) by name; None if these are not stored."""
+"""What a log stores about a group's topics: (hash, dict of topic names to (topic id, racks of each partition)); only the hash: (hash, None)."""
 
 
 def text(value: str) -> bytes:
@@ -113,14 +113,14 @@ def hashed(*topics: tuple[Topic, list[list[str]]]) -> int:
 
 @pytest.mark.rule("GO-8", "GN-17")
 @pytest.mark.needs(racks=True, brokers=3)
-def test_stored_topics_and_racks_before_4_1_and_their_hash_from_4_1_on(subject: Subject) -> None:
+def test_consumer_group_stores_topics_and_racks_before_4_1_and_their_hash_later(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     single, double = group.topic, group.add_topic(assignment={0: [0, 1], 1: [1, 0], 2: [1, 2]})
     log = GroupLog(group)
     racks = {single.name: [["r0"]] * 6, double.name: [["r0", "r1"], ["r0", "r1"], ["r1", "r2"]]}
 
     def stored() -> Stored:
-        """Return the hash and the topics in the records written since the last call; None if the topics were not stored."""
+        """Return (hash, topics) from the records written since the last call; the topics are None if only their hash is stored."""
         values = {kind: value for kind, _, _, value in log.new()}
         if TOPICS not in values:
             return values[GROUP].metadata_hash, None

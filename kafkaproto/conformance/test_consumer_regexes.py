@@ -7,27 +7,25 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.consumer_groups import ALL, REGEX_VERSION, ConsumerGroup, refusal
 from kafkaproto.conformance.group_log import CURRENT, GROUP, MEMBER, REGEX, GroupLog
 from kafkaproto.conformance.scene import wait_until
 from kafkaproto.conformance.subject import Subject
 
 PROFILE = "consumer"
-pytestmark = pytest.mark.needs(offsets_topic=True)
+pytestmark = [pytest.mark.needs(offsets_topic=True), pytest.mark.releases(first="4.0")]
 
 INVALID_REGULAR_EXPRESSION = 128
 TIMEOUT_MS = 60_000
 REFRESH_MS = 10_500
-"""The time in ms between two resolutions in one group, and a little more."""
+"""The minimum time in ms between two resolutions of the regular expressions of one group, plus half a second."""
 
 
 @pytest.fixture
 def group(subject: Subject) -> ConsumerGroup:
-    group = ConsumerGroup(subject)
-    if not group.is_release_4:
-        assert group.version == 0, "a broker of this release has no field for a regular expression (GN-49)"
-        pytest.skip("not prepared: needs ConsumerGroupHeartbeat v1, which Kafka 4.0 and later serve")
-    return group
+    subject.version(ApiKey.CONSUMER_GROUP_HEARTBEAT, REGEX_VERSION, lowest=REGEX_VERSION)
+    return ConsumerGroup(subject)
 
 
 def join(group: ConsumerGroup, member_id: str, regex: str, *names: str) -> Any:
@@ -44,9 +42,9 @@ def whole(group: ConsumerGroup) -> str:
     return re.escape(group.topic.name).replace(r"\-", "-")
 
 
-@pytest.mark.rule("GN-49", "GN-51", "GN-65")
+@pytest.mark.rule("GN-49", "GN-51", "GN-65", "SN-38")
 def test_regular_expression_is_resolved_after_the_response_to_the_join(group: ConsumerGroup) -> None:
-    """The member gets no partition at first, and all of them with its next heartbeat (scenario SN-38)."""
+    """The response to the first heartbeat has no partition. Later the group has a new epoch, and a heartbeat gets all partitions (scenario SN-38)."""
     regex = whole(group)[:-1] + "."
     assert group.result(join(group, "A", regex)) == (1, [])
     wait_for_epoch(group, 2)
@@ -58,7 +56,7 @@ def test_regular_expression_is_resolved_after_the_response_to_the_join(group: Co
 
 
 @pytest.mark.rule("GN-49")
-def test_regular_expression_matches_whole_names_only(group: ConsumerGroup) -> None:
+def test_regular_expression_of_a_subscription_matches_only_whole_topic_names(group: ConsumerGroup) -> None:
     name = whole(group)
     for member_id, regex in (("A", name[:-1]), ("B", name[1:]), ("C", name.upper())):
         assert group.result(join(group, member_id, regex))[1] == []
@@ -79,7 +77,9 @@ def test_regular_expression_matches_whole_names_only(group: ConsumerGroup) -> No
         (r"\1", "invalid escape sequence"),
     ],
 )
-def test_invalid_regular_expressions_are_rejected(group: ConsumerGroup, regex: str, reason: str) -> None:
+def test_heartbeats_with_invalid_regular_expressions_are_rejected(
+    group: ConsumerGroup, regex: str, reason: str
+) -> None:
     error, message = refusal(join(group, "A", regex))
     assert error == INVALID_REGULAR_EXPRESSION
     assert message == f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
@@ -87,7 +87,7 @@ def test_invalid_regular_expressions_are_rejected(group: ConsumerGroup, regex: s
 
 
 @pytest.mark.rule("GN-52", "GN-16")
-def test_member_can_subscribe_by_names_and_by_a_regular_expression_together(group: ConsumerGroup) -> None:
+def test_member_can_subscribe_by_topic_names_and_a_regular_expression_at_once(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group), other.name)) == (1, {other.name: ALL})
     wait_for_epoch(group, 2)
@@ -103,7 +103,7 @@ def test_member_can_subscribe_by_names_and_by_a_regular_expression_together(grou
 
 
 @pytest.mark.rule("GN-52")
-def test_changed_regular_expression_revokes_at_once_and_assigns_other_topics_later(group: ConsumerGroup) -> None:
+def test_changed_regex_revokes_partitions_at_once_and_assigns_new_topics_later(group: ConsumerGroup) -> None:
     other = group.add_topic()
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)
@@ -120,7 +120,7 @@ def test_changed_regular_expression_revokes_at_once_and_assigns_other_topics_lat
 
 
 @pytest.mark.rule("GN-52")
-def test_topic_created_later_matches_when_the_expression_is_resolved_again(group: ConsumerGroup) -> None:
+def test_new_topic_matches_when_the_regular_expression_is_resolved_again(group: ConsumerGroup) -> None:
     assert group.result(join(group, "A", f"{whole(group)}(-later)?"))[0] == 1
     wait_for_epoch(group, 2)
     assert group.beat("A", 1) == (2, ALL)
@@ -132,7 +132,7 @@ def test_topic_created_later_matches_when_the_expression_is_resolved_again(group
 
 
 @pytest.mark.rule("GN-51", "GO-5")
-def test_coordinator_writes_records_for_a_regular_expression(group: ConsumerGroup) -> None:
+def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombstone(group: ConsumerGroup) -> None:
     log = GroupLog(group)
     assert group.result(join(group, "A", whole(group)))[0] == 1
     wait_for_epoch(group, 2)

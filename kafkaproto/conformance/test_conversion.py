@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kafkaproto.api import ApiKey
 from kafkaproto.conformance.needs import FETCH_MAX_BYTES
 from kafkaproto.conformance.scene import Topic, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
@@ -20,6 +19,9 @@ from kafkaproto.records.batch import BatchHeader, NewRecord, Record, build_batch
 from kafkaproto.records.compression import Compression, compress
 from kafkaproto.records.convert import down_convert, up_convert
 from kafkaproto.records.message_set import build_message_set
+
+pytestmark = pytest.mark.releases(before="4.0")
+"""All tests of the module run only before Kafka 4, which does not serve old Fetch and Produce versions and converts nothing (KIP-896)."""
 
 NOW_MS = 1_700_000_000_000
 OLD = [(0, 0), (1, 0), (2, 1), (3, 1)]
@@ -69,9 +71,9 @@ def magics(data: bytes) -> set[int]:
 
 
 def whole(data: bytes) -> int:
-    """Return the size in bytes of the whole messages at the start of a response's records.
+    """Return how many bytes of a response's records are complete messages; an incomplete one may follow them.
 
-    Raises DecodeError unless the remaining bytes begin like an incomplete batch, or are too few for the start of a batch.
+    Raises DecodeError if the bytes after them are not the start of a message.
     """
     return entries.complete_bytes(data)
 
@@ -96,7 +98,7 @@ def drained(topic: Topic, offset: int, version: int) -> list[Record]:
 @pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
 @pytest.mark.rule("F-31", "F-34")
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_old_fetch_versions_get_converted_messages_from_the_fetch_offset_on(
+def test_old_fetch_versions_return_converted_messages_from_the_fetch_offset_on(
     subject: Subject, version: int, magic: int
 ) -> None:
     topic = new_topic(subject)
@@ -111,17 +113,6 @@ def test_old_fetch_versions_get_converted_messages_from_the_fetch_offset_on(
         assert records_of(data)[0].offset == offset
 
 
-@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
-@pytest.mark.rule("F-34")
-def test_fetch_version_4_returns_whole_batches_without_conversion(subject: Subject) -> None:
-    topic = new_topic(subject)
-    topic.fill(numbered(0, 10), numbered(10, 15))
-    for offset, bases in ((3, [0, 10]), (15, [10]), (10, [10])):
-        _, data, _ = read(topic, offset, 4)
-        assert data is not None
-        assert [entry.header.base_offset for entry in entries.batches(data)] == bases  # type: ignore[union-attr]
-
-
 def cut_or_filled(converted: bytes, size: int) -> bytes:
     if len(converted) >= size:
         return converted[:size]
@@ -133,7 +124,7 @@ def cut_or_filled(converted: bytes, size: int) -> bytes:
 @pytest.mark.rule("F-35")
 @pytest.mark.parametrize("value_bytes", [0, 60, 3000])
 @pytest.mark.parametrize(("version", "magic"), OLD)
-def test_converted_fetch_response_has_the_length_of_the_bytes_read(
+def test_down_converted_fetch_response_has_the_size_of_the_unconverted_batches(
     subject: Subject, version: int, magic: int, value_bytes: int
 ) -> None:
     topic = new_topic(subject)
@@ -165,7 +156,7 @@ def test_compressed_batch_is_converted_into_one_complete_wrapper_message(
 
 
 @pytest.mark.rule("F-33")
-def test_old_fetch_returns_batches_before_a_zstd_batch_and_then_an_error(subject: Subject) -> None:
+def test_old_fetch_returns_batches_before_a_zstd_batch_and_the_next_fetch_an_error(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(numbered(0, 1, compression=Compression.GZIP), numbered(1, 2, compression=Compression.ZSTD))
     for version in (1, 3):
@@ -193,18 +184,18 @@ def test_old_fetch_converts_batches_between_the_fetch_offset_and_a_zstd_batch(su
 def test_fetch_of_a_zstd_topic_gets_unsupported_compression_type_before_version_10(subject: Subject) -> None:
     topic = new_topic(subject, compression_type="zstd")
     wait_until(subject, lambda: read(topic, 0, 10)[0] == 0, "it can be read")
-    for version in subject.served(ApiKey.FETCH, (0, 3, 4, 9)):
+    for version in (0, 3, 4, 9):
         for offset in (0, 99):  # whether or not the offset is in range
             assert read(topic, offset, version)[0] == 76
     topic.fill(numbered(0, 3))
-    for version in subject.served(ApiKey.FETCH, (0, 3, 4, 9, 10)):
+    for version in (0, 3, 4, 9, 10):
         assert read(topic, 0, version)[0] == (76 if version < 10 else 0)
     _, _, answer = read(topic, 0, 9)
     assert (answer.high_watermark, answer.log_start_offset, answer.records or b"") == (-1, -1, b"")
 
 
 @pytest.mark.rule("F-32")
-def test_old_consumers_get_unsupported_version_without_down_conversion(subject: Subject) -> None:
+def test_old_consumers_get_unsupported_version_if_down_conversion_is_disabled(subject: Subject) -> None:
     topic = new_topic(subject, replication=2, message_downconversion_enable="false")
     wait_until(subject, lambda: read(topic, 0, 4)[0] == 0, "it can be read")
     assert read(topic, 0, 1)[0] == 35  # also if there is nothing to convert
@@ -236,7 +227,7 @@ def old_records(count: int, magic: int) -> list[NewRecord]:
 
 
 def sent(topic: Topic, data: bytes | None, version: int = 2) -> tuple[int, int]:
-    """Produce data to the topic and return (error, base offset)."""
+    """Produce data to the topic with a Produce version, and return (error, base offset)."""
     connection = topic.connect()
     request = produce(topic.name, data)  # type: ignore[arg-type]
 
@@ -258,7 +249,7 @@ def log_of(topic: Topic, offset: int = 0) -> bytes:
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", [Compression.NONE, *CODECS])
-def test_messages_of_old_produce_versions_are_stored_as_one_batch(
+def test_messages_of_old_produce_versions_are_stored_as_one_record_batch(
     subject: Subject, version: int, magic: int, codec: Compression
 ) -> None:
     topic = new_topic(subject)
@@ -371,14 +362,14 @@ INSIDE = {
 
 @pytest.mark.rule("P-4")
 @pytest.mark.parametrize("what", INSIDE)
-def test_messages_inside_a_compressed_wrapper_are_validated(subject: Subject, what: str) -> None:
+def test_broker_validates_messages_inside_a_compressed_wrapper_message(subject: Subject, what: str) -> None:
     topic = new_topic(subject)
     data, error = INSIDE[what]
     assert sent(topic, data)[0] == error
 
 
 @pytest.mark.rule("P-4", "P-8", "P-10")
-def test_topic_settings_apply_to_messages_of_old_produce_versions(subject: Subject) -> None:
+def test_topic_settings_are_enforced_for_messages_of_old_produce_versions(subject: Subject) -> None:
     listed: Sequence[tuple[dict[str, Any], bytes, int]] = [
         ({"max_message_bytes": "60"}, build_message_set([NewRecord(b"x" * 100)], magic=1), 10),
         ({"max_message_bytes": "75"}, one(1) + one(1), 10),  # the converted batch is too large

@@ -14,11 +14,17 @@ from kafkaproto.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
 )
 
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
@@ -38,8 +44,8 @@ def reassign(group: Group, *replicas: int) -> None:
     wait_until(group.subject, is_done, f"the replicas are {replicas}")
 
 
-@pytest.mark.rule("GC-7", "GO-11", "GO-12")
-def test_parked_joins_are_rejected_and_groups_move_with_their_coordinator(subject: Subject) -> None:
+@pytest.mark.rule("GC-7", "GO-11", "GO-12", "SN-20")
+def test_coordinator_move_rejects_parked_joins_and_keeps_groups(subject: Subject) -> None:
     """Parked joins get NOT_COORDINATOR from the old coordinator, and members continue at the new one (scenario SN-20)."""
     topic = new_topic(subject).name
     joining, stable = Group(subject, 0), Group(subject, 0)
@@ -75,7 +81,7 @@ def test_parked_joins_are_rejected_and_groups_move_with_their_coordinator(subjec
 
 
 @pytest.mark.rule("GO-4", "GO-29")
-def test_offset_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subject) -> None:
+def test_offset_fetch_does_not_return_a_commit_that_is_not_replicated_yet(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject, 0)
     leader = group.coordinator()
@@ -106,6 +112,32 @@ def test_offset_commit_that_is_not_replicated_yet_is_not_fetched(subject: Subjec
         reassign(group, leader)
 
 
+@pytest.mark.rule("GC-59", "GC-60")
+def test_deletion_of_offsets_and_groups_waits_for_replicas_of_the_new_coordinator(subject: Subject) -> None:
+    """OffsetDelete and DeleteGroups are parked until their tombstones are replicated. The old coordinator responds at once."""
+    topic = new_topic(subject, partitions=2).name
+    group = Group(subject, 0)
+    leader = group.coordinator()
+    follower = 1 if leader != 1 else 2
+    subject.need_broker(follower)
+    reassign(group, leader, follower)
+    client = group.client()
+    offsets = OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])])
+    try:
+        for request, version in ((offsets, 0), (DeleteGroupsRequest([group.id]), 2)):
+            assert commit(group, {topic: {0: (5, ""), 1: (5, "")}}) == {(topic, 0): 0, (topic, 1): 0}
+            with held(subject, group.offsets, follower):
+                subject.send(client.connection, request, version)
+                if has_new_coordinator(subject):
+                    assert client.is_parked()
+            answer = subject.answer(client.connection).message
+            assert (answer.error_code if version == 0 else answer.results[0].error_code) == 0
+            expected = {(topic, 1): 5} if version == 0 else {}
+            assert group.committed() == expected
+    finally:
+        reassign(group, leader)
+
+
 def _only_result(response: Any) -> tuple[int, int]:
     """Return (offset, error) of the only partition in an OffsetFetch response."""
     [group] = response.groups
@@ -114,8 +146,8 @@ def _only_result(response: Any) -> tuple[int, int]:
     return partition.committed_offset, partition.error_code
 
 
-@pytest.mark.rule("GC-14", "GO-7", "GO-11")
-def test_members_and_offsets_survive_a_restart_of_the_coordinator(subject: Subject) -> None:
+@pytest.mark.rule("GC-14", "GO-7", "GO-11", "SN-27")
+def test_group_members_and_offsets_survive_a_restart_of_the_coordinator(subject: Subject) -> None:
     """The broker is stopped and started again; members keep their generation, and committed offsets can be fetched (scenario SN-27)."""
     topic = new_topic(subject).name
     group, empty = Group(subject, 0), Group(subject, 0)

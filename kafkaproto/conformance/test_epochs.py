@@ -32,14 +32,17 @@ EARLIEST, LATEST, MAX_TIMESTAMP = -2, -1, -3
 
 
 def known(topic: Topic) -> Any:
-    """Return the leader's ListOffsets response for the latest offset, or None while the leader returns an error."""
+    """Request the latest offset from the leader with ListOffsets. Returns the partition's response, or None if the leader rejects the request."""
     result = list_offsets(topic, LATEST)
     return None if result.error_code else result
 
 
 @pytest.mark.rule("E-1", "E-2")
 def test_offset_for_leader_epoch_returns_the_expected_errors_in_every_version(subject: Subject) -> None:
-    """Corresponds to Kafka's tests `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`."""
+    """The leader returns the end of an epoch; other brokers and wrong current epochs get errors, as do unknown topics and partitions.
+
+    Corresponds to Kafka's tests `OffsetsForLeaderEpochRequestTest.testOffsetsForLeaderEpochErrorCodes`, `testCurrentEpochValidation`.
+    """
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
@@ -65,7 +68,10 @@ def test_offset_for_leader_epoch_returns_the_expected_errors_in_every_version(su
 
 @pytest.mark.rule("E-3", "E-4", "M-6")
 def test_offset_for_leader_epoch_finds_the_end_of_each_epoch_in_a_log(subject: Subject) -> None:
-    """The expected responses are computed from the sequence of leaders. An epoch without records gets no entry in the log."""
+    """Leadership moves four times. For each epoch, the end offset in the response is the start of the next epoch in the log.
+
+    An epoch in which no record was written is not in the log.
+    """
     topic = new_topic(subject, replication=3)
     starts = {topic.leader_epoch: 0}
     topic.fill(*[batch(b"a")] * 2)
@@ -91,7 +97,7 @@ def test_offset_for_leader_epoch_finds_the_end_of_each_epoch_in_a_log(subject: S
 
 
 @pytest.mark.rule("D4")
-def test_epoch_end_is_limited_to_the_high_watermark_for_consumers_in_kip_mode_only(subject: Subject) -> None:
+def test_epoch_end_offset_for_consumers_stops_at_high_watermark_in_kip_mode_only(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
     epoch = topic.leader_epoch
@@ -103,8 +109,11 @@ def test_epoch_end_is_limited_to_the_high_watermark_for_consumers_in_kip_mode_on
 
 
 @pytest.mark.rule("L-8", "D4", "N-11")
-def test_new_leader_rejects_offset_queries_until_its_high_watermark_is_known(subject: Subject) -> None:
-    """Corresponds to Kafka's test `PartitionTest.testMonotonicOffsetsAfterLeaderChange`. Leadership moves when 2 of 5 records are committed."""
+def test_new_leader_rejects_offset_lookups_until_its_high_watermark_is_known(subject: Subject) -> None:
+    """Leadership moves when 2 of 5 records are committed. ListOffsets for the latest offset gets errors until a follower's fetch commits the others.
+
+    Corresponds to Kafka's test `PartitionTest.testMonotonicOffsetsAfterLeaderChange`.
+    """
     topic = new_topic(subject, replication=3)
     topic.fill(batch(b"0", timestamp=10), batch(b"1", timestamp=11))
     with held(subject, topic, 2):

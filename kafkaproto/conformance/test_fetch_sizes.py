@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from kafkaproto.conformance.needs import FETCH_MAX_BYTES, SESSION_SLOTS
 from kafkaproto.conformance.scene import new_topic, read
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, batch_of_bytes, errors, fetch, flat, sizes
+from kafkaproto.records.batch import BatchHeader, batches
+from kafkaproto.records.compression import Compression
 
 
 @pytest.mark.rule("F-6", "F-7", "F-8", "F-11")
@@ -39,7 +42,7 @@ def test_first_batch_is_returned_complete_even_if_larger_than_every_limit(subjec
 
 
 @pytest.mark.rule("F-7", "F-8")
-def test_first_batch_is_returned_despite_preceding_empty_or_invalid_partitions(subject: Subject) -> None:
+def test_first_batch_is_returned_even_behind_empty_or_invalid_partitions(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     topic.fill(batch_of_bytes(5000), index=1)
     topic.fill(batch_of_bytes(5000), index=2)
@@ -65,6 +68,7 @@ def test_fetch_that_cannot_reach_min_bytes_waits_its_max_wait(subject: Subject) 
     subject.assert_took(subject.answer(connection), 0)
 
 
+@pytest.mark.releases(before="4.0")
 @pytest.mark.rule("F-2", "F-12")
 def test_fetch_v2_omits_a_first_batch_above_its_limit_and_v3_returns_it(subject: Subject) -> None:
     topic = new_topic(subject)
@@ -98,7 +102,7 @@ def test_fetch_returns_records_and_the_fields_of_its_version(subject: Subject, v
 
 
 @pytest.mark.rule("F-6")
-def test_duplicate_partition_in_a_fetch_keeps_its_first_place_and_last_offset(subject: Subject) -> None:
+def test_duplicate_partition_in_a_fetch_uses_the_first_position_and_last_offset(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     for index in (0, 1):
         topic.fill(batch_of_bytes(100), batch_of_bytes(120), index=index)
@@ -108,7 +112,7 @@ def test_duplicate_partition_in_a_fetch_keeps_its_first_place_and_last_offset(su
 
 
 @pytest.mark.rule("F-8", "F-10")
-def test_batch_that_exceeds_the_fetch_limit_leaves_room_for_a_smaller_batch(subject: Subject) -> None:
+def test_fetch_skips_a_batch_above_its_limit_and_returns_a_smaller_one(subject: Subject) -> None:
     topic = new_topic(subject, 3)
     for index, size in enumerate((100, 770, 88)):
         topic.fill(batch_of_bytes(size), index=index)
@@ -148,7 +152,9 @@ def test_fetch_limit_of_zero_returns_one_batch_and_a_negative_limit_is_an_error(
 
 @pytest.mark.rule("F-14")
 @pytest.mark.parametrize("segment_bytes", [300, 350])
-def test_fetch_of_a_partition_ends_at_a_segment_boundary(subject: Subject, segment_bytes: int) -> None:
+def test_fetch_returns_records_of_a_partition_only_up_to_a_segment_boundary(
+    subject: Subject, segment_bytes: int
+) -> None:
     topic = new_topic(subject, segment_bytes=str(segment_bytes))
     topic.fill(*[batch_of_bytes(100)] * 7)
     assert [len(read(topic, offset).records) for offset in range(7)] == [300, 200, 100, 300, 200, 100, 100]
@@ -180,3 +186,32 @@ def test_fetches_with_random_limits_return_exactly_the_expected_sizes(subject: S
             remaining = max(0, remaining - expected[-1])
         assert sizes(answer) == expected, (requested, partition_max, max_bytes, logs)
         assert [data.partition_index for _, data in flat(answer)] == order
+
+
+# ---- whole batches -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs(at_least={"fetch.max.bytes": FETCH_MAX_BYTES})
+@pytest.mark.rule("F-34")
+def test_fetch_version_4_returns_whole_record_batches_without_down_conversion(subject: Subject) -> None:
+    topic = new_topic(subject)
+    topic.fill(batch(*[b"v"] * 10), batch(*[b"v"] * 15))
+    for offset, bases in ((3, [0, 10]), (15, [10]), (10, [10])):
+        assert [header.base_offset for header in headers(read(topic, offset, 4))] == bases
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("F-33")
+def test_zstd_topic_is_returned_in_every_fetch_version_from_release_4_on(subject: Subject) -> None:
+    topic = new_topic(subject, compression_type="zstd")
+    topic.fill(batch(b"a", b"b"))
+    for version in (4, 9, 10):
+        answer = read(topic, 0, version)
+        assert (answer.error_code, answer.high_watermark) == (0, 2)
+        assert [header.compression for header in headers(answer)] == [Compression.ZSTD]
+        assert read(topic, 9, version).error_code == 1
+
+
+def headers(answer: Any) -> list[BatchHeader]:
+    """Return the headers of the batches in the response for one partition."""
+    return [header for entry in batches(answer.records) if isinstance(header := entry.header, BatchHeader)]

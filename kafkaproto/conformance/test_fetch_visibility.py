@@ -33,7 +33,7 @@ def test_fetch_at_log_end_is_empty_and_beyond_log_end_is_out_of_range(subject: S
 
 @pytest.mark.rule("F-20")
 @pytest.mark.needs("replica.selector.class", racks=True)
-def test_aborted_transactions_are_null_unless_committed_records_are_returned(subject: Subject) -> None:
+def test_fetch_returns_null_aborted_transactions_unless_it_reads_committed_records(subject: Subject) -> None:
     topic = new_topic(subject, assignment={0: [0, 1]})
     topic.fill(batch())
     assert read(topic, 0).aborted_transactions is None
@@ -52,7 +52,10 @@ def test_aborted_transactions_are_null_unless_committed_records_are_returned(sub
 
 @pytest.mark.rule("F-15", "F-17", "F-18", "X-2", "D1")
 def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subject: Subject) -> None:
-    """A follower is kept from fetching, and the test fetches with its id (N-12), so that the leader has uncommitted records."""
+    """A follower stops fetching, so that the leader has two uncommitted records. A fetch with the follower's id returns them (N-12).
+
+    A consumer gets only the committed records.
+    """
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"), batch(b"b"))
     with held(subject, topic, 1):
@@ -77,8 +80,8 @@ def test_consumers_read_to_the_high_watermark_and_followers_to_the_log_end(subje
 
 
 @pytest.mark.rule("F-21", "F-24")
-def test_leaders_answer_every_fetch_and_followers_only_that_of_new_consumers(subject: Subject) -> None:
-    """The leader serves every fetch, a follower only those of consumers from version 11 on, and a broker without a replica none."""
+def test_leaders_serve_all_fetches_and_followers_only_consumer_fetches_from_v11_on(subject: Subject) -> None:
+    """The leader serves every fetch. A follower serves only consumers from version 11 on, and a broker without a replica rejects every fetch."""
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
     epoch = topic.leader_epoch
@@ -104,8 +107,11 @@ def test_leaders_answer_every_fetch_and_followers_only_that_of_new_consumers(sub
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("F-25")
-def test_leader_and_follower_check_the_leader_epoch_of_a_fetch_in_the_same_way(subject: Subject) -> None:
-    """Corresponds to Kafka's test `FetchRequestTest.testCurrentEpochValidation`. Also checked inside a fetch session."""
+def test_leader_and_follower_both_reject_fetches_with_a_wrong_leader_epoch(subject: Subject) -> None:
+    """An old epoch gets FENCED_LEADER_EPOCH (74), a later one UNKNOWN_LEADER_EPOCH (75), with and without a fetch session.
+
+    Corresponds to Kafka's test `FetchRequestTest.testCurrentEpochValidation`.
+    """
     topic = new_topic(subject, replication=2)
     topic.fill(batch(b"a"))
     epoch = make_lead(topic, 1)
@@ -123,9 +129,9 @@ def test_leader_and_follower_check_the_leader_epoch_of_a_fetch_in_the_same_way(s
 
 @pytest.mark.rule("F-26")
 def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follower(subject: Subject) -> None:
-    """The log has several epochs.
+    """A fetch reports the epoch of the client's last record. If that epoch ended before the fetch offset, the response has no records.
 
-    A diverging response contains the epoch and end offset that rule E-3 gives for the epoch of the client's last record.
+    It comes at once and contains the end offset of the epoch in the leader's log (E-3). The log has three epochs.
     """
     topic = new_topic(subject, replication=2)
     starts: dict[int, int] = {topic.leader_epoch: 0}
@@ -158,7 +164,7 @@ def test_fetch_with_diverging_epoch_returns_at_once_and_does_not_advance_a_follo
 
 @pytest.mark.rule("F-23", "F-27")
 def test_fetch_response_lists_errors_last_and_groups_adjacent_partitions_by_topic(subject: Subject) -> None:
-    """Partitions with errors found before reading come last. Only adjacent partitions of one topic share an entry."""
+    """A partition whose error is found before reading comes after all others. Only adjacent partitions of one topic share a topic entry."""
     a, b = new_topic(subject, 2), new_topic(subject)
     requested = fetch(("no-such-topic", 0, 0), (a.name, 0, 0), (a.name, 7, 0), (b.name, 0, 0), (a.name, 1, 0))
     answer = subject.ask(subject.connect(), requested, 11)

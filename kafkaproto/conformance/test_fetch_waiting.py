@@ -12,10 +12,10 @@ from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 
 
 @pytest.mark.rule("F-28")
-def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subject: Subject) -> None:
-    """A fetch of an unknown topic alone, or with an error found while reading, completes at once.
+def test_fetch_with_available_data_or_a_partition_error_is_answered_without_waiting(subject: Subject) -> None:
+    """A fetch completes at once if it has data, or if every partition is unknown, or if reading a partition gives an error.
 
-    A fetch of an unknown topic and an idle partition waits.
+    A fetch of an unknown topic together with an idle partition waits.
     """
     topic = new_topic(subject, 2)
     topic.fill(batch(b"a"))
@@ -39,7 +39,7 @@ def test_fetches_with_data_or_readable_errors_are_answered_without_waiting(subje
 
 @pytest.mark.rule("F-29")
 def test_append_that_reaches_min_bytes_completes_a_parked_fetch_with_all_data(subject: Subject) -> None:
-    """An append that does not reach min_bytes does not complete the fetch."""
+    """A fetch waits for 250 bytes in two partitions. An append of 200 bytes does not complete it; 70 bytes more do, and it returns both batches."""
     topic = new_topic(subject, 2)
     waiting, writer = topic.connect(), topic.connect()
     both = (topic.name, 0, 0), (topic.name, 1, 0)

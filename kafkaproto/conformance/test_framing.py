@@ -60,7 +60,10 @@ BAD = {
 
 @pytest.mark.rule("W-1", "W-3", "W-5", "W-6", "W-8")
 def test_invalid_frames_close_the_connection_and_other_connections_keep_working(subject: Subject) -> None:
-    """Corresponds to Kafka's tests `EdgeCaseRequestTest`, `RequestContextTest`, and to `tooBigRequestIsRejected`, `testDisabledRequestIsRejected`."""
+    """Invalid sizes, API keys, versions, headers and bodies close only their own connection, without a response.
+
+    Corresponds to Kafka's tests `EdgeCaseRequestTest`, `RequestContextTest`, and to `tooBigRequestIsRejected`, `testDisabledRequestIsRejected`.
+    """
     other = subject.connect()
     connections = {what: send_raw(subject, data) for what, data in BAD.items()}
     still_open = [what for what, connection in connections.items() if not subject.closed(connection, 3000)]
@@ -103,7 +106,7 @@ def test_api_versions_accepts_only_valid_client_software_names(subject: Subject)
 
 
 @pytest.mark.rule("W-1", "W-2", "W-6", "W-16")
-def test_requests_with_unusual_headers_tags_and_split_frames_are_answered(subject: Subject) -> None:
+def test_broker_answers_requests_with_unusual_headers_tags_and_split_frames(subject: Subject) -> None:
     """Null and empty client ids, frames sent byte by byte, unknown tags, and bytes after the body are accepted."""
     for client_id in (None, "", "x" * 300):
         assert len(subject.ask(subject.connect(0, client_id), metadata(), 9).brokers) == len(subject.bootstrap)
@@ -144,8 +147,11 @@ def test_pipelined_requests_are_answered_in_order_even_behind_a_parked_fetch(sub
 
 
 @pytest.mark.rule("W-9", "W-10")
-def test_complete_requests_of_a_disconnected_client_are_executed(subject: Subject) -> None:
-    """Corresponds to Kafka's test `SocketServerTest.testGracefulClose`. The client sends 10 whole requests and part of one, then disconnects."""
+def test_requests_received_completely_before_a_disconnect_are_executed(subject: Subject) -> None:
+    """A client sends 10 whole Produce requests and part of one, then disconnects. The broker appends the 10 records.
+
+    Corresponds to Kafka's test `SocketServerTest.testGracefulClose`.
+    """
     topic = new_topic(subject)
     leaving = topic.connect()
     request = produce(topic.name, batch(b"v"), acks=0)
@@ -156,7 +162,9 @@ def test_complete_requests_of_a_disconnected_client_are_executed(subject: Subjec
 
 @pytest.mark.rule("W-2")
 @pytest.mark.parametrize(("version", "flexible"), [(0, False), (2, False), (3, True), (4, True)])
-def test_api_versions_response_always_has_a_header_without_tags(subject: Subject, version: int, flexible: bool) -> None:
+def test_api_versions_response_header_has_no_tagged_fields_in_any_version(
+    subject: Subject, version: int, flexible: bool
+) -> None:
     connection = subject.connect()
     subject.send(connection, ApiVersionsRequest("a", "1") if flexible else ApiVersionsRequest(), version)
     data = subject.answer(connection).data

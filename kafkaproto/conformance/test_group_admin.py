@@ -17,9 +17,9 @@ from kafkaproto.messages.list_groups import ListGroupsRequest
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
 
-@pytest.mark.rule("GC-46", "GC-47", "GC-48", "GC-50")
+@pytest.mark.rule("GC-46", "GC-47", "GC-48", "GC-50", "SN-15")
 def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None:
-    """Several members leave with one request, some of them unknown (scenario SN-15)."""
+    """A request names a member and three unknown ones: the member leaves, the others get UNKNOWN_MEMBER_ID (scenario SN-15)."""
     group = Group(subject)
     client = group.client()
     make_stable(client)
@@ -34,7 +34,7 @@ def test_leave_group_returns_one_error_for_each_member(subject: Subject) -> None
 
 
 @pytest.mark.rule("GC-46", "GC-48")
-def test_leave_group_of_one_member_returns_its_error(subject: Subject) -> None:
+def test_leave_group_of_one_member_returns_the_error_of_that_member(subject: Subject) -> None:
     group = Group(subject)
     client = group.client()
     make_stable(client)
@@ -42,9 +42,9 @@ def test_leave_group_of_one_member_returns_its_error(subject: Subject) -> None:
     assert group.state() == ("Empty", 0)
 
 
-@pytest.mark.rule("GC-8", "GC-51", "GC-53")
-def test_unknown_group_is_described_as_dead(subject: Subject) -> None:
-    """DescribeGroups returns the state Dead, and from version 6 on an error (first half of scenario SN-16)."""
+@pytest.mark.rule("GC-8", "GC-51", "GC-53", "SN-16")
+def test_describe_groups_reports_an_unknown_group_as_dead(subject: Subject) -> None:
+    """DescribeGroups returns the state Dead; from version 6 on, it also returns GROUP_ID_NOT_FOUND (first half of scenario SN-16)."""
     group = Group(subject)
     for version in range(6):
         [unknown] = group.ask(DescribeGroupsRequest([group.id]), version).groups
@@ -61,16 +61,16 @@ def test_unknown_group_is_described_as_dead(subject: Subject) -> None:
     assert known.authorized_operations == (3400 if has_new_coordinator(subject) else 328)
 
 
-@pytest.mark.rule("GC-12")
-def test_group_without_members_is_listed_from_its_first_join_on(subject: Subject) -> None:
+@pytest.mark.rule("GC-12", "GC-58")
+def test_list_groups_includes_a_group_from_its_first_join_request_on(subject: Subject) -> None:
     group = Group(subject)
     assert group.client().join().error_code == 79
     listed = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
     assert [(g.protocol_type, g.group_state) for g in listed] == [("", "Empty")]
 
 
-@pytest.mark.rule("GC-13", "GC-56")
-def test_groups_are_listed_by_state_and_type(subject: Subject) -> None:
+@pytest.mark.rule("GC-13", "GC-56", "SN-16")
+def test_list_groups_filters_groups_by_state_and_type(subject: Subject) -> None:
     """The filters of ListGroups ignore case, and unknown states and types match no group (second half of scenario SN-16)."""
     group = Group(subject)
     make_stable(group.client())
@@ -98,7 +98,7 @@ def test_groups_are_listed_by_state_and_type(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-57")
-def test_groups_are_listed_by_their_coordinator_only(subject: Subject) -> None:
+def test_list_groups_returns_only_groups_that_the_broker_coordinates(subject: Subject) -> None:
     group = Group(subject)
     make_stable(group.client())
     owner = group.coordinator()
@@ -107,9 +107,9 @@ def test_groups_are_listed_by_their_coordinator_only(subject: Subject) -> None:
         assert (group.id in ids) == (broker_id == owner)
 
 
-@pytest.mark.rule("GC-8", "GC-11", "GC-59", "GO-27")
-def test_group_without_members_is_deleted_with_its_offsets(subject: Subject) -> None:
-    """DeleteGroups rejects unknown groups and groups with members (scenario SN-17)."""
+@pytest.mark.rule("GC-8", "GC-11", "GC-59", "GO-27", "SN-17")
+def test_delete_groups_deletes_a_group_without_members_and_its_offsets(subject: Subject) -> None:
+    """DeleteGroups rejects unknown groups and groups with members. After the last member has left, it deletes the group (scenario SN-17)."""
     topic = new_topic(subject)
     group, stable = Group(subject), Group(subject, 0)
 
@@ -133,9 +133,9 @@ def test_group_without_members_is_deleted_with_its_offsets(subject: Subject) -> 
     assert group.committed({topic.name: [0]}) == {(topic.name, 0): -1}
 
 
-@pytest.mark.rule("GC-60", "GC-61", "GC-62")
-def test_offsets_of_subscribed_topics_are_not_deleted(subject: Subject) -> None:
-    """OffsetDelete deletes offsets of other topics, and all offsets once the group is empty (scenario SN-18)."""
+@pytest.mark.rule("GC-60", "GC-61", "GC-62", "SN-18")
+def test_offset_delete_rejects_topics_that_group_members_subscribe_to(subject: Subject) -> None:
+    """OffsetDelete rejects topics that a member subscribes to, and deletes other offsets. In an empty group it deletes all (scenario SN-18)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)
     assert group.delete_offsets({t1: [0]}) == (69, {})
@@ -151,7 +151,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-61")
-def test_undecodable_subscription_counts_as_a_subscription_to_every_topic(subject: Subject) -> None:
+def test_offset_delete_treats_an_undecodable_subscription_as_all_topics(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     client = group.client(protocols=[("range", b"?")])
@@ -161,7 +161,7 @@ def test_undecodable_subscription_counts_as_a_subscription_to_every_topic(subjec
 
 
 @pytest.mark.rule("GC-60")
-def test_offsets_of_a_group_of_another_protocol_type_are_not_deleted(subject: Subject) -> None:
+def test_offset_delete_is_rejected_for_a_group_of_another_protocol_type(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     make_stable(group.client(kind="connect"))
@@ -169,7 +169,7 @@ def test_offsets_of_a_group_of_another_protocol_type_are_not_deleted(subject: Su
 
 
 @pytest.mark.rule("GC-64")
-def test_group_without_members_is_deleted_with_its_last_offset(subject: Subject) -> None:
+def test_group_without_members_is_deleted_when_its_last_offset_is_deleted(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}

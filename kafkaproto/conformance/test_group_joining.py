@@ -16,8 +16,8 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
-@pytest.mark.rule("GC-12", "GC-16", "GC-18", "GC-19", "GC-26", "GC-28", "GC-52")
-def test_first_join_gets_a_member_id_and_the_second_a_generation(subject: Subject) -> None:
+@pytest.mark.rule("GC-12", "GC-16", "GC-18", "GC-19", "GC-26", "GC-28", "GC-52", "SN-1")
+def test_first_join_group_returns_a_member_id_and_the_second_join_a_generation(subject: Subject) -> None:
     """The group is Empty after the first join, and CompletingRebalance after the second (scenario SN-1)."""
     group = Group(subject)
     client = group.client()
@@ -47,12 +47,12 @@ def test_first_join_gets_a_member_id_and_the_second_a_generation(subject: Subjec
     assert member.client_host.startswith("/")
 
 
-@pytest.mark.rule("GC-16", "GC-18", "GC-31")
+@pytest.mark.rule("GC-16", "GC-18", "GC-31", "SN-2")
 @pytest.mark.parametrize(("version", "instance", "prefix"), [(3, None, "pc"), (5, "i1", "i1")])
-def test_old_and_static_members_join_without_a_member_id(
+def test_old_join_versions_and_static_members_join_without_a_member_id(
     subject: Subject, version: int, instance: str | None, prefix: str
 ) -> None:
-    """JoinGroup before version 4, and of static members, gets a generation at once (scenario SN-2)."""
+    """Before version 4, and for static members in later versions, the first JoinGroup gets a generation instead of an error (scenario SN-2)."""
     joined = Group(subject).client(version=version, instance=instance).join()
     assert (joined.error_code, joined.generation_id) == (0, 1)
     assert re.fullmatch(f"{prefix}-{UUID}", joined.member_id)
@@ -68,8 +68,8 @@ def test_member_id_of_a_client_without_id_begins_with_a_hyphen(subject: Subject)
         assert re.fullmatch(f"-{UUID}", joined.member_id)
 
 
-@pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18")
-def test_commits_are_rejected_and_heartbeats_accepted_between_join_and_sync(subject: Subject) -> None:
+@pytest.mark.rule("GC-20", "GC-36", "GC-37", "GC-38", "GC-42", "GC-43", "GC-44", "GO-18", "SN-3")
+def test_offset_commits_are_rejected_but_heartbeats_accepted_between_join_and_sync(subject: Subject) -> None:
     """While the leader's assignment is missing, commits are rejected, heartbeats and joins succeed, and invalid syncs get errors (scenario SN-3)."""
     topic = new_topic(subject)
     client = Group(subject).client()
@@ -96,9 +96,9 @@ def test_commits_are_rejected_and_heartbeats_accepted_between_join_and_sync(subj
     assert (synced.protocol_type, synced.protocol_name) == ("consumer", "range")
 
 
-@pytest.mark.rule("GC-32", "GC-37", "GC-38", "GC-43")
-def test_sync_in_a_stable_group_returns_the_stored_assignment(subject: Subject) -> None:
-    """A second SyncGroup with another assignment changes nothing (scenario SN-4)."""
+@pytest.mark.rule("GC-32", "GC-37", "GC-38", "GC-43", "SN-4")
+def test_sync_group_in_a_stable_group_returns_the_current_assignment(subject: Subject) -> None:
+    """A second SyncGroup with another assignment gets the first assignment and changes nothing (scenario SN-4)."""
     client = Group(subject).client()
     make_stable(client)
     synced = client.sync({client.member_id: b"BBB"})
@@ -109,9 +109,9 @@ def test_sync_in_a_stable_group_returns_the_stored_assignment(subject: Subject) 
     assert client.heartbeat(member_id="other") == 25
 
 
-@pytest.mark.rule("GC-8", "GC-15", "GC-17", "GC-26")
-def test_invalid_joins_are_rejected(subject: Subject) -> None:
-    """The session timeout, the group id, the protocols and the member id are checked (scenario SN-11)."""
+@pytest.mark.rule("GC-8", "GC-15", "GC-17", "GC-26", "SN-11")
+def test_invalid_join_group_requests_are_rejected_with_their_error_codes(subject: Subject) -> None:
+    """Joins with an invalid session timeout, group id, list of protocols or member id get errors (scenario SN-11)."""
     group = Group(subject)
     invalid: list[tuple[dict[str, Any], int]] = [
         ({"session_ms": 5_999}, 26),
@@ -140,7 +140,7 @@ def test_invalid_joins_are_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("GC-26")
-def test_protocol_name_of_a_rejected_join_is_null_from_version_7_on(subject: Subject) -> None:
+def test_rejected_join_group_response_has_a_null_protocol_name_from_v7_on(subject: Subject) -> None:
     group = Group(subject)
     for version, name in ((5, ""), (6, ""), (7, None), (9, None)):
         refused = group.client("unknown", version=version).join()
@@ -148,7 +148,7 @@ def test_protocol_name_of_a_rejected_join_is_null_from_version_7_on(subject: Sub
 
 
 @pytest.mark.rule("GC-27")
-def test_protocol_with_the_most_votes_of_all_members_is_chosen(subject: Subject) -> None:
+def test_group_uses_the_assignment_protocol_with_the_most_votes_of_its_members(subject: Subject) -> None:
     group = Group(subject)
     offers = (("p1", "p2", "p3"), ("p2", "p1"), ("p3", "p2", "p1"), ("p2", "p1"))
     clients = [group.client(version=3, protocols=[(name, name.encode()) for name in names]) for names in offers]

@@ -12,20 +12,20 @@ pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", "group.max.si
 DELAY_MS = 1_500
 
 
-@pytest.mark.rule("GC-23")
+@pytest.mark.rule("GC-23", "SN-7")
 def test_first_rebalance_of_a_single_member_waits_for_the_initial_delay(subject: Subject) -> None:
-    """The delay is `group.initial.rebalance.delay.ms` (scenario SN-7, one member)."""
+    """The JoinGroup response arrives `group.initial.rebalance.delay.ms` after the request (scenario SN-7 with one member)."""
     client = Group(subject).client(version=3, rebalance_ms=300_000)
     client.send_join()
     subject.assert_took(client.join_answer(), DELAY_MS)
 
 
-@pytest.mark.rule("GC-23")
+@pytest.mark.rule("GC-23", "SN-7")
 @pytest.mark.parametrize(("rebalance_ms", "expected_ms"), [(300_000, 2 * DELAY_MS), (2_500, 2_500)])
 def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
     subject: Subject, rebalance_ms: int, expected_ms: int
 ) -> None:
-    """Each new member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7, two members)."""
+    """A second member extends the delay, but the whole delay does not exceed the rebalance timeout (scenario SN-7 with two members)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=rebalance_ms) for _ in range(2))
     start_ms = subject.now_ms()
@@ -40,9 +40,9 @@ def test_new_member_extends_the_initial_delay_up_to_the_rebalance_timeout(
     assert (len(first.message.members), len(second.message.members)) == (2, 0)
 
 
-@pytest.mark.rule("GC-23", "GC-24")
-def test_member_that_comes_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
-    """The first rebalance ends without the second member (scenario SN-7, a late member)."""
+@pytest.mark.rule("GC-23", "GC-24", "SN-7")
+def test_member_that_joins_after_the_initial_delay_starts_a_second_rebalance(subject: Subject) -> None:
+    """The first generation has one member. A later member waits until the first one has joined again (scenario SN-7 with a late member)."""
     group = Group(subject)
     a, b = (group.client(version=3, rebalance_ms=300_000) for _ in range(2))
     a.send_join()
@@ -55,9 +55,9 @@ def test_member_that_comes_after_the_initial_delay_starts_a_second_rebalance(sub
     assert a.join().generation_id == b.joined().generation_id == 2
 
 
-@pytest.mark.rule("GC-15", "GC-30")
+@pytest.mark.rule("GC-15", "GC-30", "SN-19")
 def test_member_beyond_group_max_size_is_rejected(subject: Subject) -> None:
-    """The error comes at once, without a member id, and the members stay (scenario SN-19)."""
+    """A third member gets GROUP_MAX_SIZE_REACHED at once, without a member id; the two members stay (scenario SN-19)."""
     group = Group(subject)
     a, b = group.client(version=3), group.client(version=3)
     a.send_join()

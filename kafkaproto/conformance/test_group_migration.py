@@ -70,7 +70,10 @@ class Consumer(Client):
 
 
 def stable(group: ConsumerGroup, **options: Any) -> Consumer:
-    """Return a client that is the only member of a stable classic group and owns all partitions of the topic."""
+    """Return a client that is the only member of a stable classic group and owns all partitions of the topic.
+
+    options: further arguments of `Consumer`.
+    """
     member = Consumer(group, **options)
     assert member.enter().error_code == 0
     assert member.sync({member.member_id: assignment(group, ALL)}).error_code == 0
@@ -78,7 +81,7 @@ def stable(group: ConsumerGroup, **options: Any) -> Consumer:
 
 
 def listed(group: ConsumerGroup) -> tuple[str, str, str]:
-    """Return the type, the protocol type and the state of the group in a ListGroups response."""
+    """Return (group type, protocol type, state) of the group from a ListGroups response."""
     [found] = [g for g in group.ask(ListGroupsRequest(), 5).groups if g.group_id == group.id]
     return found.group_type, found.protocol_type, found.group_state
 
@@ -88,9 +91,12 @@ def member_types(group: ConsumerGroup) -> dict[str, int]:
     return {member.member_id: member.member_type for member in described.members}
 
 
-@pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61")
-def test_classic_group_is_upgraded_and_downgraded_while_its_member_stays(subject: Subject) -> None:
-    """A member of the new protocol joins and leaves, while a classic member keeps its session and its offsets (scenarios SN-42 and SN-43)."""
+@pytest.mark.rule("GN-10", "GN-55", "GN-56", "GN-57", "GN-60", "GN-61", "SN-42", "SN-43")
+def test_classic_group_can_be_upgraded_and_downgraded_without_losing_its_member(subject: Subject) -> None:
+    """A member of the new protocol joins, which upgrades the group, and leaves, which downgrades it (scenarios SN-42 and SN-43).
+
+    The classic member keeps its session and its offsets.
+    """
     group = ConsumerGroup(subject)
     member = stable(group)
     assert group.enter("A") == (2, [])
@@ -118,7 +124,7 @@ def test_classic_group_is_upgraded_and_downgraded_while_its_member_stays(subject
     assert group.committed() == {(group.topic.name, 0): 5}
 
 
-@pytest.mark.rule("GN-55")
+@pytest.mark.rule("GN-55", "SN-44")
 def test_groups_of_another_protocol_type_than_consumer_are_not_upgraded(subject: Subject) -> None:
     """A consumer cannot join a group whose members use another protocol type, such as "connect" (scenario SN-44)."""
     group = ConsumerGroup(subject)
@@ -146,7 +152,7 @@ def malformed(group: ConsumerGroup) -> str:
 
 
 @pytest.mark.rule("GN-55")
-def test_groups_with_data_of_a_custom_assignor_are_not_upgraded_from_4_0_on(subject: Subject) -> None:
+def test_groups_with_a_custom_assignor_are_not_upgraded_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     member = Consumer(group)
     assert member.enter().error_code == 0
@@ -164,8 +170,11 @@ def test_groups_with_data_of_a_custom_assignor_are_not_upgraded_from_4_0_on(subj
 
 
 @pytest.mark.rule("GN-55")
-def test_parked_join_requests_are_answered_when_a_group_is_to_be_upgraded(subject: Subject) -> None:
-    """Before 4.0 a group with a member that has no assignment yet is not upgraded, but its parked requests get responses nevertheless."""
+def test_parked_join_requests_get_rebalance_in_progress_at_a_group_upgrade(subject: Subject) -> None:
+    """A member of the new protocol joins while a classic member waits for its JoinGroup response, which then arrives with REBALANCE_IN_PROGRESS.
+
+    Kafka 4 upgrades the group. Earlier releases do not, because a classic member has no assignment yet.
+    """
     group = ConsumerGroup(subject)
     first, second = stable(group), Consumer(group)
     second.send_enter()
@@ -206,7 +215,7 @@ def test_new_member_of_the_classic_protocol_joins_a_consumer_group_at_once(subje
 
 
 @pytest.mark.rule("GN-56", "GN-57", "GN-60", "GN-62")
-def test_wrong_requests_of_classic_members_of_a_consumer_group_are_rejected(subject: Subject) -> None:
+def test_invalid_requests_of_classic_members_of_a_consumer_group_are_rejected(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)
@@ -262,7 +271,7 @@ def test_restarted_static_member_of_the_classic_protocol_keeps_its_partitions(su
 
 
 @pytest.mark.rule("GN-61", "GN-32")
-def test_group_is_downgraded_if_its_static_member_becomes_classic_from_4_0_on(subject: Subject) -> None:
+def test_group_is_downgraded_if_its_static_member_rejoins_as_classic_from_4_0_on(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A", instance_id="i1") == (1, ALL)
     member = Consumer(group, instance="i1", protocols=(("range", embedded(group, ALL)),))
@@ -282,7 +291,7 @@ def test_group_is_downgraded_if_its_static_member_becomes_classic_from_4_0_on(su
 
 
 @pytest.mark.rule("GN-61")
-def test_group_that_is_downgraded_with_a_new_subscription_rebalances(subject: Subject) -> None:
+def test_downgraded_group_rebalances_if_a_subscription_has_changed(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     if not group.is_release_4:
         other = Consumer(group)
@@ -300,7 +309,7 @@ def test_group_that_is_downgraded_with_a_new_subscription_rebalances(subject: Su
 
 
 @pytest.mark.rule("GN-59")
-def test_classic_members_that_do_not_join_or_sync_in_time_are_removed(subject: Subject) -> None:
+def test_classic_members_are_removed_if_they_do_not_join_or_sync_in_time(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     slow = stable(group, rebalance_ms=1000)
     assert group.enter("A") == (2, [])
@@ -315,7 +324,7 @@ def test_classic_members_that_do_not_join_or_sync_in_time_are_removed(subject: S
 
 
 @pytest.mark.rule("GN-56")
-def test_commits_and_offset_fetches_of_classic_members_check_the_generation(subject: Subject) -> None:
+def test_offset_commits_and_fetches_of_classic_members_need_the_right_generation(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     assert group.enter("A") == (1, ALL)
     member = Consumer(group)

@@ -13,9 +13,12 @@ REBALANCE_MS = 2_000
 SESSION_MS = 6_000
 
 
-@pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52")
-def test_second_member_starts_a_rebalance_that_a_heartbeat_reports_to_the_first(subject: Subject) -> None:
-    """The first member joins again, and a member that the leader does not assign anything gets an empty assignment (scenario SN-5)."""
+@pytest.mark.rule("GC-16", "GC-24", "GC-26", "GC-38", "GC-43", "GC-52", "SN-5")
+def test_join_of_a_second_member_makes_heartbeats_return_rebalance_in_progress(subject: Subject) -> None:
+    """When a second member joins, the first gets REBALANCE_IN_PROGRESS and joins again (scenario SN-5).
+
+    The leader then assigns partitions only to itself, so the second member gets an empty assignment.
+    """
     group = Group(subject)
     a, b = group.client(), group.client()
     make_stable(a)
@@ -38,9 +41,9 @@ def test_second_member_starts_a_rebalance_that_a_heartbeat_reports_to_the_first(
     assert group.state() == ("Stable", 2)
 
 
-@pytest.mark.rule("GC-20", "GC-24")
-def test_rejoin_of_the_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
-    """A join of a follower with unchanged metadata starts no rebalance (scenario SN-6)."""
+@pytest.mark.rule("GC-20", "GC-24", "SN-6")
+def test_rejoin_of_the_group_leader_or_with_new_metadata_starts_a_rebalance(subject: Subject) -> None:
+    """A join of the leader, or of a follower with new metadata, starts a rebalance; one of a follower with the same metadata does not (SN-6)."""
     group = Group(subject)
     a, b = group.client(), group.client()
     make_stable(a, b)
@@ -80,9 +83,9 @@ def test_rejoin_with_new_metadata_in_the_sync_phase_starts_a_rebalance(subject: 
     assert b.join().generation_id == a.joined().generation_id == 3
 
 
-@pytest.mark.rule("GC-22", "GC-25", "GC-28", "GC-35")
-def test_dynamic_members_that_do_not_rejoin_in_time_are_removed_and_static_ones_stay(subject: Subject) -> None:
-    """The rebalance ends after the rebalance timeout with the members that have joined and the static ones (scenario SN-8)."""
+@pytest.mark.rule("GC-22", "GC-25", "GC-28", "GC-35", "SN-8")
+def test_rebalance_timeout_removes_dynamic_members_but_keeps_static_members(subject: Subject) -> None:
+    """One of three members joins again. After the rebalance timeout the new generation has this member and the static one (scenario SN-8)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     s = group.client(rebalance_ms=REBALANCE_MS, instance="i1")
@@ -101,7 +104,7 @@ def test_dynamic_members_that_do_not_rejoin_in_time_are_removed_and_static_ones_
 
 
 @pytest.mark.rule("GC-25", "GC-28")
-def test_another_member_leads_if_the_leader_does_not_rejoin(subject: Subject) -> None:
+def test_another_member_becomes_group_leader_if_the_leader_does_not_rejoin(subject: Subject) -> None:
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     make_stable(a, b)
@@ -113,9 +116,9 @@ def test_another_member_leads_if_the_leader_does_not_rejoin(subject: Subject) ->
     assert a.heartbeat() == 25
 
 
-@pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44")
-def test_leader_that_does_not_sync_in_time_is_removed(subject: Subject) -> None:
-    """The leader sends heartbeats but no SyncGroup within the rebalance timeout (scenario SN-9)."""
+@pytest.mark.rule("GC-40", "GC-41", "GC-42", "GC-44", "SN-9")
+def test_group_leader_that_does_not_sync_in_time_is_removed_from_the_group(subject: Subject) -> None:
+    """The leader sends heartbeats, but no SyncGroup within the rebalance timeout. The group removes it and rebalances (scenario SN-9)."""
     group = Group(subject)
     a, b = (group.client(rebalance_ms=REBALANCE_MS) for _ in range(2))
     enter_together(a, b)
@@ -129,10 +132,10 @@ def test_leader_that_does_not_sync_in_time_is_removed(subject: Subject) -> None:
     assert group.state() == ("PreparingRebalance", 1)
 
 
-@pytest.mark.rule("GC-11", "GC-35", "GC-45")
+@pytest.mark.rule("GC-11", "GC-35", "GC-45", "SN-10")
 @pytest.mark.parametrize("instance", [None, "i1"])
 def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject: Subject, instance: str | None) -> None:
-    """The group is empty afterwards, and its generation grows (scenario SN-10)."""
+    """The group is Empty after the session timeout, and the next member joins generation 3 (scenario SN-10)."""
     group = Group(subject)
     client = group.client(session_ms=SESSION_MS, instance=instance)
     make_stable(client)
@@ -146,7 +149,7 @@ def test_member_without_heartbeats_is_removed_after_its_session_timeout(subject:
 
 
 @pytest.mark.rule("GC-19", "GC-24")
-def test_rebalance_waits_for_a_client_with_a_new_member_id_until_it_leaves(subject: Subject) -> None:
+def test_rebalance_waits_for_a_pending_member_until_the_member_leaves(subject: Subject) -> None:
     group = Group(subject)
     a, pending = group.client(), group.client()
     make_stable(a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from kafkaproto.conformance.wire import batch, produce, produced
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 
 LARGEST = 2**31 - 1
-COORDINATOR_LOAD_IN_PROGRESS, OUT_OF_ORDER, OLD_EPOCH = 14, 45, 47
+COORDINATOR_LOAD_IN_PROGRESS, OUT_OF_ORDER, OLD_EPOCH, NOT_AUTHORIZED = 14, 45, 47, 53
+TRANSACTIONAL = 0x10
 
 
 class Producer:
@@ -41,7 +43,10 @@ class Producer:
 
 @pytest.mark.rule("P-17", "P-18", "P-20")
 def test_duplicate_batches_get_their_original_offsets_and_gaps_get_an_error(subject: Subject) -> None:
-    """Corresponds to Kafka's test `UnifiedLogTest.testDuplicateAppends`. The broker remembers the last five batches."""
+    """The broker remembers the last five batches of a producer. Older duplicates and gaps in the sequence numbers get OUT_OF_ORDER_SEQUENCE_NUMBER.
+
+    Corresponds to Kafka's test `UnifiedLogTest.testDuplicateAppends`.
+    """
     producer = Producer(new_topic(subject))
     for sequence in range(6):
         assert producer.send(sequence) == (0, sequence)
@@ -70,7 +75,7 @@ def test_old_producer_epochs_are_fenced_and_new_epochs_start_at_sequence_zero(su
 
 
 @pytest.mark.rule("P-20", "P-21")
-def test_producer_sequence_continues_at_zero_after_the_largest_int32(subject: Subject) -> None:
+def test_producer_sequence_wraps_to_zero_after_the_largest_int32(subject: Subject) -> None:
     producer = Producer(new_topic(subject))
     assert producer.send(LARGEST - 1, 2) == (0, 0)
     assert producer.send(1) == (OUT_OF_ORDER, -1)
@@ -83,7 +88,7 @@ def test_producer_sequence_continues_at_zero_after_the_largest_int32(subject: Su
 
 
 @pytest.mark.rule("P-18")
-def test_duplicate_produce_returns_the_original_timestamp_and_waits_for_replicas(subject: Subject) -> None:
+def test_duplicate_produce_returns_the_original_timestamp_and_awaits_replication(subject: Subject) -> None:
     topic = new_topic(subject, replication=2)
     producer = Producer(topic)
     first = produced(subject.ask(producer.connection, produce(topic.name, producer.data(0, timestamp=5000)), 9))
@@ -113,7 +118,7 @@ def init(
 ) -> tuple[int, int, int]:
     """Send InitProducerId and return (error, producer id, epoch).
 
-    known: the producer's current id and epoch, to be continued; empty for a new producer.
+    known: the current id and epoch of a producer that gets its next epoch; empty for a new producer.
     """
     producer_id, epoch = known or (-1, -1)
     request = InitProducerIdRequest(transactional_id, 60_000, producer_id, epoch)
@@ -122,6 +127,12 @@ def init(
         subject.pass_ms(50)
         return init(subject, version, transactional_id, *known, broker_id=broker_id)
     return answer.error_code, answer.producer_id, answer.producer_epoch
+
+
+@pytest.mark.rule("TX-11", "P-22")
+def test_producer_ids_of_different_brokers_come_from_different_blocks(subject: Subject) -> None:
+    blocks = [{init(subject, 4, None, broker_id=broker_id)[1] // 1000 for _ in range(3)} for broker_id in range(3)]
+    assert all(not first & second for first, second in combinations(blocks, 2))
 
 
 @pytest.mark.rule("P-22")
@@ -140,3 +151,14 @@ def test_init_producer_id_returns_unique_producer_ids(subject: Subject, version:
 @pytest.mark.rule("P-22")
 def test_brokers_assign_different_producer_ids(subject: Subject) -> None:
     assert len({init(subject, 4, None, broker_id=broker_id)[1] for broker_id in (0, 1, 2, 0, 1, 2)}) == 6
+
+
+@pytest.mark.rule("TX-26")
+@pytest.mark.parametrize("version", [3, 9, 11])
+def test_transactional_batch_without_a_producer_id_is_visible_without_a_commit(subject: Subject, version: int) -> None:
+    topic = new_topic(subject)
+    request = produce(topic.name, batch(attributes=TRANSACTIONAL))
+    assert produced(subject.ask_once(request, version)).error_code == NOT_AUTHORIZED
+    request.transactional_id = "transactional"
+    assert produced(subject.ask_once(request, version)).error_code == 0
+    assert [list_offsets(topic, -1, isolation=isolation).offset for isolation in (0, 1)] == [1, 1]

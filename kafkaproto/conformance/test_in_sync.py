@@ -1,4 +1,4 @@
-"""Tests of the ISR: min.insync.replicas, the high watermark, the preferred replica; and of automatic topic creation."""
+"""Tests of in-sync replicas (min.insync.replicas, high watermark, preferred replica) and of automatic topic creation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAG_MS = 1500
 
 @pytest.mark.needs("replica.lag.time.max.ms", "replica.selector.class", racks=True)
 @pytest.mark.rule("P-7", "P-13", "P-15", "N-3", "N-4", "N-11")
-def test_lagging_follower_leaves_the_in_sync_replicas_and_rejoins(subject: Subject) -> None:
+def test_lagging_follower_leaves_the_isr_and_rejoins_when_it_has_caught_up(subject: Subject) -> None:
     strict = new_topic(subject, replication=2, min_insync_replicas="2")
     easy = new_topic(subject, replication=2)
     clamped = new_topic(subject, min_insync_replicas="2")
@@ -57,9 +57,9 @@ def test_lagging_follower_leaves_the_in_sync_replicas_and_rejoins(subject: Subje
 @pytest.mark.needs("auto.create.topics.enable", "num.partitions", "default.replication.factor", brokers=2)
 @pytest.mark.rule("M-3")
 def test_metadata_request_creates_missing_topics_with_legal_names(subject: Subject) -> None:
-    """Corresponds to Kafka's test `MetadataRequestTest.testAutoTopicCreation`.
+    """The first Metadata response has UNKNOWN_TOPIC_OR_PARTITION (3) for the new topic; a later one has its partitions.
 
-    Error UNKNOWN_TOPIC_OR_PARTITION (3) at first; a later Metadata request finds the topic.
+    Illegal names get INVALID_TOPIC_EXCEPTION (17). Corresponds to Kafka's test `MetadataRequestTest.testAutoTopicCreation`.
     """
     connection = subject.connect()
     for version in (0, 3, 4, 12):

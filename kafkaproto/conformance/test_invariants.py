@@ -14,13 +14,13 @@ from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.add_partitions_to_txn import AddPartitionsToTxnTransaction
 from kafkaproto.messages.offset_fetch import OffsetFetchRequestGroup
 
-PRODUCE, OFFSET_FETCH, ADD_PARTITIONS_TO_TXN = 0, 9, 24
+PRODUCE, OFFSET_FETCH, ADD_PARTITIONS_TO_TXN, DESCRIBE_ACLS, UNREGISTER_BROKER = 0, 9, 24, 29, 64
 
 
 @pytest.mark.needs(at_least={"max.incremental.fetch.session.cache.slots": SESSION_SLOTS})
 @pytest.mark.rule("X-1", "X-5")
 def test_every_version_of_every_api_returns_a_complete_response(subject: Subject) -> None:
-    """Several requests without content share a connection, and nothing is sent between the responses."""
+    """The test sends a request without content in each version, all versions of an API over one connection, and decodes every response."""
     for key in subject.offered():
         low, high = OFFERED_BY_3_9[key]
         connection = subject.connect()
@@ -34,5 +34,10 @@ def test_every_version_of_every_api_returns_a_complete_response(subject: Subject
                 ]  # a real broker does not respond to a request without groups
             if key == ADD_PARTITIONS_TO_TXN and version >= 4:
                 request.transactions = [AddPartitionsToTxnTransaction("x")]  # nor to one without transactions
+            if key == DESCRIBE_ACLS:  # a broker closes the connection if one of these is unknown
+                request.resource_type_filter = request.pattern_type_filter = 3
+                request.operation = request.permission_type = 3
+            if key == UNREGISTER_BROKER:
+                request.broker_id = -1  # a broker that exists would be fenced
             sent = subject.send(connection, request, version)
             assert subject.answer(connection).correlation_id == sent, (APIS[key].name, version)

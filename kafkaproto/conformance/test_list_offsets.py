@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkaproto.conformance.scene import follow, held, list_offsets, make_lead, new_topic, wait_until
+from kafkaproto.api import ApiKey
+from kafkaproto.conformance.scene import Topic, follow, held, list_offsets, make_lead, new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch
 from kafkaproto.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -12,7 +13,7 @@ from kafkaproto.messages.list_offsets import ListOffsetsPartition, ListOffsetsRe
 from kafkaproto.records.batch import NewRecord, build_batch
 from kafkaproto.records.compression import Compression
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 
 
 def stamped(*timestamps: int, **options: Compression) -> bytes:
@@ -26,22 +27,28 @@ def summary(result: object) -> tuple[int, int, int, int]:
 
 @pytest.mark.rule("L-1", "L-2", "L-5", "L-9")
 def test_list_offsets_returns_offset_timestamp_and_epoch_in_every_version(subject: Subject) -> None:
-    """Corresponds to Kafka's test `ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions`."""
+    """For special timestamps, such as the earliest, and two ordinary ones, the response has the expected offset, timestamp and leader epoch.
+
+    A version that does not know a special timestamp returns an error. Corresponds to Kafka's test
+    `ListOffsetsRequestTest.testResponseDefaultOffsetAndLeaderEpochForAllVersions`.
+    """
     topic = new_topic(subject, replication=2)
     topic.fill(stamped(*range(100, 110)))
     old, new = topic.leader_epoch, make_lead(topic, 1)
     wait_until(subject, lambda: list_offsets(topic, LATEST).error_code == 0, "the new leader knows what is committed")
-    first_version = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, -6: 99, -99: 99}
+    first_version = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, PENDING_UPLOAD: 11}
+    first_version[-99] = 99
     expected = {
         LATEST: (10, -1, new),
         EARLIEST: (0, -1, old),
         MAX_TIMESTAMP: (9, 109, old),
         EARLIEST_LOCAL: (0, -1, old),
         LATEST_TIERED: (-1, -1, -1),
+        PENDING_UPLOAD: (-1, -1, -1),
         104: (4, 104, old),
         200: (-1, -1, -1),
     }
-    for version in range(1, 10):
+    for version in range(1, subject.offered()[ApiKey.LIST_OFFSETS][1] + 1):
         for timestamp in (*first_version, 104, 200):
             result = list_offsets(topic, timestamp, version)
             if first_version.get(timestamp, 1) > version:
@@ -51,8 +58,9 @@ def test_list_offsets_returns_offset_timestamp_and_epoch_in_every_version(subjec
                 assert summary(result) == (0, offset, time, epoch if version >= 4 else -1), (version, timestamp)
 
 
+@pytest.mark.releases(before="4.0")
 @pytest.mark.rule("L-1", "L-2")
-def test_list_offsets_v0_returns_the_start_offsets_of_segments(subject: Subject) -> None:
+def test_list_offsets_v0_returns_log_end_and_segment_start_offsets(subject: Subject) -> None:
     topic = new_topic(subject, segment_bytes="200")
     assert list_offsets(topic, LATEST, 0).old_style_offsets == [0]
     topic.fill(*[stamped(5)] * 5)
@@ -66,6 +74,7 @@ def test_list_offsets_v0_returns_the_start_offsets_of_segments(subject: Subject)
         assert answer.topics[0].partitions[0].old_style_offsets == offsets
 
 
+@pytest.mark.releases(before="4.0")
 @pytest.mark.rule("L-2")
 def test_list_offsets_v0_finds_segments_by_the_time_of_the_last_write(subject: Subject) -> None:
     topic = new_topic(subject)
@@ -92,19 +101,41 @@ def test_list_offsets_reports_duplicate_and_unknown_partitions_with_errors(subje
     for named in (twice, in_one_entry):
         answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, named), 5)
         assert {summary(p) for t in answer.topics for p in t.partitions} == {(42, -1, -1, -1)}
+
+
+def entries_of(subject: Subject, *named: tuple[Topic, int]) -> list[tuple[str, list[int]]]:
+    """Request the end offsets of partitions, each in a topic entry of its own, and return (topic name, partitions) for each entry of the response."""
+    topics = [ListOffsetsTopic(topic.name, [ListOffsetsPartition(index, -1, LATEST)]) for topic, index in named]
+    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, topics), 5)
+    return [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+
+
+@pytest.mark.releases(before="4.0")
+@pytest.mark.rule("L-10")
+def test_list_offsets_response_repeats_duplicate_topics_of_the_request_before_4_0(subject: Subject) -> None:
     a, b = new_topic(subject, 2), new_topic(subject)
-    expected = [
-        ListOffsetsTopic(name, [ListOffsetsPartition(i, -1, LATEST)])
-        for name, i in ((a.name, 0), (b.name, 0), (a.name, 1))
+    assert entries_of(subject, (a, 0), (b, 0), (a, 1)) == [(a.name, [0]), (b.name, [0]), (a.name, [1])]
+    assert entries_of(subject, (b, 0), (a, 0), (b, 0)) == [(b.name, [0]), (a.name, [0]), (b.name, [0])]
+
+
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("L-10")
+def test_list_offsets_response_has_one_entry_per_topic_from_release_4_on(subject: Subject) -> None:
+    """The request has two entries for one topic; the response has one. The test ignores the order, because Kafka's order is that of a hash table."""
+    a, b = new_topic(subject, 2), new_topic(subject)
+    assert sorted((name, sorted(i)) for name, i in entries_of(subject, (a, 0), (b, 0), (a, 1))) == [
+        (a.name, [0, 1]),
+        (b.name, [0]),
     ]
-    answer = subject.ask(subject.connect(0), ListOffsetsRequest(-1, 0, expected), 5)
-    entries = [(t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
-    assert entries == [(a.name, [0]), (b.name, [0]), (a.name, [1])]
+    assert sorted(entries_of(subject, (b, 0), (a, 0), (b, 0))) == [(a.name, [0]), (b.name, [0])]
 
 
 @pytest.mark.rule("L-4")
-def test_list_offsets_is_answered_by_the_leader_and_checks_the_leader_epoch(subject: Subject) -> None:
-    """Corresponds to Kafka's tests `ListOffsetsRequestTest.testListOffsetsErrorCodes`, `testCurrentEpochValidation`."""
+def test_only_the_leader_answers_list_offsets_and_checks_the_leader_epoch(subject: Subject) -> None:
+    """Only the leader serves consumers and followers; other brokers return NOT_LEADER_OR_FOLLOWER (6). Wrong epochs get an error.
+
+    Corresponds to Kafka's tests `ListOffsetsRequestTest.testListOffsetsErrorCodes`, `testCurrentEpochValidation`.
+    """
     topic = new_topic(subject, replication=2)
     epoch = make_lead(topic, 1)
     topic.fill(batch(b"a"))
@@ -136,8 +167,11 @@ def test_list_offsets_hides_uncommitted_records_from_clients_but_not_followers(s
 
 @pytest.mark.rule("L-6", "L-7")
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_list_offsets_finds_timestamps_within_and_across_batches(subject: Subject, codec: Compression) -> None:
-    """Corresponds to Kafka's tests `ListOffsetsIntegrationTest`, `LogOffsetTest`."""
+def test_list_offsets_finds_the_first_record_at_or_after_a_timestamp(subject: Subject, codec: Compression) -> None:
+    """ListOffsets returns the first record at or after a timestamp, and the first one with the largest timestamp, for every compression.
+
+    Corresponds to Kafka's tests `ListOffsetsIntegrationTest`, `LogOffsetTest`.
+    """
     one, three, many = (new_topic(subject) for _ in range(3))
     one.fill(stamped(100, 999, 200, compression=codec))
     three.fill(*[stamped(timestamp, compression=codec) for timestamp in (100, 999, 200)])
@@ -156,7 +190,7 @@ def test_list_offsets_finds_timestamps_within_and_across_batches(subject: Subjec
 
 
 @pytest.mark.rule("L-7")
-def test_list_offsets_finds_log_append_times(subject: Subject) -> None:
+def test_list_offsets_finds_records_by_their_log_append_time(subject: Subject) -> None:
     one, three = (new_topic(subject, message_timestamp_type="LogAppendTime") for _ in range(2))
     one.fill(stamped(100, 999, 200))
     for timestamp in (100, 999, 200):

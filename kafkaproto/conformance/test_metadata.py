@@ -75,7 +75,7 @@ def test_metadata_returns_all_topics_for_null_and_none_for_an_empty_list(subject
 
 
 @pytest.mark.rule("M-2")
-def test_metadata_handles_null_topic_names_and_topic_ids(subject: Subject) -> None:
+def test_metadata_request_with_null_topic_names_or_topic_ids_depends_on_its_version(subject: Subject) -> None:
     topic = new_topic(subject)
     topic_id = topic.topic_id
     odd = [MetadataRequestTopic(name=None, topic_id=bytes(16)), *by_name(topic.name)]
@@ -94,6 +94,16 @@ def test_metadata_handles_null_topic_names_and_topic_ids(subject: Subject) -> No
     assert [(t.error_code, t.name, t.topic_id, len(t.partitions)) for t in result if t.error_code] == [
         (100, None, GHOST, 0)
     ]
+
+
+@pytest.mark.rule("M-2")
+@pytest.mark.releases(first="4.0")
+def test_metadata_v13_of_topics_without_name_and_id_has_an_error_for_the_whole_response(subject: Subject) -> None:
+    topic = new_topic(subject)
+    fine = ask(subject, 13, by_name(topic.name, subject.new_name("missing")))
+    assert (fine.error_code, sorted(t.error_code for t in fine.topics)) == (0, [0, 3])
+    odd = ask(subject, 13, [MetadataRequestTopic(name=None), *by_name(topic.name)])
+    assert (odd.error_code, {t.error_code for t in odd.topics}) == (-1, {-1})
 
 
 @pytest.mark.needs("auto.create.topics.enable")
@@ -137,7 +147,7 @@ NEGATIVE_HASH = "consumers", "orders-group", "my-group", "polygenelubricants"
 @pytest.mark.needs("offsets.topic.num.partitions", offsets_topic=True)
 @pytest.mark.rule("M-8")
 def test_find_coordinator_returns_the_leader_of_the_offsets_partition_of_a_group(subject: Subject) -> None:
-    """In every version, the coordinator is the leader of the partition that the group id hashes to."""
+    """In every version, the coordinator is the leader of the offsets partition that the hash of the group id selects."""
     connection = subject.connect()
     first = FindCoordinatorRequest(key="g", key_type=0)
     wait_until(subject, lambda: subject.ask(connection, first, 3).error_code == 0, "the offsets topic is there")
@@ -181,10 +191,11 @@ def test_api_versions_response_lists_the_versions_that_a_broker_supports(subject
 
 @pytest.mark.needs("replica.selector.class", racks=True)
 @pytest.mark.rule("M-4", "M-5", "N-3", "N-5")
-def test_stopped_broker_disappears_from_metadata_and_its_partitions_move_or_stop(subject: Subject) -> None:
-    """Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`.
+def test_partitions_of_a_stopped_broker_get_a_new_leader_or_none_in_metadata(subject: Subject) -> None:
+    """A stopped broker leaves Metadata, the ISR and the preferred replicas. Partitions with another replica get a new leader, the others have none.
 
-    A broker is stopped once for all checks.
+    Corresponds to Kafka's tests `MetadataRequestTest.testReplicaDownResponse`, `FetchFromFollowerIntegrationTest`. All checks share one
+    stop of a broker.
     """
     led = new_topic(subject, assignment={0: [2]})
     followed = new_topic(subject, assignment={0: [0, 1, 2]})

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=
 
 
 @pytest.mark.rule("GO-5", "GO-9", "GN-55", "GN-61")
-def test_upgrade_and_downgrade_of_a_group_write_the_records_of_kafka(subject: Subject) -> None:
+def test_group_upgrade_and_downgrade_write_the_same_records_as_kafka(subject: Subject) -> None:
     group = ConsumerGroup(subject)
     member = stable(group)
     log = GroupLog(group)
@@ -79,8 +79,11 @@ def next_kinds(log: GroupLog, count: int) -> list[int]:
 
 
 @pytest.mark.rule("GO-5", "GN-63")
-def test_new_coordinator_stores_classic_groups_before_their_first_generation(subject: Subject) -> None:
-    """The record is written after the response to the join. Kafka's coordinator in Java also deletes groups that have only offsets."""
+def test_classic_group_is_stored_before_its_first_generation_from_4_0_on(subject: Subject) -> None:
+    """The coordinator of Kafka 4 writes a record for a classic group when a member has only got its id, before any generation.
+
+    A classic member that joins an empty group of the new protocol replaces the records of that group.
+    """
     group = ConsumerGroup(subject)
     log = GroupLog(group)
 

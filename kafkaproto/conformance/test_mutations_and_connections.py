@@ -53,13 +53,13 @@ def mutating(subject: Subject) -> Iterator[Connection]:
 
 
 def about(subject: Subject, actual_ms: int, expected: int) -> bool:
-    """Return whether a throttle time is as expected, or a little shorter, because tokens are refilled continuously."""
+    """Return whether a throttle time is as expected, or slightly shorter, because the tokens of the quota are refilled continuously."""
     return expected - subject.clock_slack_ms * 10 <= actual_ms <= expected + subject.jitter_ms
 
 
 @pytest.mark.needs(at_least={"connections.max.idle.ms": MAX_IDLE_MS})
 @pytest.mark.rule("Q-18")
-def test_strict_create_topics_creates_topics_until_the_quota_and_rejects_the_rest(subject: Subject) -> None:
+def test_strict_create_topics_rejects_topics_above_the_mutation_quota(subject: Subject) -> None:
     """Two topics of 5 partitions leave 1 of 11 tokens, which is enough to create a third topic of 5.
 
     The fourth topic is rejected with error THROTTLING_QUOTA_EXCEEDED (89).
@@ -113,7 +113,7 @@ def test_create_partitions_charges_the_new_partitions(subject: Subject, version:
 
 
 @pytest.mark.rule("Q-18")
-def test_mutation_quota_tokens_are_refilled_and_each_client_has_its_own_tokens(subject: Subject) -> None:
+def test_mutation_quota_tokens_refill_over_time_separately_for_each_client(subject: Subject) -> None:
     with mutating(subject) as connection:
         _, codes, throttle_ms = created(subject, connection, 7, 12)
         assert codes == [0] and throttle_ms == 0  # the tokens are negative, but the request was not rejected
@@ -170,8 +170,8 @@ def test_connections_above_max_connections_per_ip_are_closed_at_once(subject: Su
 
 
 @pytest.mark.rule("W-13")
-def test_ip_address_that_connects_too_often_is_held_and_closed(subject: Subject) -> None:
-    """A rate of one connection per second over ten seconds allows ten connections; the broker never serves the eleventh."""
+def test_connections_above_the_ip_connection_rate_are_delayed_and_then_closed(subject: Subject) -> None:
+    """At one connection per second, measured over ten seconds, the broker serves ten connections from an address and closes the eleventh unserved."""
     address = "127.0.0.13"
     with limited(subject, ({"ip": address}, {"connection_creation_rate": 1.0})):
         for _ in range(10):
@@ -188,7 +188,7 @@ def test_ip_address_that_connects_too_often_is_held_and_closed(subject: Subject)
 
 
 @pytest.mark.rule("W-13")
-def test_connections_above_the_listener_creation_rate_are_delayed_up_to_a_second(subject: Subject) -> None:
+def test_connections_above_the_creation_rate_are_delayed_by_at_most_one_second(subject: Subject) -> None:
     """Each connection above max.connection.creation.rate is delayed by at most a second, and then served."""
     with broker_settings(subject, max_connection_creation_rate="1"):
         waited = []

@@ -15,14 +15,17 @@ RETENTION_MS = 60_000
 SEVERAL_CHECKS_MS = 1_500
 HEARTBEAT_MS = 5_000
 ONE_JOIN = 3
-"""The last version of JoinGroup without MEMBER_ID_REQUIRED. In later versions, the check deletes a group whose member has not joined twice."""
+"""The last version of JoinGroup without MEMBER_ID_REQUIRED, so that a member joins with one request.
+
+In later versions, the check for expired offsets deletes a group whose only member has not joined a second time.
+"""
 WITH_TIME = 1
-"""The version of OffsetCommit that has commit times. Kafka 4 does not support it; there the test waits."""
+"""The version of OffsetCommit with a commit time in the request. Kafka 4 does not support it; the test then waits for the retention time."""
 
 
-@pytest.mark.rule("GO-14", "GO-24", "GC-14")
-def test_offsets_expire_by_commit_time_or_by_the_time_the_group_became_empty(subject: Subject) -> None:
-    """Offsets of subscribed topics stay; those of an empty group expire after the retention time (scenario SN-26)."""
+@pytest.mark.rule("GO-14", "GO-24", "GC-14", "SN-26")
+def test_offsets_expire_after_their_commit_or_after_their_group_becomes_empty(subject: Subject) -> None:
+    """Offsets of subscribed topics stay; others expire a retention time after their commit, or after the group became empty (scenario SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group, alone = Group(subject), Group(subject)
     client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])
@@ -48,9 +51,9 @@ def test_offsets_expire_by_commit_time_or_by_the_time_the_group_became_empty(sub
         assert each.committed() == {}
 
 
-@pytest.mark.rule("GO-14", "GO-24")
-def test_commit_with_a_retention_time_expires_after_that_time(subject: Subject) -> None:
-    """The retention time of OffsetCommit versions 2 to 4 replaces the broker's setting (scenario SN-26)."""
+@pytest.mark.rule("GO-14", "GO-24", "SN-26")
+def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Subject) -> None:
+    """The retention time in an OffsetCommit of version 2 to 4 replaces the broker's `offsets.retention.minutes` (scenario SN-26)."""
     t1, t2 = new_topic(subject).name, new_topic(subject).name
     group = Group(subject)
     client = group.client(version=ONE_JOIN, protocols=[("range", subscription(t1))])

@@ -37,8 +37,8 @@ def flat(group: Any) -> list[tuple[str, int, int, int, str, int]]:
     )
 
 
-@pytest.mark.rule("GO-26", "GO-27", "GO-29")
-def test_unknown_group_has_no_offsets_and_no_error(subject: Subject) -> None:
+@pytest.mark.rule("GO-26", "GO-27", "GO-29", "SN-21")
+def test_offset_fetch_of_an_unknown_group_returns_no_offsets_and_no_error(subject: Subject) -> None:
     """OffsetFetch returns offset -1 for requested partitions, and an empty list for all partitions (scenario SN-21)."""
     topic = new_topic(subject).name
     group = Group(subject)
@@ -59,8 +59,8 @@ def test_unknown_group_has_no_offsets_and_no_error(subject: Subject) -> None:
     assert group.describe().group_state == "Dead"
 
 
-@pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22")
-def test_each_partition_of_an_offset_commit_is_checked_separately(subject: Subject) -> None:
+@pytest.mark.rule("GO-15", "GO-16", "GO-21", "GO-22", "SN-22")
+def test_offset_commit_rejects_only_its_invalid_partitions(subject: Subject) -> None:
     """An unknown partition or metadata that is too long rejects only its own offset (scenario SN-22)."""
     t1 = new_topic(subject, partitions=6).name
     client = Group(subject).client()
@@ -93,7 +93,7 @@ def test_offset_commit_and_delete_responses_list_unknown_partitions_first(subjec
 
 
 @pytest.mark.rule("GO-15")
-def test_partition_that_a_request_commits_twice_gets_the_last_offset(subject: Subject) -> None:
+def test_last_offset_wins_if_an_offset_commit_contains_a_partition_twice(subject: Subject) -> None:
     topic = new_topic(subject).name
     group = Group(subject)
     partitions = [OffsetCommitRequestPartition(0, offset) for offset in (5, 6)]
@@ -104,9 +104,9 @@ def test_partition_that_a_request_commits_twice_gets_the_last_offset(subject: Su
     assert group.committed() == {(topic, 0): 6}
 
 
-@pytest.mark.rule("GO-16", "GO-17", "GO-18")
-def test_offset_commit_needs_the_current_generation_of_a_member(subject: Subject) -> None:
-    """Wrong generations and unknown members get errors (scenario SN-23)."""
+@pytest.mark.rule("GO-16", "GO-17", "GO-18", "SN-23")
+def test_offset_commit_of_a_member_needs_the_current_generation(subject: Subject) -> None:
+    """A commit with a wrong generation, an unknown member or no member gets an error if the group has members (scenario SN-23)."""
     t1 = new_topic(subject).name
     offsets, place = {t1: {0: (5, "x")}}, (t1, 0)
     group = Group(subject)
@@ -128,9 +128,9 @@ def test_offset_commit_needs_the_current_generation_of_a_member(subject: Subject
     assert unknown.committed() == {place: 5}
 
 
-@pytest.mark.rule("GO-17")
-def test_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
-    """Version 8 returns ILLEGAL_GENERATION, version 9 GROUP_ID_NOT_FOUND (scenario SN-23)."""
+@pytest.mark.rule("GO-17", "SN-23")
+def test_offset_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: Subject) -> None:
+    """Version 8 returns ILLEGAL_GENERATION, version 9 GROUP_ID_NOT_FOUND if the cluster has the coordinator of Kafka 4 (scenario SN-23)."""
     t1 = new_topic(subject).name
     member: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 9, **member) == {
@@ -139,7 +139,7 @@ def test_commit_v9_with_a_generation_is_rejected_for_an_unknown_group(subject: S
 
 
 @pytest.mark.rule("GO-18")
-def test_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_phase(subject: Subject) -> None:
+def test_offset_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_phase(subject: Subject) -> None:
     t1 = new_topic(subject).name
     group = Group(subject)
     a, b = group.client(), group.client()
@@ -152,9 +152,9 @@ def test_commit_is_accepted_in_the_join_phase_and_rejected_in_the_sync_phase(sub
     assert group.committed() == {(t1, 0): 5}
 
 
-@pytest.mark.rule("GO-26", "GO-27")
-def test_offsets_of_several_groups_are_fetched_at_once(subject: Subject) -> None:
-    """OffsetFetch version 8 returns the offsets of each group, and none for an unknown group (scenario SN-24)."""
+@pytest.mark.rule("GO-26", "GO-27", "SN-24")
+def test_offset_fetch_returns_the_offsets_of_several_groups_at_once(subject: Subject) -> None:
+    """OffsetFetch version 8 for two groups returns the offsets of the known group, and an empty list for the unknown one (scenario SN-24)."""
     t1 = new_topic(subject, partitions=2).name
     group, nope = Group(subject, 0), Group(subject, 0)
     client = group.client()
@@ -170,7 +170,7 @@ def test_offsets_of_several_groups_are_fetched_at_once(subject: Subject) -> None
 
 
 @pytest.mark.rule("GO-31", "GO-32")
-def test_other_brokers_than_the_coordinator_refuse_to_fetch_group_offsets(subject: Subject) -> None:
+def test_offset_fetch_is_rejected_by_brokers_other_than_the_coordinator(subject: Subject) -> None:
     group = Group(subject)
     t1 = new_topic(subject).name
     commit(group, {t1: {0: (5, "x")}})
@@ -184,10 +184,14 @@ def test_other_brokers_than_the_coordinator_refuse_to_fetch_group_offsets(subjec
             assert (answer.error_code, answer.topics) == (16, [])
 
 
+@pytest.mark.releases(before="4.0")
 @pytest.mark.rule("GO-14")
 def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
     t1 = new_topic(subject).name
     assert commit(Group(subject), {t1: {0: (5, "x")}}, 0) == {(t1, 0): 35}
+    mixed = commit(Group(subject), {t1: {0: (5, "x"), 9: (5, "x")}, "missing": {0: (5, "x")}}, 0)
+    assert mixed == dict.fromkeys(mixed, 35)
+    assert commit(Group(subject), {"missing": {0: (5, "x")}}, 0) == {("missing", 0): 3}
 
 
 @pytest.mark.rule("GO-1")
@@ -207,9 +211,9 @@ def test_offsets_topic_is_internal_compacted_and_not_writable_by_clients(subject
     assert response.responses[0].partition_responses[0].error_code == 17
 
 
-@pytest.mark.rule("GO-3", "GO-4", "GO-5", "GO-6", "GO-9")
-def test_commit_and_its_deletion_are_records_of_the_offsets_topic(subject: Subject) -> None:
-    """The keys and the committed value have the bytes that Kafka writes, and the deletion is a tombstone (scenario SN-25)."""
+@pytest.mark.rule("GO-3", "GO-4", "GO-5", "GO-6", "GO-9", "SN-25")
+def test_offset_commit_and_deletion_write_records_to_the_offsets_topic(subject: Subject) -> None:
+    """The offsets topic has the key and value that Kafka writes for a commit, and a tombstone for its deletion (scenario SN-25)."""
     topic = new_topic(subject)
     group = Group(subject, 0)
     before_ms = subject.epoch_ms()

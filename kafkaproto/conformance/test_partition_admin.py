@@ -117,6 +117,28 @@ def test_invalid_reassignments_are_rejected(subject: Subject) -> None:
     assert topic.partition().replica_nodes == [0]
 
 
+@pytest.mark.needs(brokers=3)
+@pytest.mark.releases("4.1")
+def test_reassignment_keeps_the_number_of_replicas_if_the_request_says_so(subject: Subject) -> None:
+    topic = new_topic(subject, assignment={0: [0, 1]})
+
+    def requested(target: list[int], *, allows_change: bool) -> tuple[int, str | None]:
+        partitions = [ReassignablePartition(0, target)]
+        request = AlterPartitionReassignmentsRequest(10_000, allows_change, [ReassignableTopic(topic.name, partitions)])
+        answer = subject.ask_once(request, 1)
+        assert (answer.error_code, answer.allow_replication_factor_change) == (0, allows_change)
+        [result] = answer.responses[0].partitions
+        return result.error_code, result.error_message
+
+    assert requested([0], allows_change=False) == (38, "The replication factor is changed from 2 to 1")
+    assert requested([0, 1, 2], allows_change=False) == (38, "The replication factor is changed from 2 to 3")
+    assert requested([0, 7, 8], allows_change=False)[0] == 39
+    assert requested([2, 0], allows_change=False) == (0, None)
+    wait_until(subject, has_moved(subject, topic, [2, 0]), "replicas [2, 0]")
+    assert requested([0, 1, 2], allows_change=True) == (0, None)
+    wait_until(subject, has_moved(subject, topic, [0, 1, 2]), "replicas [0, 1, 2]")
+
+
 def elected(subject: Subject, topic: Topic, *indexes: int, unclean: bool = False) -> list[tuple[int, int]]:
     request = ElectLeadersRequest(int(unclean), [TopicPartitions(topic.name, list(indexes))], 10_000)
     answer = subject.ask(subject.connect(), request, 2)
@@ -201,7 +223,7 @@ def test_invalid_delete_records_requests_are_rejected(subject: Subject) -> None:
 
 
 @pytest.mark.rule("L-11")
-def test_delete_records_handles_a_repeated_partition_once(subject: Subject) -> None:
+def test_delete_records_uses_the_last_offset_of_a_repeated_partition(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     topic.fill(*[batch(b"a")] * 3)
     requested = [

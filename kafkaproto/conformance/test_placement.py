@@ -30,7 +30,7 @@ def has_partitions(topic: Topic, count: int) -> bool:
     return len(topic.metadata().partitions) == count
 
 
-def test_stopped_broker_gets_replicas_if_running_brokers_are_too_few(subject: Subject) -> None:
+def test_stopped_broker_is_assigned_replicas_if_too_few_brokers_are_running(subject: Subject) -> None:
     name, old = subject.new_name(), new_topic(subject, replication=3)
     stop(subject, 2)
     assert requested(subject, CreatableTopic(name, MANY, 3)) == 0
@@ -45,7 +45,7 @@ def test_stopped_broker_gets_replicas_if_running_brokers_are_too_few(subject: Su
     assert {p.leader_id for p in Topic(subject, name).metadata().partitions} == {0, 1}
 
 
-def test_stopped_broker_does_not_lead_new_partitions(subject: Subject) -> None:
+def test_stopped_broker_does_not_become_leader_of_new_partitions(subject: Subject) -> None:
     name = subject.new_name()
     stop(subject, 2)
     assert requested(subject, CreatableTopic(name, MANY, 1)) == 0

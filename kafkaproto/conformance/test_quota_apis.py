@@ -35,8 +35,11 @@ def described(
 
 
 @pytest.mark.rule("Q-19", "Q-21")
-def test_describe_client_quotas_returns_the_number_of_entities_that_kafka_returns(subject: Subject) -> None:
-    """Corresponds to Kafka's test `ClientQuotasRequestTest`, with 11 entities of users and clients and two IP addresses."""
+def test_describe_client_quotas_returns_as_many_entities_as_kafka_for_each_filter(subject: Subject) -> None:
+    """The test sets quotas of 11 users and clients and of two IP addresses, and counts the entities that match each filter.
+
+    Corresponds to Kafka's test `ClientQuotasRequestTest`.
+    """
     tag = subject.new_name("q")
     u1, u2, u3, c1, c2, c3 = (f"{tag}-{name}" for name in ("user-1", "user-2", "user-3", "client-1", "client-2", "c"))
     entities: list[Entity] = [
@@ -141,7 +144,7 @@ def test_invalid_quota_alteration_is_rejected_without_affecting_other_entities(
 
 
 @pytest.mark.rule("Q-20")
-def test_duplicate_quota_keys_missing_values_and_validate_only_change_no_quota(subject: Subject) -> None:
+def test_invalid_and_validate_only_quota_alterations_change_no_quota(subject: Subject) -> None:
     name = subject.new_name("v")
     entity: Entity = {CLIENT: name}
     twice = AlterClientQuotasRequestEntryData(

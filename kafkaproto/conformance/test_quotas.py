@@ -1,7 +1,7 @@
-"""Tests of client quotas and throttling over a socket: the arithmetic of Q-2 to Q-7, the mute of KIP-219, fetches and request time.
+"""Tests of client quotas and throttling over a socket: quota windows (Q-2 to Q-7), muting (KIP-219), fetches and request time.
 
-On a manual clock every number is exact. On the wall clock the same numbers are compared with the client's send times,
-within the tolerance `Subject.clock_slack_ms`.
+On a manual clock every number is exact. On the wall clock the same numbers are compared with the client's send times, within the tolerance
+`Subject.clock_slack_ms`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from kafkaproto.records.message_set import build_message_set
 PRODUCE, FETCH, PERCENT = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 USER, CLIENT = "user", "client-id"
 ANONYMOUS = "ANONYMOUS"
+BEFORE_4 = pytest.mark.releases(before="4.0")
+"""Marks a test or parameter for releases before Kafka 4, which does not serve Produce versions before 3 (KIP-896)."""
 """The user of every client on a listener without authentication."""
 
 
@@ -73,7 +75,10 @@ VERSION = 9
 def test_first_request_is_throttled_for_the_bytes_above_ten_seconds_of_quota(
     subject: Subject, bound: int, request_bytes: int, throttle_ms: int
 ) -> None:
-    """The numbers are exact on any clock, because nothing was recorded before."""
+    """The throttle time of a first request is its bytes beyond ten seconds of quota, divided by the quota.
+
+    bound: the quota in bytes per second. throttle_ms: the expected throttle time, exact on any clock because nothing was recorded before.
+    """
     payer = Payer(subject, new_topic(subject), bound)
     with limited(subject, (payer.entity, {PRODUCE: float(bound)})):
         request = produce_of_bytes(payer.connection, payer.topic.name, request_bytes)
@@ -111,8 +116,11 @@ TIMELINE = sorted(
 
 
 @pytest.mark.rule("Q-2", "Q-3", "Q-4", "Q-7")
-def test_throttle_times_follow_from_quota_windows_and_recorded_bytes(subject: Subject) -> None:
-    """Two cases are in one test, because each takes eleven seconds."""
+def test_throttle_times_equal_those_computed_from_quota_windows_and_bytes(subject: Subject) -> None:
+    """Four clients send requests at given times, and each throttle time must equal that of `SlowRate`.
+
+    All clients are in one test, because each case takes eleven seconds.
+    """
     topic = new_topic(subject)
     payers = {who: Payer(subject, topic, bound) for who, bound in BOUNDS.items()}
     with limited(subject, *((p.entity, {PRODUCE: p.bound}) for p in payers.values())):
@@ -130,7 +138,10 @@ def test_throttle_times_follow_from_quota_windows_and_recorded_bytes(subject: Su
 
 @pytest.mark.rule("Q-10")
 def test_changed_quota_applies_at_once_to_bytes_already_recorded(subject: Subject) -> None:
-    """Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`, over a socket."""
+    """After 27.5 kB, a higher quota ends the throttling, a lower one starts it, and without a quota no request is throttled.
+
+    Corresponds to Kafka's test `ClientQuotaManagerTest.testQuotaParsing`.
+    """
     payer = Payer(subject, new_topic(subject), 2000.0)
     with limited(subject, (payer.entity, {PRODUCE: 2000.0})):
         assert payer.produce(27_500) > 0
@@ -184,11 +195,14 @@ def test_produce_rejected_before_its_partitions_is_not_charged_for_bytes(subject
 
 @pytest.mark.needs(at_least={"socket.request.max.bytes": REQUEST_MAX_BYTES})
 @pytest.mark.rule("T-1", "T-6", "T-7", "T-8")
-@pytest.mark.parametrize("version", [0, 1, 5, 6, 9, 11])
+@pytest.mark.parametrize("version", [pytest.param(0, marks=BEFORE_4), pytest.param(1, marks=BEFORE_4), 5, 6, 9, 11])
 def test_throttled_response_is_sent_at_once_and_the_next_response_after_the_throttle(
     subject: Subject, version: int
 ) -> None:
-    """Versions whose responses have no throttle time are muted as well."""
+    """A throttled Produce gets its response at once. The next request of the connection gets its response after the throttle time.
+
+    This holds in every version, also in those whose responses have no throttle time. Other connections of the client are not muted.
+    """
     payer = Payer(subject, new_topic(subject), 10_000.0)
     with limited(subject, (payer.entity, {PRODUCE: 10_000.0})):
         records = batch(b"x" * 104_000)
@@ -241,7 +255,7 @@ def fetched(subject: Subject, payer: Payer, version: int = 11) -> tuple[Any, int
 
 @pytest.mark.rule("T-4", "Q-12", "Q-13", "Q-14")
 def test_fetch_above_the_quota_returns_empty_and_delivers_after_its_throttle(subject: Subject) -> None:
-    """The response is 50 bytes larger than ten seconds of a quota of 1000 B/s, so it is throttled for 50 ms."""
+    """A response 50 bytes larger than ten seconds of a quota of 1000 B/s is throttled for 50 ms. The next fetch then returns the data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 1000.0)
     overhead = len(sized(subject, topic))
@@ -257,7 +271,7 @@ def test_fetch_above_the_quota_returns_empty_and_delivers_after_its_throttle(sub
 
 
 def sized(subject: Subject, topic: Topic) -> bytes:
-    """Return the encoded body of the response to a fetch of this topic without records, to measure its size."""
+    """Return the encoded body of a Fetch response for a topic without records. Its length is the overhead of a response with records."""
     connection = subject.connect(0, "free")
     subject.send(connection, fetch((topic.name, 0, 0), min_bytes=0), 11)
     return subject.answer(connection).data[4:]
@@ -265,7 +279,7 @@ def sized(subject: Subject, topic: Topic) -> bytes:
 
 @pytest.mark.rule("Q-14")
 def test_fetch_of_a_batch_above_twelve_seconds_of_quota_never_returns_data(subject: Subject) -> None:
-    """The quota is 250 B/s and the response has 4096 bytes."""
+    """The quota is 250 B/s and the response has 4096 bytes, so each repetition of the fetch is throttled and returns no data."""
     topic = new_topic(subject)
     payer = Payer(subject, topic, 250.0)
     overhead = len(sized(subject, topic))
@@ -298,12 +312,12 @@ def throttled_for_time(subject: Subject, client_id: str) -> int:
             if actual_ms := subject.ask(connection, ApiVersionsRequest(), 2).throttle_time_ms:
                 return int(actual_ms)
         connection.close()
-    raise AssertionError("no request was throttled")
+    raise AssertionError(f"no request of client {client_id} was throttled, although its request quota is exceeded")
 
 
 @pytest.mark.rule("T-2", "Q-6", "Q-15")
 def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> None:
-    """The request quota is a ten-thousandth of one thread's time."""
+    """The request quota is a ten-thousandth of one thread's time. Each throttle time is at most 1000 ms, the length of a window."""
     payer = Payer(subject, new_topic(subject), 0.0)
     with limited(subject, (payer.entity, {PERCENT: 0.01})), subject.request_cost("ApiVersions", 1.5):
         actual_ms = [throttled_for_time(subject, payer.client_id) for _ in range(3)]
@@ -312,7 +326,7 @@ def test_request_time_throttle_is_limited_to_one_window(subject: Subject) -> Non
 
 @pytest.mark.rule("T-3")
 def test_produce_returns_the_larger_of_byte_and_request_time_throttle(subject: Subject) -> None:
-    """The client has a byte quota and a request quota, and exceeds both."""
+    """A client exceeds a byte quota and a request quota. The response has the throttle time of the byte quota, which is larger."""
     payer = Payer(subject, new_topic(subject), 1.0)
     with limited(subject, (payer.entity, {PRODUCE: 1.0, PERCENT: 0.01})), subject.request_cost("Produce", 100.0):
         assert payer.produce(500) > 400_000

@@ -21,7 +21,7 @@ NONE, NEW = (0, -1), (0, 0)
 
 
 class Session:
-    """A client's side of one fetch session: counts the epoch, and sends topic names or ids depending on the version."""
+    """The client's state of one fetch session: it counts the session epoch, and sends topic names or ids depending on the version."""
 
     def __init__(self, topic: Topic, version: int = 11, broker_id: int = 0) -> None:
         self.subject, self.version, self.topic = topic.subject, version, topic
@@ -45,7 +45,10 @@ class Session:
         return self.subject.ask(self.connection, self.request(*partitions, **more), self.version)
 
     def step(self, *partitions: tuple[str, int, int], **more: Any) -> Any:
-        """Send the next valid request of the session and return the response. The first request opens the session."""
+        """Send the next valid request of the session and return the response. The first request opens the session.
+
+        partitions: (topic, partition, fetch offset). more: further arguments of `wire.fetch`.
+        """
         answer = self.ask(*partitions, **more)
         assert answer.error_code == 0 and (not self.id or answer.session_id == self.id)
         self.id, self.epoch = answer.session_id, self.epoch + 1
@@ -73,8 +76,11 @@ def outcome(answer: Any) -> tuple[int, int, list[Any]]:
 
 @pytest.mark.rule("S-1", "S-2", "S-3", "S-4", "S-14")
 @pytest.mark.parametrize("version", [7, 12, 13, 17])
-def test_fetch_session_can_be_opened_used_renewed_and_closed(subject: Subject, version: int) -> None:
-    """Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`."""
+def test_fetch_session_can_be_opened_used_replaced_and_closed(subject: Subject, version: int) -> None:
+    """Wrong session ids and epochs get errors and do not change the session. A renewed session has a new id, and a closed one is unknown.
+
+    Corresponds to Kafka's test `FetchSessionTest.testFetchRequests`.
+    """
     topic = new_topic(subject, 2)
     both = (topic.name, 0, 0), (topic.name, 1, 0)
     session = Session(topic, version)
@@ -171,8 +177,11 @@ def test_fetch_session_rejects_a_change_between_topic_names_and_topic_ids(subjec
 
 @pytest.mark.rule("S-6", "S-7", "S-14")
 @pytest.mark.parametrize("version", [7, 11, 12])
-def test_incremental_fetch_returns_a_partition_until_its_error_has_ended(subject: Subject, version: int) -> None:
-    """Corresponds to Kafka's test `FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12`."""
+def test_incremental_fetch_returns_a_partition_as_long_as_it_has_an_error(subject: Subject, version: int) -> None:
+    """Each response of a session contains a partition with an error, until the topic exists or the offset is in range.
+
+    Corresponds to Kafka's test `FetchRequestTest.testCreateIncrementalFetchWithPartitionsInErrorV12`.
+    """
     foo = new_topic(subject, 2)
     later = subject.new_name()
     session = Session(foo, version)
@@ -194,7 +203,7 @@ def test_incremental_fetch_returns_a_partition_until_its_error_has_ended(subject
 
 
 @pytest.mark.rule("S-11")
-def test_unknown_topic_ids_stay_in_the_fetch_session(subject: Subject) -> None:
+def test_unknown_topic_ids_stay_in_the_fetch_session_with_an_error(subject: Subject) -> None:
     topic = new_topic(subject)
     session = Session(topic, 13)
     session.ids["ghost"] = b"\x02" * 16
@@ -221,7 +230,10 @@ def test_parked_incremental_fetch_overtaken_by_a_newer_epoch_gets_an_error(subje
 
 @pytest.mark.rule("S-9")
 def test_fetch_session_moves_partitions_that_returned_records_to_the_end(subject: Subject) -> None:
-    """Corresponds to Kafka's test `FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly`, observed with a limit of one batch."""
+    """With a limit of one batch per response, three partitions return their records in turn.
+
+    Corresponds to Kafka's test `FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly`.
+    """
     topic = new_topic(subject, 3)
     name = topic.name
     session = Session(topic)
@@ -240,7 +252,7 @@ def test_fetch_session_moves_partitions_that_returned_records_to_the_end(subject
 
 
 @pytest.mark.rule("S-6", "F-28")
-def test_incremental_fetch_is_parked_like_any_other_fetch(subject: Subject) -> None:
+def test_incremental_fetch_without_data_is_parked_until_data_or_max_wait(subject: Subject) -> None:
     topic = new_topic(subject, 2)
     session = Session(topic)
     session.step((topic.name, 0, 0), (topic.name, 1, 0))
@@ -259,7 +271,7 @@ def test_incremental_fetch_is_parked_like_any_other_fetch(subject: Subject) -> N
 def test_throttled_incremental_fetch_returns_empty_and_the_next_one_returns_the_data(subject: Subject) -> None:
     """A fetch of slightly more than ten seconds of quota is throttled and returns nothing; the next request, sent at once, returns the batch.
 
-    On a wall clock, the quota window begins with the session and grows until the throttled request.
+    On a wall clock, the quota is already measured from the start of the session, so the throttle time may be shorter.
     """
     topic = new_topic(subject)
     session = Session(topic)

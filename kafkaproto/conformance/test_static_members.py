@@ -11,9 +11,9 @@ from kafkaproto.conformance.subject import Subject
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
 
-@pytest.mark.rule("GC-31", "GC-32", "GC-33", "GC-34")
-def test_restarted_static_leader_keeps_generation_and_assignment(subject: Subject) -> None:
-    """The old process is fenced (scenario SN-12)."""
+@pytest.mark.rule("GC-31", "GC-32", "GC-33", "GC-34", "SN-12")
+def test_restarted_static_group_leader_keeps_its_generation_and_assignment(subject: Subject) -> None:
+    """A second process with the leader's instance id gets its generation and assignment, and the first process is fenced (scenario SN-12)."""
     topic = new_topic(subject)
     group = Group(subject)
     old, new = group.client(instance="i1"), group.client(instance="i1")
@@ -33,9 +33,9 @@ def test_restarted_static_leader_keeps_generation_and_assignment(subject: Subjec
     assert (new.heartbeat(), new.commit(offsets)) == (0, {(topic.name, 0): 0})
 
 
-@pytest.mark.rule("GC-33", "GC-34")
-def test_restarted_static_leader_skips_the_assignment_from_version_9_on(subject: Subject) -> None:
-    """The response says that the leader must not assign partitions (scenario SN-13)."""
+@pytest.mark.rule("GC-33", "GC-34", "SN-13")
+def test_restarted_static_leader_gets_skip_assignment_from_version_9_on(subject: Subject) -> None:
+    """A restarted static leader gets `skip_assignment`: it must not assign partitions, but can see the members (scenario SN-13)."""
     group = Group(subject)
     old, new = (group.client(instance="i1", version=9) for _ in range(2))
     make_stable(old)
@@ -48,7 +48,7 @@ def test_restarted_static_leader_skips_the_assignment_from_version_9_on(subject:
 
 
 @pytest.mark.rule("GC-33")
-def test_restarted_static_follower_gets_no_members_and_no_skip_assignment(subject: Subject) -> None:
+def test_restarted_static_follower_gets_neither_the_member_list_nor_skip_assignment(subject: Subject) -> None:
     group = Group(subject)
     leader, old = group.client(version=9), group.client(instance="i1", version=9)
     make_stable(leader, old)
@@ -87,9 +87,9 @@ def test_restarted_static_member_in_the_sync_phase_starts_a_rebalance(subject: S
     assert a.join().generation_id == new.joined().generation_id == 3
 
 
-@pytest.mark.rule("GC-35", "GC-46", "GC-48", "GC-50")
-def test_static_member_is_removed_by_its_instance_id(subject: Subject) -> None:
-    """LeaveGroup with another member id is rejected (scenario SN-14)."""
+@pytest.mark.rule("GC-35", "GC-46", "GC-48", "GC-50", "SN-14")
+def test_leave_group_removes_a_static_member_by_its_instance_id(subject: Subject) -> None:
+    """LeaveGroup removes a static member named by its instance id alone; with another member id it is rejected (scenario SN-14)."""
     group = Group(subject)
     client = group.client(instance="i1")
     make_stable(client)

@@ -1,4 +1,4 @@
-"""Tests of unusual CreateTopics and DeleteTopics requests and topic settings, and the errors that reject them."""
+"""Tests of unusual CreateTopics and DeleteTopics requests, and of the errors for invalid topic settings."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_unknown_topic_setting_cannot_be_set_but_can_be_deleted(subject: Subject
     assert changed(subject, "", "retention.ms", SET, "1") == 42
 
 
-def test_topic_repeated_in_delete_topics_gets_one_error_and_is_not_deleted(subject: Subject) -> None:
+def test_delete_topics_returns_one_error_for_a_repeated_topic_and_keeps_the_topic(subject: Subject) -> None:
     topic = new_topic(subject)
     request = DeleteTopicsRequest(topic_names=[topic.name, topic.name], timeout_ms=10_000)
     assert [(r.name, r.error_code) for r in subject.ask_once(request, 5).responses] == [(topic.name, 42)]
@@ -98,7 +98,7 @@ def elected(subject: Subject, kind: int, *partitions: tuple[str, list[int]]) -> 
     return answer.error_code, sorted(entries)
 
 
-def test_elect_leaders_of_an_unknown_type_is_rejected_for_each_partition(subject: Subject) -> None:
+def test_elect_leaders_with_an_unknown_election_type_rejects_each_partition(subject: Subject) -> None:
     name = new_topic(subject, 2).name
     asked_for = (name, [0, 1]), ("no-such-topic", [0])
     refused = sorted([(name, [(0, 42), (1, 42)]), ("no-such-topic", [(0, 42)])])
@@ -106,7 +106,7 @@ def test_elect_leaders_of_an_unknown_type_is_rejected_for_each_partition(subject
 
 
 @pytest.mark.rule("E-2", "L-4", "F-25")
-def test_leader_epoch_minus_one_is_not_checked_and_lower_epochs_are_rejected_as_old(subject: Subject) -> None:
+def test_leader_epoch_minus_1_is_not_checked_and_minus_2_is_fenced(subject: Subject) -> None:
     topic = new_topic(subject)
     topic.fill(batch(b"v"))
     epochs = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic(topic.name, [OffsetForLeaderPartition(0, -2, 0)])])

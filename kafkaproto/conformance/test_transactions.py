@@ -9,22 +9,19 @@ import pytest
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic, list_offsets, new_topic, read
 from kafkaproto.conformance.subject import Subject
-from kafkaproto.conformance.transactions import Producer, need_second_version, producers, write_markers
+from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
+from kafkaproto.conformance.wire import produced
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkaproto.messages.end_txn import EndTxnRequest
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 
 UNKNOWN_TOPIC, NOT_COORDINATOR = 3, 16
 INVALID_REQUEST, OUT_OF_ORDER, OLD_EPOCH, INVALID_STATE, UNKNOWN_MAPPING, INVALID_TIMEOUT = 42, 45, 47, 48, 49, 50
 CONCURRENT, COORDINATOR_FENCED, NOT_ATTEMPTED, UNSTABLE, FENCED = 51, 52, 55, 88, 90
-NOT_FOUND, ABORTABLE = 105, 120
+NOT_FOUND, ABORTABLE, INVALID_REGULAR_EXPRESSION = 105, 120, 128
 NO_PRODUCER = (-1, -1)
-
-
-def visible(topic: Topic, offset: int = 0) -> tuple[int, int, list[tuple[int, int]], int]:
-    """Return what a read_committed fetch returns: high watermark, last stable offset, (producer id, first offset) of aborted ones, bytes."""
-    data = read(topic, offset, isolation=1)
-    aborted = [(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions]
-    return data.high_watermark, data.last_stable_offset, aborted, len(data.records)
+TOPIC, BROKER = 2, 4
+"""The resource types of a topic and of a broker in DescribeConfigs."""
 
 
 def begun(subject: Subject, topic: Topic) -> Producer:
@@ -36,9 +33,8 @@ def begun(subject: Subject, topic: Topic) -> Producer:
     return producer
 
 
-@pytest.mark.rule("TX-10")
-def test_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(subject: Subject) -> None:
-    # scenario SN-45
+@pytest.mark.rule("TX-10", "SN-45")
+def test_init_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(subject: Subject) -> None:
     producer = Producer(subject)
     assert producer.init_once(timeout_ms=0)[0] == INVALID_TIMEOUT
     assert producer.init_once(timeout_ms=900_001)[0] == INVALID_TIMEOUT
@@ -47,9 +43,8 @@ def test_producer_id_requests_with_invalid_timeouts_or_ids_are_rejected(subject:
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (INVALID_REQUEST, *NO_PRODUCER)
 
 
-@pytest.mark.rule("TX-13", "TX-14", "TX-21", "TX-28", "TX-37", "TX-69")
-def test_producer_without_a_transaction_cannot_end_or_produce(subject: Subject) -> None:
-    # scenario SN-46
+@pytest.mark.rule("TX-13", "TX-14", "TX-21", "TX-28", "TX-37", "TX-69", "SN-46")
+def test_producer_without_an_open_transaction_cannot_produce_or_end_a_transaction(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer_id, epoch = producer.init()
     assert epoch == 0
@@ -64,9 +59,8 @@ def test_producer_without_a_transaction_cannot_end_or_produce(subject: Subject) 
     assert producer.ask(EndTxnRequest("", producer_id, 1, True), 3).error_code in (INVALID_REQUEST, NOT_COORDINATOR)
 
 
-@pytest.mark.rule("TX-20", "TX-21", "TX-22")
-def test_unknown_partitions_and_wrong_producers_add_nothing_to_a_transaction(subject: Subject) -> None:
-    # scenario SN-47
+@pytest.mark.rule("TX-20", "TX-21", "TX-22", "SN-47")
+def test_add_partitions_to_txn_rejects_unknown_partitions_and_wrong_producers(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     producer.init()
@@ -79,9 +73,8 @@ def test_unknown_partitions_and_wrong_producers_add_nothing_to_a_transaction(sub
     assert producer.describe().transaction_state == "Empty"
 
 
-@pytest.mark.rule("TX-34", "TX-53", "TX-55", "TX-56", "TX-69", "TX-72", "TX-74")
-def test_open_transaction_is_described_listed_and_hidden_from_read_committed(subject: Subject) -> None:
-    # scenario SN-48
+@pytest.mark.rule("TX-34", "TX-53", "TX-55", "TX-56", "TX-69", "TX-72", "TX-74", "SN-48")
+def test_open_transaction_can_be_described_but_is_hidden_from_read_committed(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     own = producer.producer_id, producer.epoch
@@ -107,9 +100,8 @@ def test_open_transaction_is_described_listed_and_hidden_from_read_committed(sub
     assert list_offsets(topic, -1, isolation=1).offset == 0
 
 
-@pytest.mark.rule("TX-24", "TX-41", "TX-43", "TX-45")
-def test_offsets_in_a_transaction_are_pending_until_it_commits(subject: Subject) -> None:
-    # scenario SN-49
+@pytest.mark.rule("TX-24", "TX-41", "TX-43", "TX-45", "SN-49")
+def test_offsets_committed_in_a_transaction_are_pending_until_the_commit(subject: Subject) -> None:
     topic, group = new_topic(subject, partitions=2), Group(subject)
     producer = begun(subject, topic)
     assert producer.commit_offsets(group, {(topic.name, 0): 7}) == {(topic.name, 0): INVALID_STATE}
@@ -125,14 +117,14 @@ def test_offsets_in_a_transaction_are_pending_until_it_commits(subject: Subject)
 
 
 def stable_offsets(group: Group, topic: Topic) -> dict[int, tuple[int, int]]:
-    """Return (error, offset) of two partitions for an OffsetFetch that requires stable offsets."""
+    """Fetch the stable offsets of partitions 0 and 1 (OffsetFetch with `require_stable`). Returns a dict of partitions to (error, offset)."""
     request = group.fetch_request({topic.name: [0, 1]}, require_stable=True)
     [fetched] = group.ask(request, 8).groups
     return {p.partition_index: (p.error_code, p.committed_offset) for t in fetched.topics for p in t.partitions}
 
 
 @pytest.mark.rule("TX-43", "TX-54")
-def test_offsets_of_an_aborted_transaction_are_dropped(subject: Subject) -> None:
+def test_offsets_committed_in_an_aborted_transaction_are_discarded(subject: Subject) -> None:
     topic, group = new_topic(subject, partitions=2), Group(subject)
     producer = begun(subject, topic)
     assert producer.add_offsets(group) == 0
@@ -142,9 +134,8 @@ def test_offsets_of_an_aborted_transaction_are_dropped(subject: Subject) -> None
     assert visible(topic) == (2, 2, [(producer.producer_id, 0)], 147)
 
 
-@pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-71", "TX-75")
-def test_commit_is_complete_when_its_markers_are_written(subject: Subject) -> None:
-    # scenario SN-50
+@pytest.mark.rule("TX-37", "TX-39", "TX-50", "TX-71", "TX-75", "SN-50")
+def test_committed_transaction_is_visible_and_complete_once_its_markers_are_written(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)
@@ -158,9 +149,8 @@ def test_commit_is_complete_when_its_markers_are_written(subject: Subject) -> No
     assert producer.end(commit=False)[0] == INVALID_STATE
 
 
-@pytest.mark.rule("TX-13", "TX-18")
-def test_producer_that_repeats_its_request_keeps_its_epoch(subject: Subject) -> None:
-    # scenario SN-51
+@pytest.mark.rule("TX-13", "TX-18", "SN-51")
+def test_repeated_init_producer_id_with_the_previous_epoch_returns_the_current_epoch(subject: Subject) -> None:
     producer = Producer(subject)
     producer_id, _ = producer.init()
     producer.init()
@@ -171,9 +161,8 @@ def test_producer_that_repeats_its_request_keeps_its_epoch(subject: Subject) -> 
     assert producer.init_once(producer_id + 77, 0) == (FENCED, *NO_PRODUCER)
 
 
-@pytest.mark.rule("TX-53", "TX-54", "TX-64", "TX-67")
-def test_new_epoch_starts_at_sequence_zero_and_an_abort_is_listed(subject: Subject) -> None:
-    # scenario SN-52 and SN-53
+@pytest.mark.rule("TX-53", "TX-54", "TX-64", "TX-67", "SN-52", "SN-53")
+def test_new_epoch_starts_at_sequence_zero_and_fences_the_old_epoch(subject: Subject) -> None:
     topic = new_topic(subject)
     producer = begun(subject, topic)
     producer.finish(commit=True)
@@ -190,9 +179,8 @@ def test_new_epoch_starts_at_sequence_zero_and_an_abort_is_listed(subject: Subje
     assert producer.send(topic, 1) == (0, 4)
 
 
-@pytest.mark.rule("TX-16", "TX-22", "TX-36", "TX-52")
-def test_new_producer_fences_the_open_transaction_of_the_old_one(subject: Subject) -> None:
-    # scenario SN-54
+@pytest.mark.rule("TX-16", "TX-22", "TX-36", "TX-52", "SN-54")
+def test_new_producer_with_the_same_transactional_id_aborts_the_open_transaction(subject: Subject) -> None:
     topic = new_topic(subject)
     old = begun(subject, topic)
     new = Producer(subject, old.id)
@@ -207,9 +195,8 @@ def test_new_producer_fences_the_open_transaction_of_the_old_one(subject: Subjec
     assert visible(topic) == (2, 2, [(old.producer_id, 0)], 147)
 
 
-@pytest.mark.rule("TX-53", "TX-54", "TX-55")
-def test_last_stable_offset_stays_at_the_first_open_transaction_of_two(subject: Subject) -> None:
-    # scenario SN-57
+@pytest.mark.rule("TX-53", "TX-54", "TX-55", "SN-57")
+def test_last_stable_offset_stays_at_the_start_of_the_oldest_open_transaction(subject: Subject) -> None:
     topic = new_topic(subject)
     first, second = begun(subject, topic), begun(subject, topic)
     assert visible(topic) == (2, 0, [], 0)
@@ -223,9 +210,8 @@ def test_last_stable_offset_stays_at_the_first_open_transaction_of_two(subject: 
     assert visible(topic, 4) == (4, 4, [], 0)
 
 
-@pytest.mark.rule("TX-47", "TX-48")
+@pytest.mark.rule("TX-47", "TX-48", "SN-59")
 def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Subject) -> None:
-    # scenario SN-59
     topic = new_topic(subject)
     producer = Producer(subject)
     producer_id, _ = producer.init()
@@ -234,9 +220,8 @@ def test_write_txn_markers_rejects_unknown_partitions_and_old_epochs(subject: Su
     assert write_markers(topic, producer_id, 1, coordinator_epoch=-1) == [COORDINATOR_FENCED]
 
 
-@pytest.mark.rule("TX-19", "TX-23")
-def test_add_partitions_of_brokers_verifies_or_adds_partitions(subject: Subject) -> None:
-    # scenario SN-60
+@pytest.mark.rule("TX-19", "TX-23", "SN-60")
+def test_add_partitions_to_txn_from_brokers_can_verify_or_add_partitions(subject: Subject) -> None:
     topic, producer = new_topic(subject, partitions=2), Producer(subject)
     producer.init()
     name = topic.name
@@ -251,7 +236,7 @@ def _end(producer: Producer, commit: bool, offset: int, version: int) -> tuple[i
     return error_code, epoch
 
 
-@pytest.mark.rule("TX-37")
+@pytest.mark.rule("TX-37", "SN-55")
 @pytest.mark.parametrize(
     ("state", "commit_error", "abort_error"),
     [
@@ -260,10 +245,9 @@ def _end(producer: Producer, commit: bool, offset: int, version: int) -> tuple[i
         ("CompleteAbort", INVALID_STATE, 0),
     ],
 )
-def test_repeated_end_succeeds_and_the_opposite_end_is_an_invalid_state(
+def test_repeated_end_txn_succeeds_but_the_opposite_end_gets_invalid_txn_state(
     subject: Subject, state: str, commit_error: int, abort_error: int
 ) -> None:
-    # scenario SN-55
     topic = new_topic(subject)
     producer = Producer(subject)
     producer.init()
@@ -275,10 +259,9 @@ def test_repeated_end_succeeds_and_the_opposite_end_is_an_invalid_state(
     assert _end(producer, True, 1, 3)[0] == _end(producer, False, -1, 3)[0] == FENCED
 
 
-@pytest.mark.rule("TX-38")
-def test_end_raises_the_epoch_and_accepts_the_epoch_before_only_as_a_repetition(subject: Subject) -> None:
-    # scenario SN-55
-    need_second_version(subject)
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("TX-38", "SN-55")
+def test_end_txn_v5_raises_the_epoch_and_accepts_the_old_epoch_only_in_a_retry(subject: Subject) -> None:
     topic, producer = new_topic(subject), Producer(subject)
     producer.init()
     assert _end(producer, True, 0, 5) == (INVALID_STATE, -1)
@@ -297,10 +280,9 @@ def test_end_raises_the_epoch_and_accepts_the_epoch_before_only_as_a_repetition(
         producer.epoch += 1
 
 
-@pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75")
-def test_batches_and_offset_commits_add_their_partitions_in_the_second_version(subject: Subject) -> None:
-    # scenario SN-56
-    need_second_version(subject)
+@pytest.mark.releases(first="4.0")
+@pytest.mark.rule("TX-31", "TX-32", "TX-33", "TX-38", "TX-41", "TX-75", "SN-56")
+def test_transaction_version_2_adds_partitions_of_batches_and_offset_commits(subject: Subject) -> None:
     topic, group, producer = new_topic(subject, partitions=2), Group(subject), Producer(subject)
     producer.init()
     assert producer.send(topic, 0, version=12) == (0, 0)
@@ -316,3 +298,73 @@ def test_batches_and_offset_commits_add_their_partitions_in_the_second_version(s
         assert (epoch, sequence, start) == (producer.epoch + 1, -1, -1)
     assert producer.send(topic, 1, version=12) == (OLD_EPOCH, -1)
     assert group.committed() == {(topic.name, 0): 1}
+
+
+@pytest.mark.rule("TX-70")
+def test_new_epoch_keeps_the_last_transaction_start_time_only_before_release_4(subject: Subject) -> None:
+    producer = begun(subject, new_topic(subject))
+    started_ms = producer.describe().transaction_start_time_ms
+    assert started_ms > 0
+    producer.finish(commit=True)
+    assert producer.describe().transaction_start_time_ms == started_ms
+    producer.init()
+    assert producer.describe().transaction_start_time_ms == (-1 if bumps_epochs(subject) else started_ms)
+
+
+@pytest.mark.rule("TX-26", "TX-35")
+def test_transactional_request_may_use_any_acks_but_only_one_producer_id(subject: Subject) -> None:
+    topic = new_topic(subject, partitions=2)
+    first, second = begun(subject, topic), Producer(subject)
+    second.init()
+    request = first.produce_request(topic, 1, acks=1)
+    assert produced(subject.ask_once(request, 11, topic.leader())).error_code == 0
+    other = second.produce_request(topic, 0, index=1)
+    request.topic_data[0].partition_data += other.topic_data[0].partition_data
+    answer = subject.ask_once(request, 11, topic.leader())
+    assert {p.error_code for t in answer.responses for p in t.partition_responses} == {UNKNOWN_MAPPING}
+
+
+@pytest.mark.rule("TX-72", "TX-73", "SN-64")
+def test_list_transactions_filters_by_producer_id_and_by_duration(subject: Subject) -> None:
+    topic, idle = new_topic(subject), Producer(subject)
+    idle.init()
+    producer = begun(subject, topic)
+
+    def listed(queried: Producer, **filters: Any) -> list[str]:
+        return [s.transactional_id for s in queried.listed(1, **filters).transaction_states]
+
+    assert listed(producer, producer_id_filters=[producer.producer_id]) == [producer.id]
+    assert listed(producer, producer_id_filters=[producer.producer_id + 10_000]) == []
+    assert producer.id not in listed(producer, duration_filter=100_000)
+    assert idle.id in listed(idle, duration_filter=100_000)  # it has no start time, which counts as long ago
+    producer.finish(commit=True)
+
+
+@pytest.mark.releases(first="4.1")
+@pytest.mark.rule("TX-72", "SN-64")
+def test_list_transactions_filters_by_a_pattern_of_the_transactional_id(subject: Subject) -> None:
+    producer = Producer(subject)
+    producer.init()
+    for pattern, ids in ((producer.id[:-2] + ".*", [producer.id]), (producer.id[:-1], [])):
+        listed = producer.listed(2, transactional_id_pattern=pattern)
+        assert (listed.error_code, [s.transactional_id for s in listed.transaction_states]) == (0, ids)
+    assert producer.listed(2, transactional_id_pattern="(").error_code == INVALID_REGULAR_EXPRESSION
+
+
+@pytest.mark.rule("TX-2")
+def test_transaction_state_topic_is_compacted_and_has_its_own_settings(subject: Subject) -> None:
+    Producer(subject).init()
+    fixed = {"cleanup.policy": "compact", "compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
+    sizes = {
+        "segment.bytes": "transaction.state.log.segment.bytes",
+        "min.insync.replicas": "transaction.state.log.min.isr",
+    }
+    resources = [
+        DescribeConfigsResource(TOPIC, "__transaction_state", [*fixed, *sizes]),
+        DescribeConfigsResource(BROKER, "0", list(sizes.values())),
+    ]
+    of_topic, of_broker = [
+        {config.name: config.value for config in resource.configs}
+        for resource in subject.ask_once(DescribeConfigsRequest(resources), 2).results
+    ]
+    assert of_topic == fixed | {name: of_broker[setting] for name, setting in sizes.items()}

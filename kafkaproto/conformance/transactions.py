@@ -1,15 +1,13 @@
-"""Transactions in conformance tests: a transactional producer that sends each request by itself, so that a test sees every error."""
+"""Transactions in conformance tests: a transactional producer whose requests the test sends one by one, so that it sees every error."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from kafkaproto.api import ApiKey
 from kafkaproto.conformance.groups import Group
-from kafkaproto.conformance.scene import Topic, wait_until
+from kafkaproto.conformance.scene import Topic, read, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, produce, produced
 from kafkaproto.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -24,6 +22,7 @@ from kafkaproto.messages.end_txn import EndTxnRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.list_transactions import ListTransactionsRequest
+from kafkaproto.messages.produce import ProduceRequest
 from kafkaproto.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -45,12 +44,6 @@ def bumps_epochs(subject: Subject) -> bool:
     return subject.offered()[ApiKey.END_TXN][1] >= EPOCH_BUMPING_END_TXN
 
 
-def need_second_version(subject: Subject) -> None:
-    """Skip the test on a cluster without transaction version 2."""
-    if not bumps_epochs(subject):
-        pytest.skip(f"not prepared: needs EndTxn v{EPOCH_BUMPING_END_TXN}")
-
-
 class Producer:
     """A producer with a transactional id of its own. `producer_id` and `epoch` are those of its last successful request."""
 
@@ -60,17 +53,17 @@ class Producer:
         self.producer_id = self.epoch = NONE
 
     def coordinator(self) -> int:
-        """Return the id of the broker that coordinates this producer. Waits until it has loaded the transactional id."""
-        found: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
-        return found
+        """Return the id of the broker that coordinates this producer. Waits until that broker has loaded the transactional id."""
+        coordinator: int = wait_until(self.subject, self._ready, f"the coordinator of {self.id} is available") - 1
+        return coordinator
 
     def _ready(self) -> int:
         """Return the id of the coordinator plus 1, or 0 if there is none."""
         version = self.subject.version(ApiKey.FIND_COORDINATOR, 3)
-        found = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
-        if found.error_code:
+        result = self.subject.ask_once(FindCoordinatorRequest(self.id, key_type=1), version)
+        if result.error_code:
             return 0
-        return 0 if self._described(found.node_id).error_code in LOADING else int(found.node_id) + 1
+        return 0 if self._described(result.node_id).error_code in LOADING else int(result.node_id) + 1
 
     def ask(self, request: Any, version: int) -> Any:
         """Send a request to the coordinator over a connection of its own, and return the response."""
@@ -88,7 +81,7 @@ class Producer:
             self.subject.pass_ms(100)
 
     def init(self, **options: Any) -> tuple[int, int]:
-        """Get a producer id and the next epoch, after the present transaction has ended. Returns both."""
+        """Get a producer id and the next epoch, and return both. Waits until the last transaction of the producer is complete."""
         result = wait_until(self.subject, lambda: self._initialised(**options), f"{self.id} has a new epoch")
         self.producer_id, self.epoch = result[1:]
         return self.producer_id, self.epoch
@@ -128,7 +121,7 @@ class Producer:
         return _errors(answer.results_by_transaction[0].topic_results)
 
     def add_once_free(self, topic: Topic, *indexes: int) -> None:
-        """Add partitions of a topic to a new transaction, as soon as the transaction before it is complete."""
+        """Add partitions of a topic to a new transaction, as soon as the previous transaction is complete."""
         expected = {(topic.name, index): 0 for index in indexes or (0,)}
         wait_until(
             self.subject, lambda: self.add({topic.name: indexes or (0,)}) == expected, f"{self.id} may add partitions"
@@ -146,6 +139,24 @@ class Producer:
         transactional: bool = True,
     ) -> tuple[int, int]:
         """Produce one record with a sequence number, and return (error, base offset)."""
+        request = self.produce_request(
+            topic, sequence, index=index, epoch=epoch, producer_id=producer_id, transactional=transactional
+        )
+        answer = produced(self.subject.ask_once(request, version, topic.leader(index)))
+        return answer.error_code, answer.base_offset
+
+    def produce_request(
+        self,
+        topic: Topic,
+        sequence: int,
+        *,
+        index: int = 0,
+        epoch: int | None = None,
+        producer_id: int | None = None,
+        transactional: bool = True,
+        acks: int = -1,
+    ) -> ProduceRequest:
+        """Return a Produce request with one record."""
         number, own_epoch = self._numbers(producer_id, epoch)
         data = batch(
             b"v",
@@ -155,11 +166,10 @@ class Producer:
             base_sequence=sequence,
             attributes=TRANSACTIONAL if transactional else 0,
         )
-        request = produce(topic.name, data, index, acks=-1)
+        request = produce(topic.name, data, index, acks=acks)
         if transactional:
             request.transactional_id = self.id
-        answer = produced(self.subject.ask_once(request, version, topic.leader(index)))
-        return answer.error_code, answer.base_offset
+        return request
 
     def end(
         self, *, commit: bool, epoch: int | None = None, producer_id: int | None = None, version: int = 3
@@ -202,10 +212,20 @@ class Producer:
             TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, offset)])
             for (name, index), offset in offsets.items()
         ]
-        request = TxnOffsetCommitRequest(self.id, group.id, topics=topics, **options)
-        request.producer_id, request.producer_epoch = self.producer_id, self.epoch
+        producer = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
+        request = TxnOffsetCommitRequest(self.id, group.id, topics=topics, **(producer | options))
         answer = group.ask(request, version)
         return {(t.name, p.partition_index): p.error_code for t in answer.topics for p in t.partitions}
+
+
+def visible(topic: Topic, offset: int = 0) -> tuple[int, int, list[tuple[int, int]], int]:
+    """Return (high watermark, last stable offset, aborted transactions, bytes of records) of a read_committed fetch.
+
+    An aborted transaction is given as (producer id, first offset).
+    """
+    data = read(topic, offset, isolation=1)
+    aborted = [(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions]
+    return data.high_watermark, data.last_stable_offset, aborted, len(data.records)
 
 
 def producers(topic: Topic, index: int = 0) -> tuple[int, list[tuple[int, int, int, int, int]]]:
@@ -229,10 +249,11 @@ def write_markers(
     commit: bool = False,
     coordinator_epoch: int = 0,
     version: int = 1,
+    transaction_version: int = 0,
 ) -> list[int]:
-    """Send WriteTxnMarkers to the leader of a topic, for partition 0 of this topic and others, and return their errors."""
+    """Send WriteTxnMarkers to the leader of a topic, for partition 0 of this topic and of `topics`. Returns the error of each of these partitions."""
     named = [WritableTxnMarkerTopic(name, [0]) for name in (topic.name, *topics)]
-    marker = WritableTxnMarker(producer_id, epoch, commit, named, coordinator_epoch)
+    marker = WritableTxnMarker(producer_id, epoch, commit, named, coordinator_epoch, transaction_version)
     answer = topic.subject.ask_once(WriteTxnMarkersRequest([marker]), version, topic.leader())
     errors = {t.name: t.partitions[0].error_code for t in answer.markers[0].topics}
     return [errors[name] for name in (topic.name, *topics)]

@@ -111,6 +111,20 @@ def dataclass_text(struct: Struct, message: Message, names: dict[str, str]) -> s
     return "\n".join(lines) + "\n"
 
 
+DATA_TEXTS = {
+    "ConsumerProtocolAssignment": "Partitions that a classic group's leader assigns to a member in SyncGroup",
+    "ConsumerProtocolSubscription": "Subscription of a classic consumer, as bytes in its JoinGroup request",
+    "DefaultPrincipalData": "Principal of a client, as bytes in a forwarded request (KIP-590)",
+    "EndTxnMarker": "Value of the control record that commits or aborts a transaction (KIP-98)",
+    "KRaftVersionRecord": "Value of the control record that sets the KRaft version of a quorum (KIP-853)",
+    "LeaderChangeMessage": "Value of the control record of a new leader of a KRaft quorum (KIP-595)",
+    "SnapshotFooterRecord": "Value of the last control record in a snapshot of a KRaft quorum's log (KIP-630)",
+    "SnapshotHeaderRecord": "Value of the first control record in a snapshot of a KRaft quorum's log (KIP-630)",
+    "VotersRecord": "Value of the control record that lists the voters of a KRaft quorum (KIP-853)",
+}
+"""Maps the name of data inside messages and records, other than keys and values of coordinator records, to the start of its docstring."""
+
+
 def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
     """Return the docstring of a struct's class.
 
@@ -120,7 +134,7 @@ def docstring(struct: Struct, message: Message, names: dict[str, str]) -> str:
         if message.kind == "header":
             what = message.name.replace("Header", " header")
         elif message.api_key is None:
-            what = data_text(message)
+            return f"{data_text(message)}; it has {versions_text(message.versions)}, {flexible_clause(message)}."
         else:
             what = f"{message.kind.capitalize()} of API key {message.api_key}"
         return f"{what}: {versions_text(message.versions)}; {flexible_text(message)}."
@@ -141,7 +155,9 @@ def data_text(message: Message) -> str:
     """Return in words what a definition without an API key describes: the key or the value of a record, or other data."""
     if message.topic:
         return f"Key of a record in the topic `{message.topic}`"
-    return "Value of a record" if message.name.endswith("Value") else "Data inside a message or a record"
+    if message.name.endswith("Value"):
+        return f"Value of a record whose key is `{message.name.removesuffix('Value')}Key`"
+    return DATA_TEXTS.get(message.name, "Data inside a message or a record")
 
 
 def listed(words: list[str]) -> str:
@@ -163,6 +179,16 @@ def flexible_text(message: Message) -> str:
     if message.flexible.lowest > message.versions.lowest:
         return f"flexible from version {message.flexible.lowest} on (KIP-482)"
     return "flexible (KIP-482)" if message.versions.lowest == message.versions.highest else "all flexible (KIP-482)"
+
+
+def flexible_clause(message: Message) -> str:
+    """Return a clause that says which versions of a message are flexible. It continues a sentence that ends with the message's versions."""
+    is_one = message.versions.lowest == message.versions.highest
+    if not message.flexible:
+        return ("which is not" if is_one else "none of which is") + " flexible (KIP-482)"
+    if message.flexible.lowest > message.versions.lowest:
+        return flexible_text(message)
+    return ("which is" if is_one else "all of which are") + " flexible (KIP-482)"
 
 
 def field_text(field: Field, message: Message, names: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ from kafkaproto.errors import DecodeError
 Buffer = bytes | bytearray | memoryview
 
 DEFAULT_LIMIT_BYTES = 128 * 1024 * 1024
-"""The default limit on decompressed bytes: more than any batch of a broker with sensible settings."""
+"""The default limit on decompressed bytes, larger than any batch that a broker with usual settings accepts."""
 
 GZIP_WINDOW = 31  # zlib's `wbits` for a gzip header and the largest window
 GZIP_FIRST_PIECE_BYTES = 16 * 1024
@@ -120,11 +120,11 @@ def _decompress_snappy(data: bytes, limit_bytes: int) -> bytes:
     while pos < len(data):
         if data.startswith(SNAPPY_MAGIC, pos):  # Java's reader accepts concatenated streams, too
             if len(data) - pos < len(SNAPPY_HEADER):
-                raise _damaged("snappy", "the header is cut off")
+                raise _damaged("snappy", "the data ends inside the header of a stream")
             pos += len(SNAPPY_HEADER)
             continue
         if len(data) - pos < 4:
-            raise _damaged("snappy", "a block length is cut off")
+            raise _damaged("snappy", "the data ends inside the length of a block")
         (size,) = struct.unpack_from(">i", data, pos)
         pos += 4
         if not 0 <= size <= len(data) - pos:
@@ -159,7 +159,7 @@ def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
         while not unpacker.eof:
             piece = data[pos : pos + piece_bytes]
             if not piece:
-                raise _damaged("gzip", "the end is cut off")
+                raise _damaged("gzip", "the data ends before the end of a member")
             try:
                 out += unpacker.decompress(piece, limit_bytes - len(out) + 1)
             except zlib.error as error:

@@ -28,7 +28,7 @@ _HIGH = bytes(range(0x80, 0x100))
 _FIRST_LOOK = 64
 _LONGEST_LOOK = 1024
 _AT_ONCE = 64
-"""The number of records from which one call of `struct` extracts a part, such as the keys of a `Stretch`."""
+"""The number of records whose keys (or values) one call of `struct` extracts."""
 _LOOK_BYTES = 128 * 1024
 """The approximate maximum size of a `Stretch` in bytes. It bounds the memory that is in use at a time."""
 _INT32 = range(-(2**31), 2**31)
@@ -131,9 +131,9 @@ class Stretch:
 
 @cache
 def _counting_up(width: int) -> tuple[int, list[bytes]]:
-    """Return (smallest, columns) of the non-negative numbers whose varints have ``width`` bytes, 1 or 2.
+    """Return the varints of all non-negative numbers that take ``width`` bytes (1 or 2), as (smallest number, columns).
 
-    smallest: the smallest of these numbers. columns: their varints in ascending order; column N has byte N of each.
+    The varints are in ascending order; column N has byte N of each varint.
     """
     if width == 1:
         return 0, [bytes(range(0, 0x80, 2))]
@@ -293,7 +293,7 @@ def read_headers(b: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
 def _shape(b: bytes, pos: int, first: SingleRecord, stride: int) -> Shape | None:
     """Return the shape of the record ``first`` at ``pos``, of ``stride`` bytes, or None if a `Stretch` cannot contain it.
 
-    That is so if it has headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
+    A stretch cannot contain a record with headers, a timestamp delta of more than 8 bytes or an offset delta of more than 4 bytes.
     """
     size_at = read_varint(b, pos)[1]
     offset_at = read_varint(b, size_at + 1)[1]

@@ -1,19 +1,19 @@
 """Removal of the records in a frame: each batch is reduced to its header, and the shortened frame can still be decoded.
 
 A records field keeps its position, and its length is adjusted. Batches of magic 2 keep their 61-byte header, which contains offsets, count, producer
-and times; messages of magic 0 and 1, which old clients use, keep everything before their keys. This module does not depend on the meaning of a
-message.
+and times; messages of magic 0 and 1, which old clients use, keep everything before their keys. Control batches in responses remain complete, because
+only their record says whether a transaction was committed. This module does not depend on the meaning of a message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Any
 
 from kafkaproto.errors import DecodeError
 from kafkaproto.flat import uvarint
-from kafkaproto.records.batch import BatchHeader, read_header
+from kafkaproto.records.batch import CONTROL, BatchHeader, read_header
 from kafkaproto.records.headers import HEADER_BYTES, MESSAGES, PREFIX_BYTES, batch_bytes, in_memory, walk_headers
 from kafkaproto.records.message_set import SMALLEST_BYTES, MessageHeader
 from kafkaproto.records.message_set import read_header as read_message_header
@@ -21,6 +21,10 @@ from kafkaproto.trace.format import Buffer
 
 _LENGTH = Struct(">i")
 _MAGIC_AT = 16
+_LOW_ATTRIBUTES_AT = 22
+"""The index of the low byte of a batch's attributes."""
+LARGEST_CONTROL_BYTES = 128
+"""The largest control batch that a trace stores with its record, in bytes. The marker of a transaction has 78 bytes."""
 _KEY_AND_VALUE_BYTES = 8
 """The size in bytes of a message's two length fields for key and value, which `SMALLEST_BYTES` includes."""
 _MESSAGE_HEAD_BYTES = {magic: PREFIX_BYTES + least - _KEY_AND_VALUE_BYTES for magic, least in SMALLEST_BYTES.items()}
@@ -54,27 +58,81 @@ def batch_heads(records: Buffer) -> bytes:
     return b"".join(_heads(records))
 
 
+def batch_heads_and_markers(records: Buffer) -> bytes:
+    """Return the headers of all batches and messages in `records`, one after the other, and small control batches completely.
+
+    Stops at the first incomplete batch. Messages of magic 0 and 1 may come after batches of magic 2.
+    """
+    if batch_bytes(records, 0, len(records)) == len(records):
+        return bytes(records[: kept_bytes(records, 0, len(records))])
+    return b"".join(_heads(records, kept_bytes))
+
+
+def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
+    """Return how many bytes of a batch in a response a trace stores: the header, or all bytes of a small control batch.
+
+    at: the index of its header in the buffer. size: size in bytes of the whole batch.
+    """
+    is_kept = size <= LARGEST_CONTROL_BYTES and buffer[at + _LOW_ATTRIBUTES_AT] & CONTROL
+    return size if is_kept else HEADER_BYTES
+
+
 def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
-    """Decode the bytes that `batch_heads` returned: headers of batches, or of messages of magic 0 and 1.
+    """Decode the headers of batches, or of messages of magic 0 and 1, as `batch_heads` and `batch_heads_and_markers` return them.
 
     A compressed message has the offset of its last inner message. Raises nothing: decoding stops at the first invalid header.
     """
+    return [head for head, _ in read_kept(headers)]
+
+
+def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
+    """Decode the result of `batch_heads_and_markers` into pairs (header, the complete control batch).
+
+    The second item is empty for other batches, and for a control batch without its record, as in traces before version 5. Raises nothing: decoding
+    stops at the first invalid header.
+    """
     of_messages = len(headers) > _MAGIC_AT and headers[_MAGIC_AT] in SMALLEST_BYTES
-    heads: list[Any] = []
+    heads: list[tuple[Any, Buffer]] = []
     at = 0
     try:
         while at < len(headers):
-            heads.append(read_message_header(headers, at) if of_messages else read_header(headers, at))
-            at += _MESSAGE_HEAD_BYTES[heads[-1].magic] if of_messages else HEADER_BYTES
+            if of_messages:
+                message = read_message_header(headers, at)
+                heads.append((message, b""))
+                at += _MESSAGE_HEAD_BYTES[message.magic]
+            else:
+                header = read_header(headers, at)
+                kept = HEADER_BYTES + _tail_bytes(headers, at, header)
+                heads.append((header, headers[at : at + kept] if kept > HEADER_BYTES else b""))
+                at += kept
     except DecodeError:
         pass
     return heads
 
 
-def _heads(records: Buffer) -> Iterator[Buffer]:
+def _tail_bytes(headers: Buffer, at: int, header: BatchHeader) -> int:
+    """Return the size in bytes of the records after a header, 0 if the trace contains only the header.
+
+    The bytes after a header are a record or the next header. A record begins with its length, which is not 0; a header begins with an offset, whose
+    first byte is 0.
+    """
+    tail_at, end = at + HEADER_BYTES, at + header.size
+    is_kept = header.is_control and tail_at < end <= len(headers) and header.size <= LARGEST_CONTROL_BYTES
+    return end - tail_at if is_kept and headers[tail_at] else 0
+
+
+def _only_header(buffer: Buffer, at: int, size: int) -> int:
+    return HEADER_BYTES
+
+
+def _heads(records: Buffer, kept: Callable[[Buffer, int, int], int] = _only_header) -> Iterator[Buffer]:
+    """Yield the bytes of each batch or message that a trace stores.
+
+    kept: a function that returns how many bytes of a batch to store, for (buffer, index of the batch, size in bytes).
+    """
     end = 0
     for position, size, buffer, at in walk_headers(in_memory(records), 0, len(records)):
         end = position + size
-        yield buffer[at : at + HEADER_BYTES]
+        yield buffer[at : at + kept(buffer, at, size)]
     for _, _, buffer, at in walk_headers(in_memory(records), end, len(records), MESSAGES):
         yield buffer[at : at + _MESSAGE_HEAD_BYTES[buffer[at + _MAGIC_AT]]]

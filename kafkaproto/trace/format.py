@@ -5,9 +5,10 @@
 There are two encoders of entries, which produce equal bytes. `encoded` in this module takes an `Entry`. The recorder's encoder in the broker
 (`kafkaproto.broker.observe.packing`) takes the fields of a request: creating an object for each of thousands of requests per second is too slow.
 
-An entry is an exchange (a request and its response), a state (high watermarks that moved) or an event (for example a connection was opened, a group
-rebalanced, a client was throttled, entries were dropped). Exchanges and states are binary because there are many; events are JSON. A file may end
-anywhere: readers read the whole entries. This module does not depend on the source of entries.
+An entry is an exchange (a request and its response), a state (the offsets of logs whose high watermark, last stable offset or start offset has moved)
+or an event (for example a connection was opened, a group rebalanced, a client was throttled, entries were dropped). Exchanges and states are binary
+because there are many; events are JSON. A file may end inside an entry: readers then use the complete entries. This module does not depend on the
+source of entries.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from typing import Any, NamedTuple
 Buffer = bytes | bytearray | memoryview
 
 MAGIC = b"kptrace\n"
-VERSION = 4
-"""Version 4 adds the former state and epoch to events about groups, and renames the event "trouble". `reading` also decodes versions 2 and 3."""
+VERSION = 5
+"""The version of the trace format that this module encodes. `reading` decodes it and the versions 2 to 4.
+
+Since version 5, a trace contains complete control batches in responses, and more facts in events about transactions.
+"""
 SUFFIX = ".kptrace"
 EXCHANGE, EVENT, STATE = 1, 2, 3
 VERSION_AND_LENGTH = Struct(">HI")
@@ -34,7 +38,7 @@ In order: seq, broker, connection, clock ms, received, handled, ready, sent (ns)
 the request and response frames in the entry, number of records fields of each, clock ms when it was handled, time in purgatory (ns).
 """
 STATE_FIELDS = Struct(">QiqqH")
-"""The fixed fields of a state: seq, broker, clock ms, time (ns), number of logs."""
+"""The fixed fields of a state entry (offsets of logs that have moved): seq, broker, clock in ms, time in ns, number of logs."""
 POSITIONS_FIELDS = Struct(">HiBqqqq")
 """The fixed fields of each log in a state; the topic's name follows them.
 

@@ -5,7 +5,7 @@ This module knows which messages have such fields; `cutting` shortens them. It d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from struct import Struct
 from typing import Any, NamedTuple
@@ -16,11 +16,11 @@ from kafkaproto.flat import uvarint
 from kafkaproto.frame import LeftOut
 from kafkaproto.header import RequestHeader, decode_request_header, decode_response_header
 from kafkaproto.records.headers import HEADER_BYTES, LENGTH_AND_MAGIC, MAGIC, PREFIX_BYTES
-from kafkaproto.trace.cutting import batch_heads, cut
+from kafkaproto.trace.cutting import batch_heads, batch_heads_and_markers, cut
 from kafkaproto.trace.format import Buffer
 
-_SECRET = (ApiKey.SASL_AUTHENTICATE,)
-"""The APIs whose request and response have `auth_bytes`, which may contain a password."""
+SECRET = (ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
+"""The APIs whose messages may contain passwords or what authenticates as well as a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _LENGTH = Struct(">i")
@@ -54,12 +54,12 @@ def cut_request(frame: Buffer) -> tuple[RequestHeader, Cut]:
     """
     view = memoryview(frame)
     header, at = decode_request_header(view, 0, len(view))
-    if header.api_key != ApiKey.PRODUCE and header.api_key not in _SECRET:
+    if header.api_key != ApiKey.PRODUCE and header.api_key not in SECRET:
         return header, Cut(bytes(view), (), None)
     try:
         api = codec(header.api_key, header.api_version)
         message, end = api.decode_request(view, at, len(view))
-        if header.api_key in _SECRET:
+        if header.api_key in SECRET:
             return header, _without_secret(view[:at], api.encode_request, message)
         kept, records = cut_produce(api, view, at, end, message)
         return header, Cut(bytes(kept), records, message)
@@ -97,20 +97,20 @@ def cut_response(api_key: int, api_version: int, frame: Buffer) -> Cut:
     Raises nothing: if a message that may contain records or secrets cannot be decoded, only its header is stored.
     """
     view = memoryview(frame)
-    if api_key not in _RECORDS_IN_RESPONSE and api_key not in _SECRET:
+    if api_key not in _RECORDS_IN_RESPONSE and api_key not in SECRET:
         return Cut(bytes(view), (), None)
     at = min(4, len(view))
     try:
         _, at = decode_response_header(api_key, api_version, view, 0, len(view))
         api = codec(api_key, api_version)
         message, _ = api.decode_response(view, at, len(view))
-        if api_key in _SECRET:
+        if api_key in SECRET:
             return _without_secret(view[:at], api.encode_response, message)
         out = bytearray(view[:at])
         splices: list[tuple[int, Any]] = []
         with without_records([p for t in message.responses for p in t.partitions if p.records is not None]):
             api.encode_response(message, out, splices)
-        return Cut(*_cut(out, splices, api.flexible), message)
+        return Cut(*_cut(out, splices, api.flexible, batch_heads_and_markers), message)
     except ProtocolError:
         return Cut(bytes(view[:at]), (), None)
 
@@ -153,7 +153,7 @@ def cut_produce(api: Codec, frame: memoryview, body_at: int, end: int, request: 
             api.encode_request(request, out, splices)
     except EncodeError:
         return bytes(frame[:body_at]), ()
-    return _cut(out, splices, api.flexible)
+    return _cut(out, splices, api.flexible, batch_heads)
 
 
 @contextmanager
@@ -171,13 +171,18 @@ def without_records(partitions: Sequence[Any]) -> Iterator[None]:
             partition.records = partition.records.records
 
 
-def _cut(out: bytearray, splices: Sequence[tuple[int, Any]], flexible: bool) -> tuple[bytes, tuple[int, ...]]:
-    places = [(at, len(value), batch_heads(value.records)) for at, value in splices]
+def _cut(
+    out: bytearray, splices: Sequence[tuple[int, Any]], flexible: bool, heads: Callable[[Buffer], bytes]
+) -> tuple[bytes, tuple[int, ...]]:
+    places = [(at, len(value), heads(value.records)) for at, value in splices]
     return cut(out, places, flexible), tuple(length for _, length, _ in places)
 
 
 def _without_secret(header: memoryview, encode: Any, message: Any) -> Cut:
-    message.auth_bytes = b""
+    if hasattr(message, "auth_bytes"):
+        message.auth_bytes = b""
+    for upsertion in getattr(message, "upsertions", ()):
+        upsertion.salted_password = b""
     out = bytearray(header)
     encode(message, out, None)
     return Cut(bytes(out), (), message)

@@ -1,4 +1,4 @@
-"""Decoder of trace files, of the current and of earlier versions. A file may end anywhere: its whole entries are read.
+"""Decoder of trace files, of the current and of earlier versions. A file may end inside an entry: the complete entries are decoded.
 
 This module does not depend on the source or the use of entries.
 """
@@ -119,7 +119,7 @@ class Trace:
                 raise ValueError(f"{length - len(text)} of the {length} bytes of the header are missing")
             meta = json.loads(text)
             if not isinstance(meta, dict):
-                raise ValueError("the header is not a JSON object")
+                raise ValueError(f"the header of a trace must be a JSON object (got {str(meta)[:80]})")
         except (ValueError, RecursionError) as error:
             raise TraceError(f"{self.path}: its header cannot be read: {error}") from None
         self._at = len(start) + length
@@ -144,7 +144,7 @@ def _lengths(count: int) -> Struct:
 def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int, ...] = ()) -> Exchange:
     """Decode an exchange. layout: the fixed fields in a version of the format. defaults: values of the last fields, if the version lacks them."""
     if len(body) < layout.size:
-        raise ValueError(f"the entry has {len(body)} bytes, too few for its fields")
+        raise ValueError(f"an exchange takes at least {layout.size} bytes, but the entry has {len(body)}")
     fields: tuple[int, ...] = (*layout.unpack_from(body), *defaults)
     (
         *before,
@@ -161,7 +161,8 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
     count = request_fields + response_fields
     at = layout.size + 4 * count
     if at + request_left + response_left != len(body):
-        raise ValueError(f"the lengths in the entry do not match its {len(body)} bytes")
+        announced = at + request_left + response_left
+        raise ValueError(f"the exchange announces {announced} bytes, but the entry has {len(body)}")
     lengths: Sequence[int] = _lengths(count).unpack_from(body, layout.size)
     return Exchange._make(
         (
@@ -183,24 +184,26 @@ def _exchange(body: bytes, layout: Struct = EXCHANGE_FIELDS, defaults: tuple[int
 
 def _state(body: bytes) -> State:
     if len(body) < STATE_FIELDS.size:
-        raise ValueError(f"the entry has {len(body)} bytes, too few for its fields")
+        raise ValueError(f"a state takes at least {STATE_FIELDS.size} bytes, but the entry has {len(body)}")
     seq, broker, clock_ms, at_ns, count = STATE_FIELDS.unpack_from(body)
     logs, at = [], STATE_FIELDS.size
     for _ in range(count):
         if at + POSITIONS_FIELDS.size > len(body):
-            raise ValueError(f"the lengths in the entry do not match its {len(body)} bytes")
+            raise ValueError(
+                f"the state announces {count} logs, but the {len(body)} bytes of the entry end before the last"
+            )
         name_bytes, partition, flags, *offsets = POSITIONS_FIELDS.unpack_from(body, at)
         at += POSITIONS_FIELDS.size + name_bytes
         logs.append(Positions(body[at - name_bytes : at].decode(), partition, bool(flags & BEGINS), *offsets))
     if at != len(body):
-        raise ValueError(f"the lengths in the entry do not match its {len(body)} bytes")
+        raise ValueError(f"the {count} logs of the state end at byte {at}, but the entry has {len(body)} bytes")
     return State(seq, broker, clock_ms, at_ns, tuple(logs))
 
 
 def _event(body: bytes) -> Event:
     facts = json.loads(body)
     if not isinstance(facts, dict) or not isinstance(facts.get("kind"), str):
-        raise ValueError("an event must be a JSON object with a string 'kind'")
+        raise ValueError(f"an event must be a JSON object with a string 'kind' (got {str(facts)[:80]})")
     return Event(facts.pop("kind"), facts)
 
 
@@ -213,9 +216,10 @@ def _earlier_event(body: bytes) -> Event:
 READERS: dict[int, dict[int, Callable[[bytes], Entry]]] = {
     2: {EXCHANGE: partial(_exchange, layout=_EXCHANGE_2, defaults=(UNKNOWN_WAIT_NS,)), EVENT: _earlier_event},
     3: {EXCHANGE: _exchange, EVENT: _earlier_event, STATE: _state},
+    4: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
     VERSION: {EXCHANGE: _exchange, EVENT: _event, STATE: _state},
 }
 """The decoder of each kind of entry, by supported version.
 
-Version 2 has no states and no time in purgatory. Version 3 has other names and facts in events.
+Version 2 has no states and no time in purgatory. Version 3 has other names and facts in events. Version 4 has only the headers of control batches.
 """

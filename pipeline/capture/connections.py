@@ -1,4 +1,4 @@
-"""Finds the connections in the segments between two endpoints: for each its client, its start, its end, and whether it speaks Kafka.
+"""Finds the TCP connections between two endpoints in captured segments, which endpoint is the client, and whether the connection speaks Kafka.
 
 Each handshake starts a new connection, also between the same endpoints. The state of a connection is dropped when it ends. This module does not
 depend on the contents of frames.
@@ -56,7 +56,7 @@ class DirectedSegment(NamedTuple):
 class ConnectionEntry(NamedTuple):
     """An entry of a trace, with the connection that it belongs to.
 
-    number: number of the connection, which is that of its first packet. server: address of the server as host:port.
+    number: number of the connection's first packet, which identifies the connection. server: address of the server as host:port.
     """
 
     number: int
@@ -65,7 +65,10 @@ class ConnectionEntry(NamedTuple):
 
 
 class Pair:
-    """All TCP connections between two endpoints, one after the other. ports: ports of the servers; empty if they are unknown."""
+    """Splits the captured segments between two endpoints into TCP connections, one after the other.
+
+    ports: ports on which brokers listen; empty if they are unknown.
+    """
 
     def __init__(self, ends: tuple[Endpoint, Endpoint], ports: frozenset[int]) -> None:
         self._ends = ends
@@ -75,10 +78,10 @@ class Pair:
         self._connection: Connection | None = None
         self._closed = False
         self._closed_as = ""
-        """The reason why the last closed connection was left out of the trace; empty if it was not left out."""
+        """The reason why the last closed connection was left out of the trace; empty if the trace contains it."""
         self._last = Stamp(0, 0)
         self.left_out: Counter[str] = Counter()
-        """The number of packets that appear in no entry, by the reason for leaving them out."""
+        """Maps each reason for leaving out packets to the number of packets that were left out for it."""
 
     def take(self, segment: DirectedSegment) -> Iterator[ConnectionEntry]:
         connection = self._connection
@@ -105,7 +108,7 @@ class Pair:
             yield from self._forget("RST" if segment.flags & RST else "FIN")
 
     def end(self) -> Iterator[ConnectionEntry]:
-        """Yield the remaining entries of the open connection, because the capture ends or a new handshake follows."""
+        """Yield the remaining entries of the open connection. Call it when the capture ends or a new handshake follows."""
         yield from self._forget(CAPTURE_ENDS)
 
     def _forget(self, why: str) -> Iterator[ConnectionEntry]:
@@ -136,9 +139,9 @@ class Connection:
         self._buffered: list[tuple[int, Piece]] = []
         self._buffered_bytes = 0
         self._dropped_buffer = False
-        """True after data without a request was dropped from the buffer, in a capture that starts in mid-stream.
+        """True if the buffer became full without a request in it, and was cleared.
 
-        Buffering resumes at a segment that starts like a request.
+        Buffering resumes at a segment that starts like a request. The connection then counts as captured from the middle of its stream.
         """
         self._likely_headers: list[RequestHeader | None] = [None, None]
         """For each endpoint, the request header at the start of its last segment that looked like a request; None if there was none."""
@@ -151,7 +154,7 @@ class Connection:
         self.closed = False
 
     def is_own_syn(self, segment: DirectedSegment) -> bool:
-        """Return True if this SYN belongs to the current connection and starts no new one: it is a retransmission, or the SYN-ACK."""
+        """Return True if this SYN belongs to the current connection: it is a retransmitted SYN, or the SYN-ACK."""
         if segment.by in self._syn_sequences:
             return self._syn_sequences[segment.by] == segment.sequence
         return bool(segment.flags & ACK) and (1 - segment.by) in self._syn_sequences
@@ -237,10 +240,11 @@ class Connection:
         return self._likely_client if client is None and self._is_full() else client
 
     def _looks_like_request(self, by: int, data: bytes) -> bool:
-        """Return True if a segment starts like a request, and remember its endpoint as the client if that is certain enough.
+        """Return True if a segment starts like a request, and infer from it which endpoint is probably the client.
 
         by: index of the endpoint that sent `data`. This detects requests that are too large to be buffered. A response with a low correlation id
-        looks like a Produce request, so in mid-stream the same endpoint must have sent something like a request before.
+        looks like a Produce request. Unless the client is known already, an endpoint therefore counts as the client only after two successive
+        requests.
         """
         header = header_of(data)
         if header is None or self._client not in (None, by):
@@ -277,14 +281,17 @@ class Connection:
         self._buffered_bytes = 0
 
     def _no_kafka(self, stamp: Stamp, report: bool) -> Iterator[ConnectionEntry]:
-        """Leave the connection out because it does not speak Kafka. report: also yield an event if the options name the brokers' ports."""
+        """Leave the connection out of the trace because it does not speak Kafka.
+
+        report: also yield an event, if the options name the brokers' ports.
+        """
         self._leave_out(NO_KAFKA)
         if report and self._ports_given:
             why = "this is not how a request begins"
             yield from self._entries([self._conversation.event("unreadable", stamp, why=why)])
 
     def _server(self) -> Endpoint:
-        """Return the endpoint that is not the client; if that is unknown, the one with the lower port."""
+        """Return the server's endpoint. If it is unknown which end is the client, return the endpoint with the lower port."""
         if self._client is not None:
             return self._ends[1 - self._client]
         return min(self._ends, key=lambda end: end.port)
@@ -337,5 +344,8 @@ class Connection:
 
 
 def _is_tls(head: bytearray) -> bool:
-    """Return True if the bytes start like a TLS record (type, version 1.0 to 1.3). As the length of a frame they would be above 300 MB."""
+    """Return True if the bytes start like a TLS record (type, version 1.0 to 1.3).
+
+    A Kafka frame with such a length prefix would be larger than 300 MB.
+    """
     return len(head) >= 3 and 0x14 <= head[0] <= 0x17 and head[1] == 3 and head[2] <= 4

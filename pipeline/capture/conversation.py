@@ -1,8 +1,8 @@
 """Pairing of the captured requests and responses of a connection. Each pair becomes an exchange of a trace.
 
-If nothing is missing since a request and a response were paired, the next response belongs to the oldest pending request, whatever its correlation
-id. Otherwise the correlation id decides, and older unpaired frames have lost their counterpart. This module does not depend on packets or on the use
-of exchanges.
+Brokers respond in the order of the requests. As long as no bytes are missing since the last pair, the next response therefore belongs to the oldest
+pending request. After missing bytes, the correlation id decides, and older frames without a match are reported as unpaired. This module knows
+neither packets nor what is done with the exchanges.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _CORRELATION_ID = Struct(">i")
 class PendingRequest(NamedTuple):
     """A request whose response has not been captured yet.
 
-    seq: sequence number of its exchange. header: None for a SASL token, which has no header. cut: what the trace stores of the request. frame: the
-    request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks are unknown; with
-    acks=0 it gets no response.
+    seq: sequence number of its exchange. header: None for a SASL token, which has no header. cut: the part of the request that the trace stores.
+    frame: the request as captured. stretch: number of gaps in the captured requests before this one. doubtful: True for a Produce whose acks cannot
+    be decoded; the broker sends no response if they are 0.
     """
 
     seq: int
@@ -54,7 +54,7 @@ class PendingRequest(NamedTuple):
 
 
 class Conversation:
-    """Pairs the requests and responses of one connection, and yields its exchanges and events. connection: number of the connection."""
+    """The pairing of one connection's requests and responses into the exchanges and events of a trace. connection: its number."""
 
     def __init__(self, connection: int) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class Conversation:
         """True after the response to a SaslHandshake of version 0. SASL tokens without headers follow it (KIP-43)."""
         self._stretch = 0
         self._ordered_stretch: int | None = None
-        """The `stretch` of the requests whose responses are known to arrive in order; None if the next response may belong to any request."""
+        """The `stretch` of the pending requests whose responses are complete and in order; None if responses may be missing."""
         self.requests = Finder(self._request_begins, self._find_request)
         self.responses = Finder(self._response_begins, self._find_response)
 
@@ -79,7 +79,7 @@ class Conversation:
         self._ordered_stretch = self._stretch
 
     def missed(self, of_requests: bool) -> None:
-        """Record that the capture may lack frames of one direction at this point. of_requests: True for requests, False for responses."""
+        """Record a gap in the capture, in which frames may be missing. of_requests: True for a gap in the requests, False in the responses."""
         if of_requests:
             self._stretch += 1
         else:
@@ -148,7 +148,7 @@ class Conversation:
     def _is_next(self, oldest: PendingRequest) -> bool:
         """Return True if the next response must belong to `oldest`, the oldest pending request.
 
-        If a response was captured before its request, only the correlation id can pair them.
+        It returns False if only the correlation id can show to which request the response belongs, for example after missing bytes.
         """
         return oldest.header is None or (oldest.stretch == self._ordered_stretch and not oldest.doubtful)
 
@@ -163,9 +163,9 @@ class Conversation:
                 return
 
     def _pair(self, request_index: int, response_index: int) -> Iterator[Entry]:
-        """Pair a request and a response, given by their indexes in the two queues.
+        """Pair a request and a response, given by their indexes in the queues of unpaired requests and responses.
 
-        Yields the entries of frames before them, which have no counterpart.
+        Yields the exchange. Earlier frames in the two queues have lost their counterpart: their entries come first, marked as incomplete.
         """
         for _ in range(response_index):
             yield self._unpaired_event(self._next_response())
@@ -243,7 +243,7 @@ def _correlation_id(frame: Frame) -> int | None:
 def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
     """Return the header of a request, and the part of the request that the trace stores. Raises ProtocolError if the header cannot be decoded.
 
-    A damaged frame is reduced to its header. If the client id is damaged too, the returned header has none.
+    Only the header of a damaged frame is stored. If the client id is damaged too, the returned header has none.
     """
     if not frame.problem:
         return cut_request(frame.data)

@@ -36,14 +36,14 @@ NS_PER_S = 1_000_000_000
 
 
 class CaptureError(TraceError):
-    """Raised for a file that is no capture or cannot be read beyond a position. The message names the file and the position."""
+    """Raised for a file that is not a capture, or that cannot be read beyond some position. The message names the file and the position."""
 
 
 class Packet(NamedTuple):
     """A packet of a capture.
 
-    number: position in the file, from 1. ts_ns: time since the epoch. link: LINKTYPE. data: the captured part of the packet. length: size in bytes
-    of the whole packet.
+    number: 1 for the first packet of the file, 2 for the second, and so on. ts_ns: time since the epoch. link: LINKTYPE. data: the captured bytes of
+    the packet. length: size in bytes of the whole packet.
     """
 
     number: int
@@ -66,7 +66,7 @@ class _Interface(NamedTuple):
 
 
 class Capture:
-    """A capture file, read from its start. Raises CaptureError if the file is no capture.
+    """A capture file, read from its start. Raises CaptureError if the file is not a capture.
 
     After reading, `torn` describes an incomplete packet at the end; it is empty if there is none. `read_bytes` is the current byte position.
     """
@@ -156,7 +156,7 @@ class Capture:
             except CaptureError:
                 raise
             except (struct.error, IndexError, ValueError) as error:
-                raise self._error(file, size, f"a block of type {kind} cannot be decoded: {error}") from None
+                raise self._error(file, size, f"a pcapng block of type {kind} cannot be decoded: {error}") from None
 
     def _byte_order(self, file: BinaryIO, start: bytes) -> str:
         order = _BYTE_ORDERS.get(start[8:12])
@@ -200,10 +200,10 @@ def _options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
 def _packet(
     kind: int, body: bytes, order: str, interfaces: list[_Interface], last_ns: int
 ) -> tuple[int, int, bytes, int]:
-    """Return (ts_ns, link, data, length) of a packet block: these are fields of `Packet`.
+    """Return (ts_ns, link, data, length), the fields of `Packet`, of a packet block in a pcapng file.
 
-    kind: type of the block. order: byte order for `struct`. last_ns: time of the previous packet, which is also used for a "simple packet", because
-    that has no time.
+    kind: type of the block. order: byte order for `struct`. last_ns: time of the previous packet, which is also used for a "simple packet" block,
+    because that block has no time.
     """
     if kind == _SIMPLE_PACKET:
         (length,) = struct.unpack_from(order + "I", body)

@@ -1,7 +1,7 @@
 """Frames in the bytes of one direction of a connection, found by their length prefixes.
 
-After missing bytes, or if the capture starts in mid-stream, the next frame is searched for. This module does not depend on which request a response
-belongs to: a `Finder` contains what it needs to recognise frames.
+After missing bytes, or if the capture starts in mid-stream, the module searches for the start of the next frame. A `Finder` provides the functions
+that recognise requests or responses, so this module does not depend on which request a response belongs to.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LOOKS_LIKE_A_REQUEST = re.compile(rb"(?s)(?=[\x00-\x06]...\x00[\x00-\x7f]\x00[\
 class Frame(NamedTuple):
     """A captured frame, possibly incomplete.
 
-    data: without the length prefix; only the part before a hole (missing bytes) if `problem` is set. length: the value of the length prefix.
-    first_ns: time of its first byte. last: number and time of the packet with its last byte. problem: why the frame is incomplete, or empty.
+    data: the frame without its length prefix, up to the first missing byte. length: the value of the length prefix. first_ns: time of its first byte
+    in ns since the epoch. last: number and time of the packet with its last byte. problem: why the frame is incomplete, or empty.
     """
 
     data: bytes
@@ -46,14 +46,14 @@ class Frame(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A position after which the boundaries of frames are unknown, because a length prefix is implausible. why: the reason, with that length."""
+    """A report that a length prefix is implausible, so that the frames after it cannot be found by their lengths. why: text with that length."""
 
     why: str
     stamp: Stamp
 
 
 class Finder(NamedTuple):
-    """Functions that recognise frames.
+    """Two functions that recognise where a frame starts in captured bytes.
 
     at_start: returns True if a segment looks like the start of a frame. anywhere: returns the byte position of the first frame that can be decoded
     completely, or None.
@@ -64,9 +64,10 @@ class Finder(NamedTuple):
 
 
 class Cutter:
-    """Splits the bytes of one direction into frames. in_step: True if the first byte is the start of a frame.
+    """A splitter of the bytes of one direction of a connection into frames.
 
-    finder: recognises the next frame after missing bytes, or if the capture starts in mid-stream.
+    in_step: True if the first byte is the start of a frame. finder: functions that find the next frame after missing bytes, or if the capture starts
+    in mid-stream.
     """
 
     def __init__(self, finder: Finder, in_step: bool) -> None:
@@ -76,7 +77,7 @@ class Cutter:
         self._bytes = bytearray()
         self._first_ns = 0
         self._skip = 0
-        """Number of remaining bytes to skip in a frame of which bytes are missing."""
+        """The number of bytes to skip until the end of a frame in which bytes are missing."""
         self._announced = 0
         self._why = ""
 
@@ -136,7 +137,7 @@ class Cutter:
             self.in_step = False
 
     def _skipped(self, skipped: int, stamp: Stamp) -> Iterator[Frame]:
-        """Skip `skipped` bytes of a frame of which bytes are missing. At the end of the frame, yield the part before the missing bytes."""
+        """Skip bytes of a frame that has a gap. Once its end is reached, yield a frame with the bytes before the gap. skipped: number of bytes."""
         self._skip -= skipped
         if not self._skip:
             yield self._damaged(stamp)
@@ -156,9 +157,9 @@ class Cutter:
         self._bytes.clear()
 
     def _find(self, data: bytes) -> bytes:
-        """Return the bytes from the first recognised frame on, or nothing if there is none.
+        """Search for the start of a frame, and return the bytes from there on; b"" if no frame is recognised.
 
-        The search includes earlier bytes in which no frame was found.
+        data: new bytes. Bytes of earlier calls in which no frame was recognised are searched again together with them.
         """
         searched = self._bytes
         if self._finder.at_start(data):
@@ -208,7 +209,7 @@ def _is_text(name: bytes) -> bool:
 
 
 def header_of(data: bytes) -> RequestHeader | None:
-    """Return the header of the request that the bytes seem to start with, after its length prefix; None if they do not look like one."""
+    """Return the request header at the start of the bytes, after the length prefix; None if the bytes do not look like a request."""
     if not request_begins(data, 0, None, None):
         return None
     try:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Save = Callable[["DataFrame", str], None]
 """A function that writes the rows of one table: (rows, table name)."""
 Note = Callable[[int, int], None]
-"""A function that a task calls regularly to report its progress, with (index of the run, bytes read)."""
+"""A function that a task calls regularly to report its progress, with (index of the run, number of bytes read)."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000
@@ -55,9 +55,10 @@ _PACKETS = pa.schema(
         ("beside", pa.string()),
     ]
 )
-"""The schema of segments. `beside` is set in rows without a segment.
+"""The schema of the segments that `packets_of` yields.
 
-It is JSON: a notice as [text, whether only the end of the file is missing], or {reason: number of packets that are left out}.
+The last rows of a file contain no segment. Their column `beside` is JSON instead: a notice as [text, whether only the end of the file is missing], or
+{reason: number of packets that were left out}.
 """
 _PACKETS_DDL = (
     "run int, ends binary, number bigint, ts_ns bigint, by int, sequence bigint, acknowledged bigint, flags int, data binary, "
@@ -75,9 +76,9 @@ _SCHEMAS = {**SCHEMAS, _DISCOVERED: _DISCOVERED_SCHEMA}
 
 
 def with_spark(spark: SparkSession, runs: list[Run], save: Save, note: Note) -> list[Notice]:
-    """Turn the packets of captures into rows of the trace tables with Spark, and write these with `save`.
+    """Convert the packets of captures into rows of the trace tables with Spark, and write the rows with `save`.
 
-    runs: the captures. note: a function that Spark tasks call with their progress. Returns remarks for the user, such as lost packets in a file.
+    runs: the captures. note: called by Spark tasks with (index of the run, number of bytes read). Returns notices for the user, such as lost packets.
     """
     columns = [f"`{table}` struct<{ddl(table)}>" for table in TABLES]
     columns += [f"`{NOTICES}` struct<{_NOTICE_DDL}>", f"`{_DISCOVERED}` struct<{_DISCOVERED_DDL}>"]
@@ -119,7 +120,10 @@ def _in_order(table: str, rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFacts, Counter[str]]]:
-    """Return, for each run, (the broker ids and topic names found while its rows were made, the number of packets left out by reason)."""
+    """Return for each run its broker ids and topic names, and the number of packets that were left out, by reason.
+
+    rows: the rows made from the captures, which include these facts.
+    """
     cluster_facts = [ClusterFacts() for _ in runs]
     servers: list[set[str]] = [set() for _ in runs]
     left_out: list[Counter[str]] = [Counter() for _ in runs]
@@ -145,7 +149,7 @@ def _discovered_facts(rows: DataFrame, runs: list[Run]) -> list[tuple[ResolvedFa
 def _filled(
     spark: SparkSession, all_rows: DataFrame, table: str, brokers: list[tuple[Any, ...]], topics: list[tuple[Any, ...]]
 ) -> DataFrame:
-    """Return the rows of one table with broker ids and the missing topic names filled in.
+    """Select the rows of one table, and fill in broker ids and missing topic names. Returns the rows as a DataFrame.
 
     all_rows: rows of all tables. brokers: (run, server address, broker id). topics: (run, topic id, topic name).
     """
@@ -172,10 +176,10 @@ def _packets(runs: list[Run], note: Note, numbers: Iterator[pa.RecordBatch]) -> 
 
 
 def packets_of(number: int, run: Run, note: Callable[[int], None] = lambda _: None) -> Iterator[pa.RecordBatch]:
-    """Yield the TCP segments of one capture file as batches, in the order of the file.
+    """Yield the TCP segments of one capture file as batches of rows, in the order of the file.
 
-    The last batch ends with rows without a segment (column `beside`): notices about the file, and the packets that are left out by reason.
-    number: index of the run. note: called after each batch with the number of bytes read.
+    The last rows contain no segment. Their column `beside` has the notices about the file, and the number of packets that were left out, by reason.
+    number: index of the run. note: a function called after each batch with the number of bytes read.
     """
     read = CapturePass(run.name, Path(run.files[0]), frozenset(run.meta["ports"]))
     rows: list[tuple[Any, ...]] = []
@@ -205,9 +209,9 @@ def _batch(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all tables for batches of `packets_of`.
+    """Yield the rows of all tables, made from the segments that `packets_of` yields.
 
-    The segments must be sorted by run, connection and number. The state of a connection is dropped after its last segment. Each batch has rows
+    The segments must be sorted by run, connection and packet number. The state of a connection is dropped after its last segment. Each batch has rows
     of one table, which its first column names.
     """
     out = _TaskOutput(runs)
@@ -235,7 +239,7 @@ def rows_of(runs: list[Run], packets: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 class _TaskOutput:
-    """Buffers the rows of a task, by table, until they fill a batch."""
+    """A buffer of a Spark task: collects the rows of each table until there are enough for an Arrow batch."""
 
     def __init__(self, runs: list[Run]) -> None:
         self._runs = runs
@@ -280,7 +284,7 @@ class _TaskOutput:
         self._pending[_DISCOVERED].append(("", {"run": run, "what": what, "name": name, "value": value, "n": n}))
 
     def full(self, enough: int) -> Iterator[pa.RecordBatch]:
-        """Yield a batch for each table that has at least `enough` buffered rows."""
+        """Yield a batch for each table that has at least `enough` buffered rows, and clear its buffer."""
         for table, table_rows in self._pending.items():
             if len(table_rows) < enough:
                 continue

@@ -13,16 +13,19 @@ from typing import NamedTuple
 WINDOW_BYTES = 4 * 1024 * 1024
 WINDOW_SEGMENTS = 2048
 PATIENCE_PACKETS = 32
-"""Number of packets for which to wait for a missing segment that the other end has acknowledged. After that, the capture is assumed to lack it."""
+"""The number of packets for which the stream waits for a missing segment after the other end has acknowledged it.
+
+After that, the capture is assumed to lack the segment.
+"""
 FARTHEST_BACK_BYTES = 1 << 30
 """The largest TCP window in bytes. A segment with a sequence number farther back is no retransmission."""
 LOST, CUT_SHORT = "packets are missing in the capture", "the capture has only the beginning of packets"
 
 
 class Stamp(NamedTuple):
-    """The moment at which a part of a stream (data, or a hole) became complete.
+    """The packet that completed a piece of data or a gap in a stream, and its time.
 
-    number: number of the packet that completed it. ts_ns: time at which its last byte arrived, since the epoch.
+    number: number of the packet in the capture. ts_ns: time of the last byte, in ns since the epoch.
     """
 
     number: int
@@ -82,7 +85,10 @@ class Stream:
         self.ends_at = self._position(sequence)
 
     def _position(self, sequence: int) -> int:
-        """Return the position in the stream for a 32-bit sequence number: the number nearest to the expected one. Positions do not wrap around."""
+        """Return the position of a byte in the stream, given its 32-bit TCP sequence number, which wraps around.
+
+        The stream position does not wrap around. Of the possible positions, this is the one that is nearest to the next expected byte.
+        """
         if self._expected is None:
             return sequence
         distance = (sequence - self._expected) & 0xFFFFFFFF
@@ -141,7 +147,7 @@ class Stream:
         yield from self._in_order(stamp)
 
     def _in_order(self, stamp: Stamp) -> Iterator[Piece]:
-        """Yield the buffered segments that start at or before the expected sequence number, without bytes that were already yielded."""
+        """Yield the data of buffered segments that continue the stream without a gap. Bytes that were already yielded are left out."""
         while self._pending and self._expected is not None and self._pending[0].start <= self._expected:
             start, _, ts_ns, data, missing = self._pending.pop(0)
             self._pending_bytes -= len(data)

@@ -1,4 +1,4 @@
-"""Progress lines of the steps, cells with expected and actual results, and the table of all cells."""
+"""Output of the demo: progress lines of its steps, and the table that compares expected with actual results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PAGE = Path("docs/status.md").absolute()
-"""The page that holds the table; the demo runs in the folder of a checkout."""
+"""The page with the table of the demo's results, below the working directory, which is a checkout."""
 BEGIN, END = "<!-- demo -->", "<!-- /demo -->"
 HEAD = ("step", "check", "expected", "actual", "s")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One result of a step. what: name of the check. expected, actual: both results as text. ok: True if it is as expected."""
+    """One check of a demo step. what: name of the check. expected, actual: both results as text. ok: True if the actual result is as expected."""
 
     what: str
     expected: str
@@ -54,7 +54,7 @@ class Step:
 
 
 class Progress:
-    """A log on standard output. Each line has the seconds since the start. `begin` starts a step, `note` adds a line to it."""
+    """A log on standard output. Each line starts with the seconds since the start. `begin` starts a step, `note` adds a line to the step."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -75,7 +75,7 @@ class Progress:
 
 
 def rows(steps: Sequence[Step]) -> list[tuple[str, ...]]:
-    """Return for each cell (step, name of the check, expected, actual, seconds). Step and seconds are empty except in the first line of a step."""
+    """Return (step, name of the check, expected, actual, seconds) for each check. Step and seconds are empty except in the first line of a step."""
     lines: list[tuple[str, ...]] = []
     for number, step in enumerate(steps, 1):
         for i, cell in enumerate(step.cells):

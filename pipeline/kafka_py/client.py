@@ -45,7 +45,7 @@ PASSING = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
-"""The error codes of temporary conditions, which end after some time, or once the client has new metadata."""
+"""Error codes of temporary conditions, which a retry or new metadata resolves."""
 NO_OFFSET = -1
 
 
@@ -103,7 +103,7 @@ class Client:
             self.back_off()
 
     def back_off(self) -> None:
-        """Wait before the next attempt, and discard the known leaders, so that they are looked up again."""
+        """Wait before a retry, and discard the cached partition leaders, so that the retry looks them up again."""
         self._leaders.clear()
         time.sleep(self.settings.retry_backoff_ms / 1000)
 
@@ -142,7 +142,7 @@ class Client:
         return OptionError(PROTOCOL, f"is {self.settings.security.protocol}, but {text}; try {other}")
 
     def connection(self, broker_id: int) -> Connection:
-        """Return a connection to a broker whose address is in the metadata. Raises OSError and Passing."""
+        """Return a connection to a broker. Raises Passing if the metadata has no address of the broker, and OSError if it cannot be reached."""
         address = self._brokers.get(broker_id)
         if address is None:
             raise Passing(f"broker {broker_id} is not in the cluster's metadata")
@@ -161,7 +161,7 @@ class Client:
             self._open.pop(next(address for address, known in self._open.items() if known is connection))
 
     def leader(self, partition: Partition, create: bool = False) -> int:
-        """Return the id of the broker that leads a partition. Raises Passing, OSError, KafkaError.
+        """Return the id of the broker that leads a partition. Raises Passing or OSError if a retry may help, otherwise KafkaError.
 
         create: create a missing topic if the brokers allow it.
         """
@@ -201,7 +201,9 @@ class Client:
                 if passes:
                     raise Passing(f"topic {topic.name}: {error_name(topic.error_code)}")
                 if topic.error_code:
-                    raise KafkaError(topic.error_code, f"cannot look up topic {topic.name}")
+                    raise KafkaError(
+                        topic.error_code, f"cannot look up topic {topic.name} because the broker returned an error"
+                    )
             return _partitions(answer)
 
         return self.until_done(f"cannot look up the topics {', '.join(names)}", attempt)
@@ -219,8 +221,8 @@ class Client:
     def offsets(self, timestamps: Mapping[Partition, int], read_committed: bool = False) -> Offsets:
         """Return the offsets of partitions from ListOffsets. Raises KafkaError and TimeoutError.
 
-        timestamps: EARLIEST, LATEST or a time in ms since the epoch for each partition. The result is NO_OFFSET for a time after all records.
-        read_committed: LATEST is the last stable offset instead of the high watermark.
+        timestamps: maps each partition to EARLIEST, LATEST or a time in ms since the epoch. A partition gets the offset NO_OFFSET if all its records
+        are older than that time. read_committed: LATEST means the last stable offset instead of the high watermark.
         """
         offsets: Offsets = {}
 
@@ -273,7 +275,8 @@ def _take_offsets(answer: Any, offsets: Offsets) -> None:
                 failed = partition.error_code
             else:
                 raise KafkaError(
-                    partition.error_code, f"cannot look up an offset of {topic.name}-{partition.partition_index}"
+                    partition.error_code,
+                    f"cannot look up an offset of {topic.name}-{partition.partition_index} because the broker returned an error",
                 )
     if failed:
         raise Passing(error_name(failed))

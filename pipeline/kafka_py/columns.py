@@ -43,7 +43,7 @@ SCHEMAS = {False: _SCHEMA, True: _SCHEMA.append(pa.field("headers", _HEADERS))}
 
 
 class Rows:
-    """Collects the records of a range of offsets until they make a full RecordBatch. Records outside the range are left out."""
+    """Collects the records of a range of offsets until they fill an Arrow RecordBatch. Records outside the range are left out."""
 
     def __init__(self, range_: Range, with_headers: bool) -> None:
         self._range = range_
@@ -62,7 +62,7 @@ class Rows:
         """
         self._wanted_from = array("q")
         self._cuts = False
-        """Whether some of the collected records are outside the range."""
+        """True if some of the collected records are outside the range of offsets and must be left out of the rows."""
         self._headers: list[HeaderColumns] = []
 
     def add(self, entry: Entry, start: int) -> bool:
@@ -124,7 +124,7 @@ def _arrow(column: array[int]) -> pa.Array:
 
 
 def _cut(payload: Buffer, starts: array[int], ends: array[int], shifts: pa.Array) -> pa.Array:
-    """Return the bytes of the payload from each start (inclusive) to its end (exclusive). A negative start gives null.
+    """Return an Arrow array of the values between each start (inclusive) and end (exclusive) in the payload; null for a negative start.
 
     shifts: added to each start and end, which are byte positions in the payload of one batch. Arrow splits the payload in place into alternating
     values and gaps; the values are every second part.

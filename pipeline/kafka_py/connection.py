@@ -76,7 +76,7 @@ class Connection:
         self._send(self._client.send(request))
 
     def version(self, key: ApiKey) -> int:
-        """Return the version in which requests of this API are sent. Raises KafkaError if there is none."""
+        """Return the version in which requests of this API are sent. Raises KafkaError if client and broker support no common version."""
         try:
             return self._client.version(key)
         except UnsupportedVersion:
@@ -90,7 +90,7 @@ class Connection:
         try:
             answer = self._client.read(read_frame(self._socket.recv_into)).message
         except EOFError:
-            raise ConnectionError(f"{self.address} closed the connection") from None
+            raise ConnectionError(f"{self.address} closed the connection before sending a response") from None
         except (DecodeError, UnexpectedResponse) as error:
             raise ConnectionError(f"{self.address} sent an invalid response: {error}") from None
         throttle_ms = getattr(answer, "throttle_time_ms", 0)
@@ -117,12 +117,12 @@ class Connection:
             answer = self.receive()
             asking = self._client.agree(answer)
         if answer.error_code:
-            raise KafkaError(answer.error_code, f"{self.address} rejected the ApiVersions request")
+            raise KafkaError(answer.error_code, f"{self.address} rejected the ApiVersions request with an error")
 
     def _check_peer(self) -> None:
-        """Check the first bytes from the peer without consuming them.
+        """Check that the first bytes from the server can be a Kafka response. The bytes stay in the socket's buffer.
 
-        Raises WrongProtocol if the peer speaks TLS or has closed the connection, and ConnectionError if it is not a broker.
+        Raises WrongProtocol if the server speaks TLS or has closed the connection, and ConnectionError if it is not a Kafka broker.
         """
         try:
             head = self._socket.recv(LENGTH_BYTES, socket.MSG_PEEK)

@@ -50,7 +50,7 @@ def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[F
 
 @dataclass
 class _Request:
-    """A fetch request whose response has not been received. position: its fetch offset. follower: whether it was sent to a follower."""
+    """A fetch request whose response has not been received yet. position: its fetch offset. follower: True if it was sent to a follower."""
 
     connection: Connection
     position: int
@@ -58,7 +58,7 @@ class _Request:
 
 
 class _Fetcher:
-    """The state of reading one range of offsets."""
+    """The fetches of one range of offsets: the next offset, the pending request and the replica to read from."""
 
     def __init__(self, client: Client, settings: SourceSettings, range_: Range) -> None:
         self._client = client
@@ -96,7 +96,7 @@ class _Fetcher:
             )  # the time that Spark took for the last rows does not count as waiting
 
     def stop(self) -> None:
-        """Close the connection of a pending fetch. Otherwise its response would be mistaken for that of the next request."""
+        """Close the connection if a fetch is pending, so that no later request can receive the response to it."""
         if self._request is not None:
             self._client.forget(self._request.connection)
             self._request = None
@@ -124,21 +124,24 @@ class _Fetcher:
         return _Request(connection, self._position, self._follower is not None)
 
     def _send_ahead(self) -> None:
-        """Send the next fetch. If that fails, it is sent again when its response is needed."""
+        """Send the next fetch before its response is needed. An error is ignored: `_receive` then sends the fetch again."""
         try:
             self._request = self._send()
         except (Passing, OSError):
             self._request = None
 
     def _receive(self) -> PartitionData:
-        """Return the part of the response that is about the partition. Raises Passing and OSError for errors to retry."""
+        """Return the partition's data from the response to the pending fetch; send the fetch first if there is none.
+
+        Raises Passing and OSError for errors after which the fetch can be repeated.
+        """
         if self._request is None:
             self._request = self._send()
         request = self._request
         answer: Any = request.connection.receive()
         self._request = None
         if answer.error_code:
-            raise KafkaError(answer.error_code, f"cannot fetch from {self._name}")
+            raise KafkaError(answer.error_code, f"cannot fetch from {self._name} because the broker returned an error")
         if not answer.responses:  # a broker that throttles sends no topics
             return PartitionData(high_watermark=NOT_TOLD, last_stable_offset=NOT_TOLD)
         partition: PartitionData = answer.responses[0].partitions[0]
@@ -152,13 +155,15 @@ class _Fetcher:
     def _check(self, code: int, request: _Request) -> None:
         if request.follower:  # whatever the error is, ask the leader (KIP-392)
             self._follower = None
-            raise Passing(f"a follower returned the error {error_name(code)}")
+            raise Passing(f"the follower of {self._name} returned the error {error_name(code)}")
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._out_of_range()
         elif code in GONE:
             raise Missing(error_name(code))
         elif code not in PASSING:
-            raise KafkaError(code, f"cannot fetch from {self._name} at offset {self._position}")
+            raise KafkaError(
+                code, f"cannot fetch from {self._name} at offset {self._position} because the broker returned an error"
+            )
         raise Passing(error_name(code))
 
     def _try_again(self, error: Exception) -> None:
@@ -184,7 +189,11 @@ class _Fetcher:
     # ---- nothing there -------------------------------------------------------------------------------------------------------
 
     def _wait(self, partition: PartitionData) -> None:
-        """Handle an empty response: a throttled fetch, a lagging follower, or the end of the log."""
+        """Check an empty response: it is normal if the fetch was throttled or the follower lags, but not if the log ends before the range.
+
+        Raises TimeoutError if no record has come for `kafkaConsumer.pollTimeoutMs`. At the end of the log, the next fetch goes to the leader. After
+        several such responses from the leader, the missing records are lost: DataLoss is raised unless `failOnDataLoss` is false.
+        """
         if partition.preferred_read_replica >= 0:
             return
         end = partition.last_stable_offset if self._settings.read_committed else partition.high_watermark

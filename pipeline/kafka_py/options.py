@@ -85,7 +85,7 @@ class ClientSettings:
 
 @dataclass(frozen=True)
 class Bound:
-    """The start or the end of a read. name: the option that sets it. Exactly one of the other fields is set.
+    """The start or the end of a read, as the user's options give it. name: the option. Exactly one of the other fields is set.
 
     everywhere: EARLIEST or LATEST for all partitions. offsets: maps partitions to offsets. timestamp: a time in ms since the epoch for all
     partitions. timestamps: maps partitions to such times.
@@ -212,7 +212,7 @@ def wants_headers(options: Mapping[str, str]) -> bool:
 
 
 class _Reader:
-    """Looks up options, ignoring case, because Spark passes their names in lower case."""
+    """A lookup of options that ignores case, because Spark passes option names in lower case."""
 
     def __init__(self, options: Mapping[str, str], known: tuple[str, ...] | None) -> None:
         self._options = {name.lower(): value for name, value in options.items()}
@@ -260,7 +260,7 @@ class _Reader:
 
 LOGIN_EXAMPLE = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="secret";'
 OF_LIBRDKAFKA = ("kafka.sasl.username", "kafka.sasl.password")
-"""The settings of librdkafka for user and password. Kafka's own clients combine them in one setting, which kafka_py requires."""
+"""The settings of librdkafka for user and password. kafka_py rejects them and requires `kafka.sasl.jaas.config`, as Kafka's own clients do."""
 
 
 def _unknown(name: str, spelling: Mapping[str, str], known: tuple[str, ...]) -> str:

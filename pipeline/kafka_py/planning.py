@@ -21,7 +21,7 @@ _SYMBOLS = (EARLIEST, LATEST)
 class Beginning(NamedTuple):
     """The offsets at which a query starts.
 
-    late: the partitions that start at the latest offset. If the latest offsets are looked up again later, they may be larger.
+    late: the partitions that start at their latest offset. A second lookup may return larger offsets for these partitions.
     """
 
     offsets: Offsets
@@ -29,7 +29,7 @@ class Beginning(NamedTuple):
 
 
 class Planner:
-    """Plans reads with one client, which is created on first use, and again after `close`."""
+    """Looks up the partitions and offsets of a query. It connects to the brokers on first use, and again on the first use after `close`."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -62,7 +62,9 @@ class Planner:
                 if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not left:
                     raise
             time.sleep(settings.retry_interval_ms / 1000)
-        raise AssertionError("looking up the topics neither returned partitions nor raised an error")
+        raise AssertionError(
+            "looking up the topics neither returned partitions nor raised an error; this is a bug, please report it"
+        )
 
     def earliest(self, partitions: Iterable[Partition]) -> Offsets:
         return self._ask(dict.fromkeys(partitions, EARLIEST))
@@ -70,7 +72,7 @@ class Planner:
     def latest(self, known: Mapping[Partition, int]) -> Offsets:
         """Return the current end offset of each partition. known: end offsets returned by earlier calls.
 
-        An end below the known offset is looked up again: it may come from a new leader that does not know the end yet.
+        If an offset is below the known one, all are looked up again a few times: a new leader may not know its end offset yet.
         """
         for left in range(self._settings.num_retries, -1, -1):
             offsets = self._ask(dict.fromkeys(self.partitions(), LATEST))
@@ -82,7 +84,7 @@ class Planner:
     # ---- where a read begins and ends ----------------------------------------------------------------------------------------
 
     def start(self) -> Beginning:
-        """Return the offsets at which the query starts. Raises OptionError if some partitions have no offset, or a time is after all records."""
+        """Return the offsets at which the query starts. Raises OptionError if an option gives no start offset for a partition."""
         settings, bound = self._settings, self._settings.start
         offsets = self._resolve(bound)
         unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
@@ -95,7 +97,7 @@ class Planner:
         return Beginning(offsets, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
-        """Return the offsets at which a batch query ends. A time after all records stands for the end of the partition."""
+        """Return the offsets at which a batch query ends. If the option is a time after all records, this is the end of the partition."""
         offsets = self._resolve(self._settings.end)
         return offsets | self._ask({p: LATEST for p, offset in offsets.items() if offset == NO_OFFSET})
 

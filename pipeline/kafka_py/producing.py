@@ -30,7 +30,10 @@ LARGEST_SEQUENCE = 2**31
 
 @dataclass
 class _Waiting:
-    """The records of one partition that are not sent yet. bytes: their approximate size. sequence: sequence number of the first of them."""
+    """The records of one partition that are collected for the next batch.
+
+    bytes: approximate size of the batch. sequence: sequence number of its first record.
+    """
 
     records: list[NewRecord] = field(default_factory=list)
     bytes: int = 0
@@ -54,7 +57,9 @@ class Producer:
         self._client.close()
 
     def send(self, topic: str, partition: int | None, record: NewRecord) -> None:
-        """Add one record to a batch. partition: None to choose it by the key, or to choose any partition for a record without a key.
+        """Add a record to a batch, and send the batch if it is full.
+
+        partition: None to choose it by the hash of the key; records without a key then go to one partition of the topic.
 
         Raises KafkaError, OptionError for a record that is too large, ValueError for a partition that does not exist, TimeoutError.
         """
@@ -95,7 +100,7 @@ class Producer:
         if answer.error_code in PASSING:
             raise Passing(error_name(answer.error_code))
         if answer.error_code:
-            doing = "cannot get a producer id (with kafka.enable.idempotence=false none is needed)"
+            doing = "cannot get a producer id, which kafka.enable.idempotence=false would not need, because the broker returned an error"
             raise KafkaError(answer.error_code, doing)
         return answer.producer_id, answer.producer_epoch
 

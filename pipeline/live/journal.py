@@ -42,10 +42,10 @@ def problem(bootstrap: str, journal: str, folder: Path) -> str | None:
 
 
 def _end(metadata: MetadataResponse, journal: str) -> int:
-    """Return the end offset of the journal's only partition, from its leader. Raises OSError or EOFError."""
+    """Return the end offset of the journal topic's only partition, from its leader. Raises OSError or EOFError if no broker responds."""
     leader = next((b for b in metadata.brokers if b.node_id == metadata.topics[0].partitions[0].leader_id), None)
     if leader is None:
-        raise OSError(f"the partition of topic {journal} has no leader")
+        raise OSError(f"the partition of topic {journal} has no leader; start the broker that has its replica")
     partition = ListOffsetsPartition(partition_index=0, timestamp=LATEST)
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=journal, partitions=[partition])])
     list_offsets = ask(f"{leader.host}:{leader.port}", request, LIST_OFFSETS_VERSION)

@@ -1,7 +1,7 @@
 """Columns and rows of the tables in `schema` that one request and its response determine.
 
-Every function depends on one exchange only, not on earlier ones. In all of them, `keys` has the columns that identify the request of a row, and
-`where` the columns that identify the partition. This module does not depend on where rows are stored.
+Every function depends on one exchange only (a request and its response), not on earlier ones. In all of them, `keys` has the columns that identify
+the request of a row, and `where` the columns that identify the partition. This module does not depend on where rows are stored.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from functools import cache
 from typing import Any
 
 from kafkaproto.api import ApiKey, codec
+from kafkaproto.errors import DecodeError
 from kafkaproto.header import RequestHeader
 from kafkaproto.pipeline.trace.schema import KEYS, REQUEST_KEYS, TABLES
 from kafkaproto.pipeline.trace.sessions import PartitionKey, RequestedPartition
-from kafkaproto.records.batch import BatchHeader
+from kafkaproto.records.batch import BatchHeader, records
+from kafkaproto.records.control import EndOfTransaction, end_of_transaction
 from kafkaproto.records.message_set import MessageHeader
-from kafkaproto.trace.cutting import read_heads
+from kafkaproto.trace.cutting import read_heads, read_kept
 from kafkaproto.trace.decoded import Decoded
-from kafkaproto.trace.format import Exchange
+from kafkaproto.trace.format import Buffer, Exchange
 
 Row = dict[str, Any]
 NO_TOPIC_ID = bytes(16)
@@ -103,10 +105,7 @@ def _fetch_columns(request: Any, response: Any) -> Row:
 
 
 def _fetch_response_columns(request: Any, response: Any) -> Row:
-    """Return the columns that summarise the partitions of a Fetch response. response: None if there is none.
-
-    A partition had records exactly if its records field is not empty in the trace, because the trace keeps the batch headers.
-    """
+    """Return the columns of `requests` that summarise the partitions of a Fetch response. response: None if the trace has none."""
     partitions = [] if response is None else [p for topic in response.responses for p in topic.partitions]
     first = next((p.records for p in partitions if p.records), None)
     heads = _batch_headers(first)
@@ -129,13 +128,24 @@ def topic_columns(name: str | None, topic_id: bytes = NO_TOPIC_ID) -> Row:
 
 
 def _record_headers(records: Any) -> tuple[list[BatchHeader], list[MessageHeader]]:
-    """Return the headers that `kafkaproto.trace.cutting` kept of a records field: (batches of magic 2, messages of magic 0 and 1)."""
+    """Return the headers in a records field as a trace stores it: (batches of magic 2, messages of magic 0 and 1).
+
+    One of the two lists is empty.
+    """
     headers: list[Any] = read_heads(records or b"")
     return ([], headers) if headers and type(headers[0]) is MessageHeader else (headers, [])
 
 
 def _batch_headers(records: Any) -> list[BatchHeader]:
     return _record_headers(records)[0]
+
+
+def _marker(batch: Buffer) -> EndOfTransaction | None:
+    """Return the marker in a control batch of a trace; None if the batch is not a marker, or if the trace does not contain its record."""
+    try:
+        return end_of_transaction(next(records(batch))) if batch else None
+    except (DecodeError, StopIteration):
+        return None
 
 
 def _records_columns(heads: list[BatchHeader], length: int) -> Row:
@@ -175,10 +185,24 @@ def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: in
                 "codec": head.compression,
                 "transactional": head.is_transactional,
                 "control": head.is_control,
+                "committed": None,
+                "coordinator_epoch": None,
                 "max_timestamp": head.max_timestamp,
                 "crc": head.crc,
             },
         )
+
+
+def _with_markers(rows: Iterator[tuple[str, Row]], kept: Any) -> Iterator[tuple[str, Row]]:
+    """Add the columns of transaction markers to the rows of control batches, and yield all rows.
+
+    kept: the records field of these batches as the trace stores it.
+    """
+    for (table, row), (_, batch) in zip(rows, read_kept(kept or b""), strict=True):
+        marker = _marker(batch)
+        if marker is not None:
+            row |= {"committed": marker.committed, "coordinator_epoch": marker.coordinator_epoch}
+        yield table, row
 
 
 def _message_rows(
@@ -186,8 +210,8 @@ def _message_rows(
 ) -> Iterator[tuple[str, Row]]:
     """Yield a row of the table `batches` for each message of magic 0 or 1; the producer columns are -1.
 
-    fetch_offset: the offset that the Fetch request asked for; None for a Produce request. A compressed message has only the
-    offset of its last record. Its base offset is therefore the offset after the message before it or, for the first one, `fetch_offset`.
+    fetch_offset: the offset in the Fetch request; None for a Produce request. A compressed message has only the offset of its last record. Its base
+    offset is therefore the offset after the previous message or, for the first message, `fetch_offset`.
     """
     next_offset = fetch_offset
     for position, head in enumerate(messages):
@@ -210,6 +234,8 @@ def _message_rows(
                 "codec": head.compression,
                 "transactional": False,
                 "control": False,
+                "committed": None,
+                "coordinator_epoch": None,
                 "max_timestamp": head.max_timestamp,
                 "crc": None,
             },
@@ -279,7 +305,8 @@ def fetch_rows(
                     "next_offset": message_rows[-1][1]["last_offset"] + 1,
                 }
             yield "partitions", row
-            yield from _batch_rows(keys, where, heads, None)
+            if heads:
+                yield from _with_markers(_batch_rows(keys, where, heads, None), data.records)
             yield from message_rows
             position += 1
 

@@ -1,7 +1,7 @@
-"""Rows of the tables `groups` and `group_offsets`: what the requests of group members and their responses contain.
+"""Rows of the tables `groups` and `group_offsets`: the contents of group members' requests and of their responses.
 
-Every function depends on one exchange only, so these rows are the same for the trace of a broker, of a proxy, and for a capture. In all of them,
-`keys` has the columns that identify the request of a row. This module does not know where rows are stored.
+Every function depends on one exchange only (a request and its response), so these rows are the same for the trace of a broker, of a proxy, and for a
+capture. In all of them, `keys` has the columns that identify the request of a row. This module does not depend on where rows are stored.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PartitionsByTopic = dict[str, list[int]]
 
 
 def _embedded(kind: type[Whole], data: bytes) -> Any:
-    """Return a subscription or an assignment inside a message, None if it cannot be decoded.
+    """Decode a subscription or an assignment, which requests contain as bytes. Returns None if it cannot be decoded.
 
-    A version newer than the newest known one is decoded as that one, as clients do.
+    If its version is newer than the newest known one, it is decoded in the newest known version, as clients do.
     """
     if len(data) < _VERSION.size:
         return None
@@ -216,7 +216,7 @@ def _commit(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]
 
 
 def _offset_fetch(keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
-    """Yield a row for each partition in the response; a request without a response has none, because it may name no partitions."""
+    """Yield a row for each partition in the response. A request without a response yields nothing, because it may name no partitions."""
     if response is None:
         return
     members = {group.group_id: (group.member_id or None, group.member_epoch) for group in request.groups}
@@ -265,4 +265,4 @@ GROUP_ROWS: dict[int, Callable[[Row, Any, Any], Iterator[tuple[str, Row]]]] = {
     ApiKey.OFFSET_FETCH: _offset_fetch,
     ApiKey.OFFSET_DELETE: _offset_delete,
 }
-"""Maps an API to the function that yields (table, row) for a request and its response, which is None if there is none."""
+"""Maps an API of groups to a function of (keys, request, response) that yields (table, row). response: None if the trace lacks it."""

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from kafkaproto.pipeline.trace.schema import TABLES, ddl
 
-FORM = 4
-"""Version of `Rows.carried` and of the rows that `Rows` makes from an entry. Increase it when either changes, so that a run never mixes versions."""
+FORM = 5
+"""Version of `Rows.carried` and of the rows that `Rows` makes. Increase it when either changes, so that no run mixes versions."""
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
 """Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
 
 
 class Place(NamedTuple):
-    """The position in a trace after the last whole entry that is in the tables.
+    """A position in a trace: the tables contain every entry before it.
 
     file: name of the trace file. offset: byte position in that file. meta: header of the file. carried: state of `Rows` at that position, as
     `Rows.carried` returns it.
@@ -38,5 +38,7 @@ def parse_place(text: str) -> Place:
     """Parse the JSON of a position (`Place`). Raises KeyError, TypeError or ValueError if it is not a position of this version."""
     fields = json.loads(text)
     if fields.pop("fingerprint") != FINGERPRINT:
-        raise ValueError("the saved position in the trace was written with another row format")
+        raise ValueError(
+            "the saved position in the trace was written with another row format, so the tables must be rebuilt"
+        )
     return Place(**fields)

@@ -1,8 +1,8 @@
-"""Rows of the tables in `schema`, made from the entries of a trace with the codec alone: no Spark, no Arrow.
+"""Rows of the tables in `schema`, made from the entries of a trace without Spark or Arrow.
 
 Every entry yields rows, whatever its frames contain: the column `problem` says what could not be decoded. Entries must come in the order of the
-trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not know files, nor
-how rows are stored.
+trace, because some columns depend on earlier entries; `Rows` keeps that state and can save it as JSON. This module does not depend on files or how
+rows are stored.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from kafkaproto.pipeline.trace.columns import NS_PER_MS, Row
 from kafkaproto.pipeline.trace.group_columns import GROUP_ROWS
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.pipeline.trace.sessions import Sessions
+from kafkaproto.pipeline.trace.transaction_columns import TRANSACTION_ROWS
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import Entry, Event, Exchange, State
 
 MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
-"""The number of connections that may close before the state of a closed connection is dropped.
+"""The number of closed connections whose state is kept.
 
-The exchange during which a connection closed is recorded after the close event, so its state is needed a little longer. It must not be kept for ever:
-a run can have a million connections.
+The exchange during which a connection closed is recorded after the close event, and still needs that state. The limit bounds the memory: a run can
+have a million connections.
 """
 
 
@@ -61,7 +62,10 @@ class Rows:
         self._sessions = Sessions()
         self._cluster = ClusterFacts() if cluster is None else cluster
         self._reported: dict[tuple[Any, ...], Any] = {}
-        """Maps (broker, kind, id) to the topic id or rack that this broker's responses last reported."""
+        """The topic id or rack that the responses of a broker reported last.
+
+        The keys are (broker, "named", topic name) for a topic id and (broker, "rack", id of a broker) for a rack.
+        """
         self._connections: dict[int, Row] = {}
         """Maps a connection to the columns that all its requests share: principal, listener and client software."""
         self._closed: deque[int] = deque()
@@ -72,7 +76,7 @@ class Rows:
         """Maps the sequence number of an exchange to the problem that the recorder reported for it."""
 
     def carried(self) -> Row:
-        """Return the state that rows of later entries may depend on, as JSON values. A change of its form needs a new `place.FORM`."""
+        """Return the state that rows of later entries may depend on, as JSON values. If its structure changes, `place.FORM` must be increased."""
         return {
             "sessions": self._sessions.carried(),
             "topics": self._cluster.topics,
@@ -85,7 +89,7 @@ class Rows:
 
     @classmethod
     def from_carried(cls, run: str, wall_ms: int, at_ns: int, carried: Row) -> Rows:
-        """Return a `Rows` with the state that `carried` returned.
+        """Return a `Rows` object that continues with the state that `carried` returned.
 
         Raises KeyError, TypeError, ValueError or AttributeError for any other value.
         """
@@ -211,8 +215,8 @@ class Rows:
         elif header.api_key == ApiKey.LIST_OFFSETS:
             keys |= {"isolation": row["isolation"], "replica_id": row["replica_id"]}
             yield from columns.list_offsets_rows(keys, request, response)
-        elif header.api_key in GROUP_ROWS:
-            yield from GROUP_ROWS[header.api_key](keys, request, response)
+        else:
+            yield from _coordinator_rows(header.api_key, keys, request, response)
 
     def _throttle(self, exchange: Exchange) -> Row:
         seq, throttle = self._throttles.get(exchange.connection, (0, {}))
@@ -260,6 +264,13 @@ class Rows:
             )
 
 
+def _coordinator_rows(api_key: int, keys: Row, request: Any, response: Any) -> Iterator[tuple[str, Row]]:
+    """Yield the rows for a request about groups or transactions. A TxnOffsetCommit yields rows for both."""
+    for rows in (GROUP_ROWS, TRANSACTION_ROWS):
+        if api_key in rows:
+            yield from rows[api_key](keys, request, response)
+
+
 _NO_BROKER_COLUMNS: Row = {column.name: None for column in TABLES["requests"] if column.broker_only}
 """Columns that stay null if the recorder had no access to the broker's clock."""
 _CONNECTION_COLUMNS = frozenset({"principal", "listener", "software"})
@@ -267,7 +278,10 @@ _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 
 
 def _only(names: frozenset[str], carried: Row) -> Row:
-    """Return a copy of restored columns. Raises ValueError for unknown columns, because restored state must not overwrite the keys of a row."""
+    """Return a copy of the columns restored from a saved state.
+
+    Raises ValueError for a column that is not in `names`: it could overwrite a column that identifies a row.
+    """
     if not carried.keys() <= names:
         raise ValueError(
             f"the saved state of the rows has unknown columns {sorted(carried.keys() - names)}; known are {sorted(names)}"

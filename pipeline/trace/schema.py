@@ -183,6 +183,12 @@ BATCHES = (
     Column("codec", "int", "compression: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd"),
     Column("transactional", "boolean", "whether the batch belongs to a transaction"),
     Column("control", "boolean", "whether the batch is a transaction marker without client records"),
+    Column(
+        "committed",
+        "boolean",
+        "whether the marker commits the transaction; null for other batches, and in traces before version 5",
+    ),
+    Column("coordinator_epoch", "int", "epoch of the coordinator that wrote the marker; null like `committed`"),
     Column("max_timestamp", "bigint", "largest timestamp of the batch, from its header"),
     Column(
         "crc",
@@ -261,6 +267,40 @@ GROUP_OFFSETS = (
 )
 """A row for each partition in a request for committed offsets of a group."""
 
+TRANSACTIONS = (
+    *KEYS,
+    *REQUEST_KEYS,
+    Column(
+        "api",
+        "string",
+        "InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit, EndTxn, WriteTxnMarkers, DescribeProducers, "
+        "DescribeTransactions or ListTransactions",
+    ),
+    Column("position", "int", "position of the row among those of its request, from 0"),
+    Column("transactional_id", "string", "transactional id; null if the request or response has none"),
+    Column("producer_id", "bigint", "producer id in the request, or of the producer that is described; -1: none"),
+    Column("producer_epoch", "int", "producer epoch in the request, or of the producer that is described; -1: none"),
+    Column(
+        "returned_producer_id",
+        "bigint",
+        "producer id to continue with, after InitProducerId or EndTxn (version 5) without an error",
+    ),
+    Column("returned_epoch", "int", "producer epoch to continue with, like `returned_producer_id`"),
+    Column("group_id", "string", "group whose offsets are part of the transaction"),
+    Column("topic", "string", "topic name; null if the row is not about a partition"),
+    Column("partition", "int", "partition index; null if the row is not about a partition"),
+    Column("committed", "boolean", "whether EndTxn or WriteTxnMarkers commits the transaction"),
+    Column("coordinator_epoch", "int", "coordinator epoch in WriteTxnMarkers or DescribeProducers"),
+    Column("timeout_ms", "int", "transaction timeout in InitProducerId or DescribeTransactions"),
+    Column("verify_only", "boolean", "whether AddPartitionsToTxn only asks if the partitions are in the transaction"),
+    Column("state", "string", "state of the transaction in DescribeTransactions or ListTransactions, such as Ongoing"),
+    Column("start_ms", "bigint", "time at which the transaction began, in DescribeTransactions; -1: none"),
+    Column("start_offset", "bigint", "first offset of the open transaction in DescribeProducers; -1: none"),
+    Column("last_sequence", "int", "last sequence number of the producer in DescribeProducers; -1: none"),
+    Column("error", "int", "error code of the partition, or else of the request; 0 for none, null without a response"),
+)
+"""A row for each producer, transaction or partition in a request about transactions."""
+
 EVENTS = (
     *KEYS,
     Column("hour", "string", "hour of the broker's clock, UTC, such as 2026-11-21T18"),
@@ -270,9 +310,9 @@ EVENTS = (
     Column(
         "kind",
         "string",
-        "meta (header of the trace), opened, closed, problem (problem of an exchange), throttle, topic, group (change of a group), quota, "
-        "leader, isr, log (records were deleted), broker, parked, recovery, dropped, …; captures: lost, unreadable, left_out; first report or "
-        "change in a response: named (id of a topic), rack (of a broker)",
+        "meta (header of the trace), opened, closed, problem (problem of an exchange), throttle, topic, group (change of a group), "
+        "transaction (change of a transactional id), quota, leader, isr, log (records were deleted), broker, parked, "
+        "recovery, dropped, …; captures: lost, unreadable, left_out; first report or change in a response: named (id of a topic), rack (of a broker)",
     ),
     Column("facts", "string", "details of the event, as JSON"),
 )
@@ -301,6 +341,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "state": STATE,
     "groups": GROUPS,
     "group_offsets": GROUP_OFFSETS,
+    "transactions": TRANSACTIONS,
 }
 
 
@@ -321,7 +362,7 @@ EARLIER_NAMES: dict[str, dict[str, str]] = {
     },
     "batches": {"position": "place"},
 }
-"""Maps columns to the names that they have in tables of the format before, by table."""
+"""Maps each table to the columns that have another name in tables made by earlier versions: {current name: old name}."""
 
 
 def ddl(table: str) -> str:

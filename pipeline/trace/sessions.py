@@ -1,7 +1,7 @@
 """State of incremental fetch sessions (KIP-227): which partitions each fetch covers, and which partitions its response must contain.
 
-`Sessions` needs all fetches of a run in their order. After a missing fetch, only the partitions that a request names itself are known, until the
-session starts again. The state can be saved as JSON. This module depends only on the columns of `Step`.
+`Sessions` needs all fetches of a run in their order. After a missing fetch, only the partitions in the request itself are known, until the session
+starts again. The state can be saved as JSON. This module depends only on the columns of `Step`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class RequestedPartition(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The state after one fetch of a session.
+    """The result of one fetch of a fetch session.
 
-    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are the columns of the same
-    name of the table `requests`; None if they cannot be known.
+    requested: all partitions that the fetch covers, including those of earlier fetches of its session. The other fields are columns of the table
+    `requests`; None if they cannot be known.
     """
 
     requested: dict[PartitionKey, RequestedPartition]
@@ -62,14 +62,14 @@ class _Session:
 
 
 class Sessions:
-    """The fetch sessions of all brokers of one run."""
+    """The fetch sessions of all brokers in one recording."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int], _Session] = {}
         self._by_partition: dict[tuple[int, PartitionKey], set[tuple[int, int]]] = {}
-        """Maps (broker, partition) to the keys of the sessions that contain the partition."""
+        """Maps (broker, partition) to the (broker, session id) of each fetch session that contains the partition."""
         self._by_connection: dict[int, set[tuple[int, int]]] = {}
-        """Maps a connection to the keys of the sessions whose last fetch came over it."""
+        """Maps a connection to the (broker, session id) of each fetch session whose last fetch came over the connection."""
 
     def carried(self) -> list[Any]:
         """Return the state of all sessions as JSON values, from which `from_carried` restores it."""
@@ -86,7 +86,10 @@ class Sessions:
 
     @classmethod
     def from_carried(cls, carried: list[Any]) -> Sessions:
-        """Return a `Sessions` with the state that `carried` returned. Raises TypeError, ValueError or AttributeError for any other value."""
+        """Return a `Sessions` object that continues with the state that `carried` returned.
+
+        Raises TypeError, ValueError or AttributeError for any other value.
+        """
         sessions = cls()
         for broker, number, connection, epoch, partitions in carried:
             session = _Session(connection, {}, epoch)
@@ -184,10 +187,10 @@ class Sessions:
         requested: dict[PartitionKey, RequestedPartition],
         answered: dict[PartitionKey, Any],
     ) -> int:
-        """Count the partitions that the response lacks.
+        """Return the number of partitions that the response lacks.
 
         A full fetch must return all its partitions. An incremental fetch must return those whose high watermark moved before the broker's handler
-        started. key: (broker, session id). requested, answered: the covered partitions, and those in the response.
+        started. key: (broker, session id). requested: all partitions that the fetch covers. answered: the partitions in the response.
         """
         if _is_full(request):
             return len(requested.keys() - answered.keys())
@@ -201,9 +204,10 @@ class Sessions:
         )
 
     def _note(self, exchange: Exchange, request: Any, response: Any, answered: dict[PartitionKey, Any]) -> None:
-        """Record the high watermarks that a fetch response reported, and since when a response of another session should report a newer one.
+        """Update the high watermarks that the client of a fetch session knows, from a response of that session.
 
-        answered: maps the partitions in the response to their entries.
+        If a high watermark has risen, every other session with the partition must report it in a later response; their `due_since_ns` stores the
+        time. answered: maps the partitions in the response to their data.
         """
         own_key = (exchange.broker, response.session_id)
         session = self._open.get(own_key)
@@ -268,9 +272,9 @@ def _answered_partitions(response: Any) -> dict[PartitionKey, Any]:
 def _has_more(
     request: Any, requested: dict[PartitionKey, RequestedPartition], answered: dict[PartitionKey, Any]
 ) -> bool:
-    """Return True if a partition of the response has records that the client may read and has not received.
+    """Return True if the log of a returned partition has further records that the client may read after those in the response.
 
-    requested, answered: the covered partitions, and those in the response.
+    requested: all partitions that the fetch covers. answered: the partitions in the response.
     """
     for partition_key, data in answered.items():
         end = data.last_stable_offset if request.isolation_level else data.high_watermark

@@ -21,7 +21,7 @@ from typing import Any
 
 MANIFEST, STAGING, COMMIT, LOCK = "_manifest.json", "_staging", "_commit", "_lock"
 PLACES, PLACE_FILE = "_places", "place.json"
-"""The name of the folder that holds a folder for each run, and of the file in each of them with the position that the run's tables reached."""
+"""The folder with a folder for each run, and the name of the file in it that stores the position up to which the run's tables are complete."""
 PLACE = "place"
 """The key in the manifest for the SHA-256 digest of the file with a run's position (`PLACE_FILE`)."""
 ADDED = "_added"
@@ -50,7 +50,7 @@ def is_valid_folder_name(run: str) -> bool:
 
 
 class Store:
-    """The tables under `path`. Raises StoreError for a folder with other files, and leaves them untouched."""
+    """The output folder `path` with the tables of all runs. Raises StoreError if it has other files, and leaves them untouched."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,7 +81,7 @@ class Store:
             yield
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest, by run: a run's entry says from what its tables were made (`meta`, `files`, `rows` and notices).
+        """Return the manifest: for each run the source of its tables (`meta`, `files`), their numbers of rows (`rows`) and the notices.
 
         Raises StoreError if the manifest cannot be parsed or has another format.
         """
@@ -101,7 +101,7 @@ class Store:
         return runs
 
     def place(self, run: str, entry: Mapping[str, Any]) -> str:
-        """Return the position in a run, as JSON, that was committed with its rows; empty if the file is missing or was changed.
+        """Return the committed position in a run, as JSON: the tables are complete up to it. Empty if the file is missing or was changed.
 
         entry: the run's manifest entry, which has the digest of the file.
         """
@@ -112,7 +112,7 @@ class Store:
         return text.decode(errors="replace") if sha256(text).hexdigest() == entry.get(PLACE) else ""
 
     def staging(self) -> Path:
-        """Create the empty folder into which a job writes <table>/run=<run>/hour=<hour>/…."""
+        """Create an empty staging folder and return it. A job writes its files there, as <table>/run=<run>/hour=<hour>/…."""
         staged = self.path / STAGING
         staged.mkdir()
         return staged

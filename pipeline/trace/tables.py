@@ -1,10 +1,9 @@
-"""`kafkaproto tables TRACE OUT`: traces and captures as Parquet tables, with a folder per table, run and hour.
+"""`kafkaproto tables TRACE OUT`: writes traces and captures as Parquet tables, with a folder per table, run and hour.
 
-A second job reads only what is new: the bytes of a trace after the last entry that is in the tables; their rows are added. A run is read from its
-start, and its rows are replaced, if its files changed in another way (`place`) or another version of this program made the rows. A capture that has
-grown is always read from its start, because later packets can complete earlier requests. One task reads a run, because rows depend on earlier
-entries; several runs are spread over the cores.
-`--without-spark` makes the same tables in this process.
+A later job reads only the new bytes of a trace and adds their rows. It reads a run from its start and replaces the rows if the files changed in
+another way than by growing, or if another version of this program made the rows. A capture that has grown is always read from its start, because
+later packets can complete earlier requests. Each run is read by one task, because rows depend on earlier entries; several runs are spread over the
+cores. `--without-spark` makes the same tables in this process.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ ATTEMPT_SCHEMA = pa.schema(
 )
 ATTEMPT_DDL = "number int, folder string, files int, notices string, place string"
 READ, READ_OF_CAPTURES = "_read", "_read_of_captures"
-"""The folders inside the staging folder that have a file for each run, with the number of bytes that its task has read."""
+"""Folders inside the staging folder. They have a file for each run, with the number of bytes that its task has read."""
 PROGRESS_INTERVAL_S = 10.0
 
 Write = Callable[[list[Run], Path], WriteResult]
@@ -65,8 +64,9 @@ def build(
 ) -> tuple[dict[str, dict[str, int]], list[Notice]]:
     """Add the new part of `trace` to the tables in `out`.
 
-    ports: see `kafkaproto.pipeline.sources.runs_of`. Returns the number of new rows by run and table, for runs that have any, and the notices.
-    Raises TraceError if there is no trace and StoreError if `out` cannot be used; the tables are then unchanged.
+    ports: the ports on which brokers listen, to select connections in captures; empty: select every connection that speaks Kafka. Returns the number
+    of new rows by run and table, for runs that have any, and the notices. Raises TraceError if there is no trace and StoreError if `out` cannot be
+    used; the tables are then unchanged.
     """
     runs, notices = runs_of(trace, ports)
     store = Store(out)
@@ -115,9 +115,9 @@ def _files(run: Run) -> dict[str, int]:
 
 
 def _refusal(run: Run, before: dict[str, Any] | None) -> str:
-    """Return why a run cannot be added to the tables, or cannot replace the run of the same name in them; empty if it can.
+    """Return the reason why a run cannot be added to the tables; empty if it can.
 
-    before: the manifest entry of the run of that name, None if there is none.
+    before: the manifest entry of the run with this name in the tables, which the run would extend or replace; None if there is none.
     """
     sizes = _files(run)
     if not is_valid_folder_name(run.name):
@@ -271,7 +271,7 @@ def note_read(folder: Path, number: int, done_bytes: int) -> None:
 
 
 def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
-    """Return a table with the columns of `schema`, even if it has no rows. Columns of runs of the format before get their new names."""
+    """Return a table with the columns of `schema`, even if it has no rows. Columns in tables of earlier versions get their current names."""
     columns = [column.name for column in TABLES[table]]
     if not any((out / table).glob("run=*")):
         return spark.createDataFrame([], ddl(table)).select(columns)
@@ -285,7 +285,7 @@ def read(spark: SparkSession, out: Path, table: str) -> DataFrame:
 
 
 def earlier_runs(store: Store) -> list[str]:
-    """Return the names of the runs whose tables an earlier version made. They lack the tables `groups` and `group_offsets`."""
+    """Return the names of the runs whose tables an earlier version made. They lack the table `transactions`; the oldest lack group tables, too."""
     return sorted(name for name, entry in store.manifest().items() if entry.get(FORM) != FINGERPRINT)
 
 
@@ -293,7 +293,7 @@ def earlier_runs(store: Store) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Exit status: 0 without a problem, 1 if a file ends inside an entry, 2 if something could not be read or was rejected."""
+    """Run `kafkaproto tables`. Exit status: 0 without a problem, 1 if a file ends inside an entry, 2 if something was unreadable or rejected."""
     options = parser("tables").parse_args(arguments)
 
     def note(line: str) -> None:

@@ -3,10 +3,11 @@
     python -m tests.artifacts.make data       the data directories, cleanly stopped and killed
     python -m tests.artifacts.make trace      a trace and its tables
     python -m tests.artifacts.make groups     a trace of consumer groups and its tables
+    python -m tests.artifacts.make transactions    a trace of transactions and its tables
     python -m tests.artifacts.make streams    a data directory with the checkpoints of two streaming queries (needs Spark)
 
-They were made with commit 7c3b0af, the groups with commit 7dc9971, and stay as they are: their use is to be old. When a format
-changes with intent, add artifacts of the new commit beside them.
+They were made with commit 7c3b0af, the groups with commit 7dc9971, the transactions with commit 970a5c3, and stay as they are: their use is to
+be old. When a format changes with intent, add artifacts of the new commit beside them.
 """
 
 from __future__ import annotations
@@ -226,6 +227,42 @@ def make_groups() -> None:
         pack("groups", folder)
 
 
+def make_transactions() -> None:
+    """Record a trace with committed and aborted transactions, and an open one, that continues beyond the end of its tables."""
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        with cluster(1, {"t": 2}, release="4.2", port=TRACE_PORT, trace=folder / "trace") as made:
+            options = {"bootstrap.servers": made.bootstrap}
+            consumer = Consumer({**options, "group.id": "g", "client.id": "reader", "auto.offset.reset": "earliest"})
+            producer = Producer({**options, "transactional.id": "tx", "client.id": "writer", "linger.ms": 0})
+            producer.init_transactions(30)
+            for number in range(12):
+                producer.begin_transaction()
+                for index in (0, 1):
+                    producer.produce("t", b"x" * 100, partition=index)
+                producer.flush(30)
+                if number % 3 == 1:
+                    offsets = [TopicPartition("t", 0, number)]
+                    producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
+                if number == 11:
+                    break
+                (producer.abort_transaction if number % 3 else producer.commit_transaction)(30)
+            consumer.assign([TopicPartition("t", 0, 0), TopicPartition("t", 1, 0)])
+            seen = 0
+            while seen < 8:
+                seen += consumer.poll(0.1) is not None
+            consumer.close()
+            producer.abort_transaction(30)
+        [path] = (folder / "trace").iterdir()
+        whole = path.read_bytes()
+        path.write_bytes(whole[: _end_of_an_entry(path, len(whole) * 2 // 3)])
+        tables.build(folder / "trace", folder / "tables", tables.without_spark)
+        path.write_bytes(whole)
+        pack("transactions", folder)
+
+
 def _end_of_an_entry(path: Path, at_least: int) -> int:
     from kafkaproto.trace.reading import Trace
 
@@ -273,6 +310,7 @@ COMMANDS: dict[str, Callable[[], None]] = {
     "data": make_data,
     "trace": make_trace,
     "groups": make_groups,
+    "transactions": make_transactions,
     "streams": make_streams,
 }
 

@@ -42,7 +42,9 @@ def kafka(folder: Path) -> Iterator[TestCluster]:
         yield made
 
 
-def test_kafka_py_query_continues_from_an_old_checkpoint(spark: Any, kafka: TestCluster, folder: Path) -> None:
+def test_kafka_py_query_resumes_from_a_checkpoint_written_by_an_old_commit(
+    spark: Any, kafka: TestCluster, folder: Path
+) -> None:
     assert expected("streams")["read by kafka_py"] == [COUNT, COUNT] and len(kafka.records("t")) == 2 * COUNT
     write(kafka, "free", 10)
     new = run_kafka_py(spark, kafka.bootstrap, folder / "kafka_py")
@@ -50,7 +52,9 @@ def test_kafka_py_query_continues_from_an_old_checkpoint(spark: Any, kafka: Test
     assert run_kafka_py(spark, kafka.bootstrap, folder / "kafka_py") == []
 
 
-def test_live_job_continues_from_an_old_checkpoint(spark: Any, kafka: TestCluster, folder: Path) -> None:
+def test_live_spark_job_resumes_from_a_checkpoint_written_by_an_old_commit(
+    spark: Any, kafka: TestCluster, folder: Path
+) -> None:
     before = expected("streams")["table of the live job"]
     alerts = len(kafka.records(ALERTS))
     assert table_rows(spark, folder / "live") == before and alerts == expected("streams")["alerts"]
@@ -69,7 +73,7 @@ def test_live_job_continues_from_an_old_checkpoint(spark: Any, kafka: TestCluste
     assert len(kafka.records(ALERTS)) == alerts + 1
 
 
-def test_spark_reads_tables_written_by_an_old_commit(spark: Any, tmp_path: Path) -> None:
+def test_spark_reads_trace_tables_written_by_an_old_commit(spark: Any, tmp_path: Path) -> None:
     out = unpack("trace", tmp_path) / "tables"
     [run] = json.loads((out / "_manifest.json").read_text())["runs"].values()
     assert {table: tables.read(spark, out, table).count() for table in TABLES} == dict.fromkeys(TABLES, 0) | run["rows"]

@@ -25,7 +25,7 @@ def write(cluster: VirtualCluster, topic: str, data: bytes, index: int = 0) -> t
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_broker_recovers_all_contents_of_an_old_data_directory(name: str, tmp_path: Path) -> None:
+def test_broker_recovers_all_data_from_a_data_directory_of_an_old_commit(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     recovered_topics = contents(cluster)
     cluster.state.close()
@@ -35,7 +35,7 @@ def test_broker_recovers_all_contents_of_an_old_data_directory(name: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_recovered_old_data_directory_can_be_written_and_recovered_again(name: str, tmp_path: Path) -> None:
+def test_old_data_directory_can_be_recovered_written_to_and_recovered_again(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     expected_contents = expected(name)
     for topic, index in (("events", 0), ("events", 1), ("table", 0), ("trimmed", 0)):
@@ -56,7 +56,7 @@ def test_recovered_old_data_directory_can_be_written_and_recovered_again(name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_producers_continue_their_sequences_on_an_old_data_directory(name: str, tmp_path: Path) -> None:
+def test_producers_continue_their_sequences_after_recovery_of_an_old_data_directory(name: str, tmp_path: Path) -> None:
     cluster = recovered(unpack(name, tmp_path))
     end = expected(name)["topics"]["events"]["partitions"]["0"]["high_watermark"]
 

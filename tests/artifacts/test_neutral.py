@@ -12,7 +12,7 @@ PLACES = (b"/tmp/", b"/home/", b"/root/", b"/Users/", b"/dev/shm", b"/work/")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.tar.gz")))
-def test_stored_artifacts_contain_no_path_of_the_machine_that_made_them(name: str) -> None:
+def test_stored_test_artifacts_contain_no_local_paths(name: str) -> None:
     with tarfile.open(FOLDER / name) as tar:
         files = [member for member in tar if member.isfile()]
         leaks = [member.name for member in files for place in PLACES if place in tar.extractfile(member).read()]

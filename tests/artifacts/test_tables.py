@@ -1,4 +1,4 @@
-"""Traces and their tables that the commits 7c3b0af and 7dc9971 wrote: the tables can be read, and are made again from the trace."""
+"""Traces and their tables that the commits 7c3b0af, 7dc9971 and 970a5c3 wrote: the tables can be read, and are made again from the trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.pipeline.recorded import traffic, write
 MANIFEST = "_manifest.json"
 
 
-@pytest.fixture(params=["trace", "groups"])
+@pytest.fixture(params=["trace", "groups", "transactions"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Return a folder with `trace`, which ends where the tables end, and `whole`, the complete trace."""
     folder = tmp_path / str(request.param)
@@ -57,7 +57,7 @@ def under_new_names(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return {new_names.get(name, name): value for name, value in row.items()}
 
 
-def test_tables_of_an_old_commit_have_the_rows_of_tables_built_now(folder: Path) -> None:
+def test_trace_tables_of_an_old_commit_have_the_same_rows_as_rebuilt_tables(folder: Path) -> None:
     build(folder / "trace", folder / "fresh")
     counted = manifest(folder / "tables")["rows"]
     assert {table: len(rows(folder / "tables", table)) for table in counted} == counted
@@ -66,10 +66,12 @@ def test_tables_of_an_old_commit_have_the_rows_of_tables_built_now(folder: Path)
         old_rows = [under_new_names(table, row) for row in rows(folder / "tables", table)]
         if table == "events":
             old_rows = [row | {"kind": row["kind"].replace("trouble", "problem")} for row in old_rows]
+        if table == "batches":
+            old_rows = [{"committed": None, "coordinator_epoch": None} | row for row in old_rows]
         assert old_rows == rows(folder / "fresh", table), table
 
 
-def test_tables_of_an_old_commit_are_made_again_with_groups(folder: Path) -> None:
+def test_trace_tables_of_an_old_commit_are_rebuilt_with_the_new_group_tables(folder: Path) -> None:
     counts, notices = build(folder / "trace", folder / "tables")
     build(folder / "trace", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "tables")["rows"]]
@@ -79,7 +81,7 @@ def test_tables_of_an_old_commit_are_made_again_with_groups(folder: Path) -> Non
     assert build(folder / "trace", folder / "tables") == ({}, []) and parquet(folder / "tables") == before
 
 
-def test_tables_of_an_old_commit_and_a_grown_trace_have_all_rows(folder: Path) -> None:
+def test_trace_tables_of_an_old_commit_are_completed_if_the_trace_has_grown(folder: Path) -> None:
     counts, notices = build(folder / "whole", folder / "tables")
     build(folder / "whole", folder / "fresh")
     assert notices == [] and [*counts.values()] == [manifest(folder / "fresh")["rows"]]
@@ -87,12 +89,17 @@ def test_tables_of_an_old_commit_and_a_grown_trace_have_all_rows(folder: Path) -
         assert rows(folder / "tables", table) == rows(folder / "fresh", table), table
     if folder.name == "groups":
         assert len(rows(folder / "tables", "groups")) > 20 and len(rows(folder / "tables", "group_offsets")) > 10
+    if folder.name == "transactions":
+        ends = [row["committed"] for row in rows(folder / "tables", "transactions") if row["api"] == "EndTxn"]
+        assert ends.count(True) == 4 and ends.count(False) >= 7
+        markers = [row for row in rows(folder / "tables", "batches") if row["control"]]
+        assert markers and {row["committed"] for row in markers} == {None}
 
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-def test_tables_of_an_old_commit_are_read_with_the_new_names(spark: Any, folder: Path) -> None:
+def test_spark_reads_trace_tables_of_an_old_commit_with_the_new_column_names(spark: Any, folder: Path) -> None:
     """No trace is left to make them again. The other run of the folder has the new format."""
     old = {table: rows(folder / "tables", table) for table in TABLES}
     [old_run] = json.loads((folder / "tables" / MANIFEST).read_text())["runs"]
@@ -105,8 +112,9 @@ def test_tables_of_an_old_commit_are_read_with_the_new_names(spark: Any, folder:
         assert frame.columns == [column.name for column in TABLES[table]]
         for name, earlier in earlier_names.items():
             found = sorted(str(row[name]) for row in frame.where(frame.run == old_run).select(name).collect())
-            assert found == sorted(str(row[earlier]) for row in old[table])
-    assert tables.read(spark, folder / "tables", "groups").where(f"run = '{old_run}'").count() == 0
+            assert found == sorted(str(row[earlier if earlier in row else name]) for row in old[table])
+    for table in ("groups", "transactions"):
+        assert tables.read(spark, folder / "tables", table).where(f"run = '{old_run}'").count() == 0
     positions = tables.read(spark, folder / "tables", "partitions").where("run = 'other'").select("position")
     assert {row.position for row in positions.collect()} == {0}
     [note] = [line for line in remarks(store, Tables.of(spark, folder / "tables")) if "earlier version" in line]

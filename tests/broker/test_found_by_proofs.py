@@ -13,7 +13,7 @@ from tests.support.wire import batch, errors, fetch, flat, limit, produce, produ
 
 
 @pytest.mark.rule("N-15")
-def test_leader_learns_the_log_start_offset_that_a_follower_raised() -> None:
+def test_leader_records_the_log_start_offset_that_a_follower_has_raised() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), batch(), acks=-1)
     cluster.advance(10_000)
@@ -63,7 +63,7 @@ def test_next_real_follower_fetch_replaces_offsets_of_a_forged_follower_fetch() 
         ("unknown codec", 9, 1, -1),
     ],
 )
-def test_invalid_batches_are_rejected_before_the_partition_is_checked(
+def test_damaged_record_batch_is_rejected_with_an_error_and_not_appended(
     damage: str, version: int, acks: int, error_code: int
 ) -> None:
     cluster = VirtualCluster()
@@ -85,7 +85,7 @@ def test_batch_of_impossible_length_rejects_every_partition_of_the_request() -> 
 
 
 @pytest.mark.rule("F-20")
-def test_aborted_transactions_are_null_when_a_limit_or_divergence_withholds_records() -> None:
+def test_fetch_returns_null_aborted_transactions_if_records_are_withheld() -> None:
     cluster = VirtualCluster(semantics="kafka")
     cluster.topic("t", 2)
     fill(cluster, "t", batch())
@@ -100,7 +100,7 @@ def test_aborted_transactions_are_null_when_a_limit_or_divergence_withholds_reco
 
 
 @pytest.mark.rule("F-23")
-def test_fetch_lists_unknown_topic_ids_before_other_errors_found_before_reading() -> None:
+def test_fetch_response_lists_unknown_topic_ids_before_unknown_partitions() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     ids = {"t": cluster.state.controller.image.topics["t"].topic_id, "nobody": b"\7" * 16}
@@ -109,7 +109,7 @@ def test_fetch_lists_unknown_topic_ids_before_other_errors_found_before_reading(
 
 
 @pytest.mark.rule("P-12")
-def test_batch_that_claims_log_append_time_is_recompressed_with_that_time() -> None:
+def test_batch_with_the_log_append_time_flag_keeps_its_time_when_recompressed() -> None:
     cluster = VirtualCluster()
     cluster.topic("t", compression_type="zstd")
     data = made({"values": [5, 5], "codec": Compression.LZ4, "damage": "log append time"})
@@ -133,7 +133,7 @@ def test_restarted_broker_starts_with_empty_client_quota_rates() -> None:
     assert cluster.connect().ask(request, 9).throttle_time_ms == throttles_ms[0]
 
 
-def test_stopped_broker_drops_a_deleted_topic_when_it_restarts() -> None:
+def test_restarted_broker_deletes_a_topic_that_was_deleted_while_it_was_stopped() -> None:
     cluster = three("kafka")
     fill(cluster, "t", batch(), acks=-1)
     cluster.state.stop_broker(2)

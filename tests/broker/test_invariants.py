@@ -15,6 +15,7 @@ from kafkaproto.api import APIS, codec
 from kafkaproto.broker.quota.windows import SampledRate
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.records.batch import batches, complete_bytes
+from tests.support.acls import with_known_codes
 from tests.support.offered import OFFERED
 from tests.support.scene import hold, release, replica
 from tests.support.wire import batch_of_bytes, fetch, flat, limit, metadata, produce, produced
@@ -53,6 +54,7 @@ def test_every_supported_version_returns_a_complete_response(key: int, version: 
     module = __import__(f"kafkaproto.messages.{APIS[key].module}", fromlist=["x"])  # type: ignore[index]
     request = getattr(module, f"{APIS[key].name}Request")()  # type: ignore[index]
     _fill(request, codec(key, version).request.absent)
+    with_known_codes(request)
     if key == 0:
         request = produce("t", batch_of_bytes(100))
     if key == 1:
@@ -168,7 +170,7 @@ def test_simulated_requests_with_equal_seeds_give_identical_journals() -> None:
 
 @pytest.mark.rule("X-5")
 @pytest.mark.parametrize("seed", range(5))
-def test_responses_keep_their_order_and_each_throttle_ends_before_the_next_response(seed: int) -> None:
+def test_responses_keep_request_order_and_each_waits_for_the_previous_throttle(seed: int) -> None:
     chance = random.Random(seed)
     cluster = VirtualCluster()
     cluster.topic("t")

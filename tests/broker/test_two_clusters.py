@@ -22,7 +22,7 @@ def run() -> list[str]:
     return [*map(repr, journal.requests()), *map(repr, journal.throttles()), *map(repr, journal.events())]
 
 
-def test_cluster_replays_with_identical_ids_whatever_ran_before() -> None:
+def test_cluster_generates_identical_ids_in_every_run_of_one_process() -> None:
     assert run() == run()
 
 

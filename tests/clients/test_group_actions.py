@@ -104,7 +104,7 @@ def test_fenced_librdkafka_member_of_the_new_protocol_joins_again(kafka: TestClu
     reader.close()
 
 
-def test_fenced_static_librdkafka_member_of_a_classic_group_gets_a_fatal_error(kafka: TestCluster) -> None:
+def test_fenced_static_librdkafka_member_of_a_classic_group_raises_a_fatal_error(kafka: TestCluster) -> None:
     reader = consumer(kafka, "classic", **{"group.instance.id": "one"})
     poll_until(reader, has_all(kafka, 1))
     kafka.fence_member("readers", kafka.group("readers").members[0].member_id)

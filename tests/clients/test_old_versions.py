@@ -69,7 +69,7 @@ def test_kafka_python_produces_and_consumes_with_old_releases(kafka: TestCluster
 @pytest.mark.rule("F-31", "P-4")
 @pytest.mark.parametrize("kafka", ["0.10.0", "0.10.2"], indirect=True)  # librdkafka no longer supports older releases
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
-def test_librdkafka_produces_and_consumes_with_old_releases(kafka: TestCluster, codec: str) -> None:
+def test_librdkafka_produces_and_consumes_with_brokers_of_old_releases(kafka: TestCluster, codec: str) -> None:
     old = {"bootstrap.servers": kafka.bootstrap}
     producer = Producer({**old, "compression.type": codec, "linger.ms": 50})
     for value in WANTED:

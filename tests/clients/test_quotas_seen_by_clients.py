@@ -52,7 +52,7 @@ def real() -> dict[Who, Run]:
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_throttle_times_of_each_client_equal_the_reference_implementation(ours: Ours, who: Who) -> None:
+def test_throttle_times_of_each_client_library_equal_the_reference_implementation(ours: Ours, who: Who) -> None:
     seen = ours.charges(who)
     assert max(charge.throttle_ms for charge in seen) > 0
     assert wrong(seen, QUOTA, SAMPLES) == []
@@ -60,7 +60,7 @@ def test_throttle_times_of_each_client_equal_the_reference_implementation(ours: 
 
 @pytest.mark.rule("X-5", "X-6")
 @everybody
-def test_bytes_of_each_client_are_within_3_percent_of_the_quota_allowance(ours: Ours, who: Who) -> None:
+def test_bytes_charged_to_each_client_are_within_3_percent_of_the_reference_model(ours: Ours, who: Who) -> None:
     seen, within_ms = ours.charges(who), int(WINDOW_SECONDS * 1000)
     charged, possible = bytes_within(seen, within_ms), bytes_within(replayed(seen, QUOTA, SAMPLES), within_ms)
     assert 0.97 * possible <= charged <= 1.03 * possible
@@ -69,7 +69,7 @@ def test_bytes_of_each_client_are_within_3_percent_of_the_quota_allowance(ours: 
 
 @pytest.mark.rule("X-5")
 @everybody
-def test_connection_of_each_client_is_muted_for_its_throttle_time(ours: Ours, who: Who) -> None:
+def test_connection_of_each_client_library_is_muted_for_the_throttle_time(ours: Ours, who: Who) -> None:
     late_ms = lateness_ms(ours.kafka, [name_of(who)])
     assert min(late_ms) >= 0
     assert median(late_ms) < LATE_MS
@@ -110,7 +110,7 @@ def test_kafka_python_and_java_report_throttle_times_in_their_metrics(ours: Ours
 
 @pytest.mark.rule("X-6")
 @everybody
-def test_apache_kafka_allows_each_client_the_same_rate_within_5_percent_points(
+def test_client_rates_under_quota_are_within_5_percentage_points_of_apache_kafka(
     ours: Ours, real: dict[Who, Run], who: Who
 ) -> None:
     assert real[who].numbers == list(range(len(real[who].numbers)))

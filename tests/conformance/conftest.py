@@ -13,15 +13,17 @@ from tests.support.conformance.suite import Suite
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    names = ",".join(kind.name for kind in DEFAULT)
+    names = ", ".join(kind.name for kind in DEFAULT)
     parser.getgroup("conformance").addoption(
-        "--subjects", default=names, help=f"which of {', '.join(KINDS)} to start (default: {names})"
+        "--subjects",
+        help=f"which of {', '.join(KINDS)} to start, separated by commas, each for the whole suite (default: {names}; real-newer without the "
+        "modules for quotas and replica placement)",
     )
 
 
 def pytest_conformance_kinds(config: pytest.Config) -> Sequence[Kind]:
-    names: str = config.getoption("--subjects", None) or ",".join(kind.name for kind in DEFAULT)
-    return [KINDS[name] for name in names.split(",")]
+    names: str | None = config.getoption("--subjects", None)
+    return [KINDS[name] for name in names.split(",")] if names else DEFAULT
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -48,13 +48,13 @@ def test_every_conformance_test_requires_settings_that_its_profile_sets() -> Non
     )
 
 
-def test_conformance_test_that_requires_an_unset_setting_is_an_error() -> None:
+def test_conformance_test_that_requires_a_setting_missing_in_its_profile_is_an_error() -> None:
     test = Marked("test_x", [pytest.mark.needs("fetch.max.byte").mark])
     with pytest.raises(ValueError, match=r"test_x: the profile default does not set fetch\.max\.byte"):
         needs_of(test, "default")
 
 
-def test_requirements_of_a_conformance_test_and_its_module_are_combined() -> None:
+def test_requirement_markers_of_a_conformance_test_and_its_module_are_combined() -> None:
     marks = [
         pytest.mark.needs("num.partitions", racks=True).mark,
         pytest.mark.needs("auto.create.topics.enable", at_least={"fetch.max.bytes": 5}, brokers=2).mark,
@@ -84,9 +84,7 @@ class Running(Ours):
         (Needs({}, {}, 1, False, offsets_topic=True), ["offsets.topic.replication.factor of 2 or less (is 3)"]),
     ],
 )
-def test_unmet_conformance_requirement_is_reported_with_the_value_of_the_cluster(
-    needs: Needs, lacks: list[str]
-) -> None:
+def test_unmet_conformance_requirement_is_reported_with_the_actual_value(needs: Needs, lacks: list[str]) -> None:
     config = {"fetch.max.bytes": "4096", "num.partitions": "1", "0.broker.rack": "r0"}
     config["offsets.topic.replication.factor"] = "3"
     with cluster(2, config=config, clock="system") as running:

@@ -13,10 +13,11 @@ from kafkaproto.api import ApiKey
 from kafkaproto.conformance.client import Closed
 from kafkaproto.conformance.foreign import Foreign, brokers_at
 from kafkaproto.conformance.offered import OFFERED_BY_3_9
+from kafkaproto.conformance.release_range import ReleaseRange
 from kafkaproto.conformance.scene import new_topic, read
 from kafkaproto.conformance.semantics import KAFKA, KIP, semantics_of
 from kafkaproto.conformance.served import NotServed, Served, release_of, restricted, unsupported_settings
-from kafkaproto.conformance.wire import batch, fetch, produce
+from kafkaproto.conformance.wire import batch, batch_of_bytes, fetch, produce
 from kafkaproto.messages.alter_client_quotas import AlterClientQuotasRequest
 from kafkaproto.releases import Ranges, versions
 from kafkaproto.testing import cluster
@@ -42,26 +43,28 @@ def not_prepared(reason: str) -> Any:
     ("release", "request_", "version", "reason"),
     [
         ("2.0", fetch(), 11, "Fetch v11 (the broker serves 0 to 8)"),
-        ("4.2", fetch(), 3, "Fetch v3 (the broker serves 4 to 17)"),
+        ("4.2", fetch(), 3, "Fetch v3 (the broker serves 4 to 18)"),
         ("2.0", AlterClientQuotasRequest([]), 1, "AlterClientQuotas v1 (the broker does not serve this API)"),
-        ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 12)"),  # offered, never accepted: KAFKA-18659
+        ("4.2", produce("t", b""), 2, "Produce v2 (the broker serves 3 to 13)"),  # offered, never accepted: KAFKA-18659
     ],
 )
-def test_conformance_test_that_needs_an_unoffered_version_is_not_prepared(
+def test_conformance_test_that_needs_an_unoffered_version_is_reported_not_prepared(
     release: str, request_: Any, version: int, reason: str
 ) -> None:
     with foreign(release) as subject, not_prepared(reason):
         subject.ask(subject.connect(), request_, version)
 
 
-def test_offered_version_that_the_broker_does_not_answer_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_api_version_that_is_offered_but_not_answered_fails_the_conformance_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     offered = versions("2.0") | {int(ApiKey.FETCH): (0, 11)}
     monkeypatch.setattr(Foreign, "_offered_by", lambda self, broker_id: offered)
     with foreign("2.0") as subject, pytest.raises(Closed):
         subject.ask(subject.connect(), fetch(), 11)
 
 
-def test_every_version_is_sent_to_a_server_that_does_not_answer_api_versions() -> None:
+def test_conformance_suite_uses_all_versions_if_api_versions_gets_no_response() -> None:
     with answering(b"\0\0\0\2xx") as port:
         subject = Foreign([("127.0.0.1", port)], "kip")
         assert subject.served(ApiKey.FETCH, (0, 99)) == [0, 99] and subject.version(ApiKey.FETCH, 11, 5) == 11
@@ -72,14 +75,14 @@ def test_every_version_is_sent_to_a_server_that_does_not_answer_api_versions() -
 
 
 @pytest.mark.parametrize("release", ["0.11", "2.0", "2.4", "3.9", "4.0", "4.2"])
-def test_setup_of_a_conformance_test_uses_versions_that_the_cluster_serves(release: str) -> None:
+def test_conformance_test_setup_uses_api_versions_that_the_cluster_serves(release: str) -> None:
     with foreign(release) as subject:
         topic = new_topic(subject)
         topic.fill(batch(b"stored"))
         assert bytes(read(topic, 0).records).count(b"stored") == 1
 
 
-def test_setup_of_a_conformance_test_uses_only_versions_with_required_fields() -> None:
+def test_conformance_test_is_not_prepared_if_served_versions_lack_required_fields() -> None:
     with foreign("2.0") as subject:
         topic = new_topic(subject)
         with not_prepared("Fetch v11 (the broker serves 0 to 8)"):
@@ -90,7 +93,7 @@ def test_setup_of_a_conformance_test_uses_only_versions_with_required_fields() -
             assert topic.topic_id
 
 
-def test_closest_served_version_is_above_or_below_the_preferred_one() -> None:
+def test_closest_served_api_version_may_be_above_or_below_the_preferred_version() -> None:
     served = Served({int(ApiKey.FETCH): (4, 8)})
     assert [served.closest(ApiKey.FETCH, version) for version in (0, 5, 11)] == [4, 5, 8]
     assert served.closest(ApiKey.FETCH, 5, lowest=7) == 7
@@ -100,7 +103,7 @@ def test_closest_served_version_is_above_or_below_the_preferred_one() -> None:
         served.closest(ApiKey.METADATA, 12)
 
 
-def test_produce_versions_before_3_are_served_unless_old_fetch_versions_are_gone() -> None:
+def test_produce_v0_to_v2_count_as_served_unless_old_fetch_versions_are_missing() -> None:
     assert Served(versions("3.9")).serves(ApiKey.PRODUCE, 0)
     assert not Served(versions("4.0")).serves(ApiKey.PRODUCE, 2)
     assert Served(versions("4.0")).serves(ApiKey.PRODUCE, 3)
@@ -121,13 +124,15 @@ def lacking_fetch_17() -> Ranges:
         (None, None),
     ],
 )
-def test_release_of_a_cluster_is_known_only_if_its_versions_are_those_of_a_release(
+def test_cluster_release_is_detected_only_if_its_api_versions_match_a_kafka_release(
     offered: Ranges | None, release: str | None
 ) -> None:
     assert release_of(offered) == release
 
 
-def test_cluster_with_the_versions_of_no_release_must_offer_those_of_3_9(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_whose_versions_match_no_release_must_offer_the_versions_of_3_9(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Foreign, "_offered_by", lambda self, broker_id: lacking_fetch_17())
     assert Foreign([("127.0.0.1", 1)], "kip").offered() == OFFERED_BY_3_9
 
@@ -145,23 +150,39 @@ def test_cluster_with_the_versions_of_no_release_must_offer_those_of_3_9(monkeyp
         ("2.0", "retention.ms", "-1", None),
     ],
 )  # fmt: skip
-def test_topic_settings_that_a_release_lacks_are_named_with_the_release(
+def test_unsupported_topic_settings_are_reported_with_the_release_of_the_cluster(
     release: str, name: str, value: str, lacks: str | None
 ) -> None:
     expected = [] if lacks is None else [f"{lacks}; the cluster serves the versions of {release})"]
     assert unsupported_settings(release, {name: value}) == expected
 
 
-def test_conformance_test_that_needs_a_rejected_topic_setting_is_not_prepared() -> None:
-    reason = "segment.bytes=300 (Kafka 4.0 and later accept 1048576 or more; the cluster serves the versions of 4.2)"
-    with foreign("4.2") as subject, not_prepared(reason):
+def test_conformance_test_is_not_prepared_if_its_release_rejects_a_topic_setting() -> None:
+    reason = "segment.bytes=300 (Kafka 4.0 and later accept 1048576 or more; the cluster serves the versions of 4.0)"
+    with foreign("4.0") as subject, not_prepared(reason):
         new_topic(subject, segment_bytes="300")
+
+
+def test_conformance_test_uses_internal_segment_bytes_for_small_segments_in_4_2() -> None:
+    with foreign("4.2") as subject:
+        topic = new_topic(subject, segment_bytes="300")
+        topic.fill(*[batch_of_bytes(100)] * 4)
+        assert [len(read(topic, 0).records), len(read(topic, 3).records)] == [300, 100]
+
+
+def test_conformance_test_for_another_kafka_release_is_reported_as_not_prepared() -> None:
+    with foreign("3.9") as subject:
+        subject.need_release(ReleaseRange("3.9", "4.0"))
+        with not_prepared("Kafka 4.0 or later (the cluster serves the versions of 3.9)"):
+            subject.need_release(ReleaseRange(first="4.0"))
+        with not_prepared("Kafka 2.0 or later and before 3.9 (the cluster serves the versions of 3.9)"):
+            subject.need_release(ReleaseRange("2.0", "3.9"))
 
 
 @pytest.mark.parametrize(
     ("release", "configs"), [("4.2", {"cleanup_policy": "unknown"}), ("3.9", {"segment_bytes": "-9"})]
 )
-def test_rejected_topic_setting_that_the_release_of_the_cluster_has_is_a_failure(
+def test_conformance_test_fails_if_the_cluster_rejects_a_supported_topic_setting(
     release: str, configs: dict[str, Any]
 ) -> None:
     with foreign(release) as subject, pytest.raises(AssertionError, match="40"):
@@ -170,12 +191,12 @@ def test_rejected_topic_setting_that_the_release_of_the_cluster_has_is_a_failure
 
 @pytest.mark.parametrize("release", ["2.0", "3.9", "4.2"])
 @pytest.mark.parametrize("semantics", [KIP, KAFKA])
-def test_semantics_of_a_cluster_are_detected_in_every_release(release: str, semantics: str) -> None:
+def test_conformance_suite_detects_kip_or_kafka_semantics_in_every_release(release: str, semantics: str) -> None:
     with foreign(release, semantics=semantics) as subject:
         assert semantics_of(subject) == semantics
 
 
-def test_topics_of_a_conformance_run_are_deleted_in_every_release() -> None:
+def test_conformance_run_deletes_its_topics_on_clusters_of_every_release() -> None:
     for release in ("1.0", "2.0", "4.2"):
         with foreign(release) as subject:
             topic = new_topic(subject)

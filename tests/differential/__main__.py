@@ -1,4 +1,7 @@
-"""Send random request sequences to this broker and to a real Kafka 3.9.1, and print each difference, shrunk and ready to be replayed."""
+"""Send random request sequences to this broker and to a real Kafka, and print each difference, shrunk and ready to be replayed.
+
+`--about` chooses sequences about transactions or groups, which go to Kafka 3.9.1, or to 4.2.0 with `--release 4.2`.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.differential.comparing import Found, Pair, Unstable
+from tests.differential.comparing import Found, Pair, Played, Unstable
+from tests.differential.conversations import GROUPS, TRANSACTIONS, conversation
 from tests.differential.request_sequences import request_sequence
-from tests.support.conformance.ours import Ours
-from tests.support.conformance.real_kafka import RealKafka
+from tests.support.conformance.ours import Ours, OursManual, OursNewer
+from tests.support.conformance.real_kafka import NewerKafka, RealKafka
+from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
-PROFILE = "default"
+LOG = "log"
+PROFILES = {LOG: "default", TRANSACTIONS: "default", GROUPS: "migration"}
+"""Maps what sequences are about to the profile of the clusters."""
 
 
 @contextmanager
-def both() -> Iterator[Pair]:
-    """Run the broker and a real Kafka broker."""
-    ours, real = Ours(PROFILE, "kafka"), None
+def both(about: str = LOG, release: str = RELEASE) -> Iterator[Pair]:
+    """Run this broker and a real Kafka of a release."""
+    profile = PROFILES[about]
+    ours: Ours
+    if about == LOG:
+        ours = Ours(profile, "kafka")
+    else:
+        ours = OursNewer(profile) if release == NEWER_RELEASE else OursManual(profile, "kafka")
+    real: RealKafka | None = None
     try:
-        real = RealKafka(PROFILE)
+        real = NewerKafka(profile) if release == NEWER_RELEASE else RealKafka(profile)
         yield Pair(ours, real)
     finally:
         ours.stop()
@@ -35,21 +48,32 @@ class Summary:
     """The differences that a run found, by seed."""
 
     played: int = 0
-    differences: dict[int, Found] = field(default_factory=dict)
+    differing: dict[int, Found] = field(default_factory=dict)
     unstable: dict[int, Unstable] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.played} conversations, {len(self.differing)} differ, {len(self.unstable)} unstable"
 
 
-def run(pair: Pair, first: int, count: int, nodes: int = 0, seconds: float = float("inf")) -> Summary:
+def run(
+    pair: Pair,
+    first: int,
+    count: int,
+    nodes: int = 0,
+    seconds: float = float("inf"),
+    about: str = LOG,
+    release: str = RELEASE,
+) -> Summary:
     """Play `count` request sequences and `nodes` more in which a broker stops; print each sequence that differs."""
     summary = Summary()
     end = time.monotonic() + seconds
     for seed in range(first, first + count + nodes):
         if time.monotonic() > end:
             break
-        result = pair.compare(request_sequence(seed, nodes=seed >= first + count))
+        played: Played = (
+            request_sequence(seed, nodes=seed >= first + count) if about == LOG else conversation(about, seed, release)
+        )
+        result = pair.compare(played)
         summary.played += 1
         if isinstance(result, Found):
             summary.differing[seed] = result
@@ -79,9 +103,25 @@ def main() -> int:
         metavar="N",
         help="number of additional sequences in which a broker stops and starts again (default: 0)",
     )
+    parser.add_argument(
+        "--about",
+        choices=PROFILES,
+        default=LOG,
+        help=f"what the sequences are about: {', '.join(PROFILES)} (default: {LOG})",
+    )
+    parser.add_argument(
+        "--release",
+        choices=(RELEASE, NEWER_RELEASE),
+        default=RELEASE,
+        help=f"release of Kafka for transactions and groups: {RELEASE} or {NEWER_RELEASE} (default: {RELEASE})",
+    )
     given = parser.parse_args()
-    with both() as pair:
-        summary = run(pair, given.first, given.count, given.nodes, given.seconds)
+    if given.about == LOG and given.release != RELEASE:
+        parser.error(f"sequences about the log are played on {RELEASE} only (got --release {given.release})")
+    if given.about != LOG and given.nodes:
+        parser.error("--nodes is for sequences about the log")
+    with both(given.about, given.release) as pair:
+        summary = run(pair, given.first, given.count, given.nodes, given.seconds, given.about, given.release)
     sys.stdout.write(f"{summary}\n")
     return 1 if summary.differing else 0
 

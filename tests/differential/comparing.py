@@ -6,10 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kafkaproto.conformance.subject import Subject
+from tests.differential.conversations import TRANSACTIONS, Conversation
+from tests.differential.groups import GroupPlayer
 from tests.differential.playing import Answers, play
 from tests.differential.request_sequences import RequestSequence, Step
+from tests.differential.transactions import TransactionPlayer
 
 TIMES = 3
+Played = RequestSequence | Conversation
 
 
 class Difference(NamedTuple):
@@ -28,7 +32,7 @@ class Difference(NamedTuple):
 class Unstable:
     """A difference that did not occur in every repetition and therefore depends on time; it must be listed with its reason."""
 
-    request_sequence: RequestSequence
+    request_sequence: Played
     difference: Difference
 
 
@@ -36,7 +40,7 @@ class Unstable:
 class Found:
     """A difference that occurs in every repetition, reduced to the steps that cause it."""
 
-    request_sequence: RequestSequence
+    request_sequence: Played
     difference: Difference
 
 
@@ -46,12 +50,12 @@ class Pair:
     def __init__(self, ours: Subject, real: Subject) -> None:
         self.ours, self.real = ours, real
 
-    def difference(self, request_sequence: RequestSequence) -> Difference | None:
+    def difference(self, request_sequence: Played) -> Difference | None:
         """Play a request sequence on both brokers and return the first difference, or None."""
-        ours, real = play(self.ours, request_sequence), play(self.real, request_sequence)
+        ours, real = responses(self.ours, request_sequence), responses(self.real, request_sequence)
         return first_difference(request_sequence, ours, real)
 
-    def compare(self, request_sequence: RequestSequence) -> Found | Unstable | None:
+    def compare(self, request_sequence: Played) -> Found | Unstable | None:
         first = self.difference(request_sequence)
         if first is None:
             return None
@@ -60,7 +64,7 @@ class Pair:
                 return Unstable(request_sequence, first)
         return self._shrunk(request_sequence, first)
 
-    def _shrunk(self, request_sequence: RequestSequence, difference: Difference) -> Found:
+    def _shrunk(self, request_sequence: Played, difference: Difference) -> Found:
         """Remove all steps after the difference and every other step that the difference does not need."""
         request_sequence = replace(request_sequence, steps=request_sequence.steps[: difference.index + 1])
         at = len(request_sequence.steps) - 2
@@ -76,7 +80,18 @@ class Pair:
         return Found(request_sequence, difference)
 
 
-def first_difference(request_sequence: RequestSequence, ours: Answers, real: Answers) -> Difference | None:
+def responses(subject: Subject, played: Played) -> Answers:
+    """Return the response to each step of a request sequence or conversation."""
+    if isinstance(played, RequestSequence):
+        return play(subject, played)
+    player = TransactionPlayer(subject) if played.about == TRANSACTIONS else GroupPlayer(subject)
+    try:
+        return [player.answered(step) for step in played.steps]
+    finally:
+        subject.close_connections()
+
+
+def first_difference(request_sequence: Played, ours: Answers, real: Answers) -> Difference | None:
     for index, (step, a, b) in enumerate(zip(request_sequence.steps, ours, real, strict=True)):
         if a != b:
             return Difference(index, step, a, b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.differential.conversations import GROUPS, TRANSACTIONS, Conversation
 from tests.differential.request_sequences import NOBODY, TOPIC, RequestSequence, Step
 
 
@@ -84,3 +85,73 @@ FOUND = {
         ),
     ),
 }  # fmt: skip
+
+
+def _send(ids: str, version: int = 10, *, producer: int = 0, transactional: bool = True) -> Step:
+    given = {"producer": producer, "ids": ids, "version": version, "partition": 0, "sequence": "next"}
+    return "produce", {**given, "transactional": transactional}
+
+
+def _add(producer: int = 0) -> Step:
+    return "add", {"producer": producer, "ids": "own", "version": 0, "partitions": [0]}
+
+
+def _join(member: str, names: list[int] | None = None, regex: str | None = None, instance: str | None = None) -> Step:
+    return "join", {"member": member, "instance": instance, "names": names, "regex": regex}
+
+
+_STALE_EPOCH = (_send("newer epoch", 11, transactional=False), _send("own"), _send("own", 11), _add(), _send("own"))
+_FENCED_PRODUCER = (_add(1), ("init", {"producer": 1, "version": 0, "ids": "none"}), _send("other", 9))
+_NEWER_EPOCH = (
+    _add(),
+    _send("own"),
+    _send("newer epoch"),
+    ("end", {"producer": 0, "ids": "own", "version": 1, "commit": True}),
+)
+_FENCED_MARKER = (
+    ("verify", {"producer": 0, "ids": "own", "version": 5, "partitions": [0, 1], "only": False}),
+    _send("own"),
+    *_NEWER_EPOCH[2:],
+    ("describe", {}),
+)
+
+FOUND_CONVERSATIONS = {
+    "a transaction with a fenced marker keeps the partitions without marker": Conversation(
+        TRANSACTIONS, "3.9", _FENCED_MARKER
+    ),
+    "a newer epoch in an open transaction is not verified in 3.9": Conversation(TRANSACTIONS, "3.9", _NEWER_EPOCH),
+    "a newer epoch in an open transaction is verified in 4.2": Conversation(TRANSACTIONS, "4.2", _NEWER_EPOCH),
+    "a stale epoch is checked after the verification in 3.9": Conversation(TRANSACTIONS, "3.9", _STALE_EPOCH),
+    "a stale epoch is checked before the verification in 4.2": Conversation(TRANSACTIONS, "4.2", _STALE_EPOCH),
+    "ids of a fenced producer do not match another id in 3.9": Conversation(TRANSACTIONS, "3.9", _FENCED_PRODUCER),
+    "ids of a fenced producer are stale in 4.2": Conversation(TRANSACTIONS, "4.2", _FENCED_PRODUCER),
+    "a dynamic member becomes static": Conversation(GROUPS, "4.2", (_join("C", [0]), _join("C", [0], instance="i1"))),
+    "a member that becomes static while it must revoke loses its partitions": Conversation(
+        GROUPS,
+        "4.2",
+        (
+            _join("B", [0]),
+            _join("C", [0]),
+            _join("B", [0], instance="i1"),
+            ("describe", {}),
+            ("beat", {"member": "B", "epoch": "own", "owned": "assigned"}),
+        ),
+    ),
+    "a member that becomes static changes its subscription": Conversation(
+        GROUPS, "4.2", (_join("B", [0]), _join("B", [], "", instance="i1"))
+    ),
+    "a regular expression beside a name makes subscriptions different": Conversation(
+        GROUPS, "4.2", (_join("A", None, "matching"), _join("C", [0], "prefix"))
+    ),
+    "a regular expression is resolved at once if none is resolved": Conversation(
+        GROUPS,
+        "4.2",
+        (
+            _join("B", None, "first"),
+            ("change", {"member": "B", "names": None, "regex": "matching"}),
+            ("beat", {"member": "B", "epoch": "own", "owned": "nothing"}),
+            ("beat", {"member": "B", "epoch": "own", "owned": "assigned"}),
+        ),
+    ),
+}
+"""Conversations, as `FOUND`."""

@@ -9,7 +9,8 @@ import pytest
 
 from tests.differential.__main__ import both
 from tests.differential.comparing import Difference, Found, Pair, Unstable, first_difference
-from tests.differential.found import FOUND
+from tests.differential.conversations import GROUPS, TRANSACTIONS, Conversation, conversation
+from tests.differential.found import FOUND, FOUND_CONVERSATIONS
 from tests.differential.playing import plain
 from tests.differential.request_sequences import RequestSequence, request_sequence
 from tests.differential.unstable import UNSTABLE
@@ -17,6 +18,7 @@ from tests.support.wire import produce
 
 SECONDS = 60.0
 FEWEST = 36
+CONVERSATIONS = 30
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -43,6 +45,37 @@ def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) 
         played += 1
 
 
+@pytest.fixture(scope="module", params=[(TRANSACTIONS, "3.9"), (TRANSACTIONS, "4.2"), (GROUPS, "4.2")], ids="-".join)
+def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
+    """Run this broker and a real Kafka of a release. Returns them with the subject of their conversations and the release."""
+    about, release = request.param
+    with both(about, release) as running:
+        yield running, about, release
+
+
+def test_fixed_differences_from_the_real_kafka_in_conversations_do_not_come_back(talk: tuple[Pair, str, str]) -> None:
+    running, *played_here = talk
+    found = {name: c for name, c in FOUND_CONVERSATIONS.items() if [c.about, c.release] == played_here}
+    assert found
+    for name, played in found.items():
+        difference = running.difference(played)
+        assert difference is None, f"{name}:\n{difference}"
+
+
+def test_random_conversations_are_answered_as_by_the_real_kafka(talk: tuple[Pair, str, str]) -> None:
+    running, about, release = talk
+    for seed in range(CONVERSATIONS):
+        result = running.compare(conversation(about, seed, release))
+        assert not isinstance(result, Found), f"seed {seed}:\n{result.request_sequence}\n{result.difference}"
+
+
+def test_equal_seeds_generate_equal_conversations() -> None:
+    for about in (TRANSACTIONS, GROUPS):
+        played = conversation(about, 7, "4.2")
+        assert conversation(about, 7, "4.2") == played != conversation(about, 8, "4.2")
+        assert eval(str(played), {"Conversation": Conversation}) == played
+
+
 class OneFaultyBroker(Pair):
     """A pair in which one broker makes errors in one kind of step, which the comparison must find and reduce."""
 
@@ -54,7 +87,7 @@ class OneFaultyBroker(Pair):
         return first_difference(request_sequence, ["wrong" if kind == self.errs else kind for kind in right], right)
 
 
-def test_difference_from_the_real_kafka_is_reduced_to_the_steps_that_cause_it() -> None:
+def test_difference_from_the_real_kafka_is_reduced_to_the_requests_that_cause_it() -> None:
     whole = next(
         c for c in map(request_sequence, range(50)) if {"fetch", "metadata", "produce"} <= {k for k, _ in c.steps}
     )
@@ -68,6 +101,6 @@ def test_equal_seeds_generate_equal_request_sequences() -> None:
     assert request_sequence(7) == request_sequence(7) != request_sequence(8)
 
 
-def test_comparison_with_the_real_kafka_includes_all_fields_but_listed_exceptions() -> None:
+def test_comparison_with_the_real_kafka_covers_all_fields_except_listed_ones() -> None:
     described = plain(produce("t", b""))
     assert described["acks"] == 1 and described["topic_data"][0]["partition_data"][0]["records"] == []

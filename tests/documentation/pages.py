@@ -19,6 +19,8 @@ from kafkaproto.pipeline.trace.schema import TABLES, Column
 from kafkaproto.releases import versions
 from tests.documentation import status
 from tests.documentation.blocks import ROOT
+from tests.support.tools.normalising import PATTERNS
+from tests.support.tools.scenarios import SCENARIOS, VERSIONS
 
 DOCS = ROOT / "docs"
 OLDER, NEWER = "3.9", "4.2"
@@ -157,11 +159,35 @@ def _column_row(column: Column) -> tuple[str, ...]:
     return f"`{column.name}`", column.type, column.about, "broker" if column.broker_only else "all"
 
 
+# ---- Kafka's tools -----------------------------------------------------------------------------------------------------------------
+
+
+def _kafka_tools() -> Iterator[str]:
+    yield "# Kafka's command-line tools"
+    yield (
+        f"These commands of Kafka {' and '.join(VERSIONS)} run against this broker and against a real Kafka of the same release\n"
+        "(`tests/tools`). Their exit codes, outputs and errors must be equal, line by line. Only the addresses of brokers, stack traces, and what\n"
+        "the table names in *may differ* are left out of the comparison; *order* means that the lines are sorted first.\n"
+    )
+    for name, pattern in sorted(PATTERNS.items()):
+        yield f"- *{name}*: {pattern.reason}."
+    yield ""
+    rows = {}
+    for scenario in SCENARIOS:
+        for step in scenario.steps:
+            left_out = [*step.patterns, *(["order"] if step.unordered else [])]
+            only = "" if step.only == VERSIONS else f"Kafka {', '.join(step.only)}"
+            rows[step.tool or scenario.name, step.verb] = ", ".join(left_out), only
+    cells = ((f"`{tool}`", verb, *more) for (tool, verb), more in sorted(rows.items()))
+    yield table(("tool", "what it does", "may differ", "only"), cells)
+
+
 _PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "reference/settings.md": _settings,
     "reference/apis.md": _apis,
     "reference/command-line.md": _command_line,
     "reference/tables.md": _tables,
+    "reference/kafka-tools.md": _kafka_tools,
 }
 
 

@@ -81,8 +81,8 @@ from kafkaproto.messages.offset_for_leader_epoch import (
 )
 from tests.golden.batches import COMPRESSED, TIMESTAMP_MS, batch, message_set, values
 from tests.golden.fitting import KEYS
-from tests.golden.recording import RecordedClient
-from tests.golden.world import UNKNOWN_ID, World, commit, find_coordinator, join, metadata, produce, sync
+from tests.golden.recording import UNKNOWN_ID, RecordedClient
+from tests.golden.world import World, commit, find_coordinator, join, metadata, produce, sync
 
 TOPIC, BROKER = 2, 4
 Case = Callable[[World, RecordedClient, int], None]
@@ -94,7 +94,23 @@ OF_KAFKA_4 = ("ConsumerGroupDescribe", "ConsumerGroupHeartbeat")
 """APIs whose runs emulate Kafka 4.2; the others emulate the default release."""
 
 
-WITH_NEWER_VERSIONS = ("Produce", "EndTxn", "TxnOffsetCommit", "WriteTxnMarkers", "ListTransactions")
+WITH_NEWER_VERSIONS = (
+    "Produce",
+    "Fetch",
+    "ListOffsets",
+    "Metadata",
+    "OffsetCommit",
+    "OffsetFetch",
+    "EndTxn",
+    "TxnOffsetCommit",
+    "WriteTxnMarkers",
+    "ListTransactions",
+    "UpdateFeatures",
+    "ListConfigResources",
+    "AddRaftVoter",
+    "DescribeCluster",
+    "AlterPartitionReassignments",
+)
 """APIs of which Kafka 4.2 has versions that the default release lacks."""
 
 
@@ -689,6 +705,8 @@ def describe_cluster_requests(world: World, version: int) -> Iterator[Any]:
     if version >= 1:
         yield DescribeClusterRequest(False, 2)
         yield DescribeClusterRequest(False, 3)
+    if version >= 2:
+        yield DescribeClusterRequest(False, 1, True)
 
 
 def run_api(semantics: str, name: str) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import tests.golden.admin_cases
 import tests.golden.transaction_cases  # noqa: F401 - registers its cases
 from kafkaproto.broker.assembly import SEMANTICS
 from kafkaproto.broker.config.release import RELEASES

@@ -30,6 +30,7 @@ from typing import Any
 
 from kafkaproto.api import APIS
 from kafkaproto.broker.log.files import FileRange
+from kafkaproto.broker.metadata.image import Image
 from kafkaproto.broker.observe import metrics
 from kafkaproto.broker.observe.recorder import Recorder
 from kafkaproto.broker.quota.store import QuotaAlteration, QuotaOp
@@ -37,12 +38,33 @@ from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.broker.server.trace_writer import FILE_BYTES, TraceWriter
 from kafkaproto.broker.server.tracing import TOGETHER, meta_of
 from kafkaproto.broker.testing.memory import LISTENER, MemoryClient, VirtualCluster
+from kafkaproto.messages.offset_commit import OffsetCommitRequest
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest
+from kafkaproto.messages.produce import ProduceRequest
 from kafkaproto.trace import format as trace_format
 from kafkaproto.trace.reading import READERS
 from tests.golden.fitting import fitted
 
 START_MS = 1_700_000_000_000
 RACKS = ("a", "b", "c")
+
+
+UNKNOWN_ID = b"\x07" * 16
+
+
+def add_topic_ids(request: Any, image: Image) -> None:
+    """Add the ids of the topics that a request names, if its newest version has only ids. Other versions leave them out."""
+    if isinstance(request, ProduceRequest):
+        topics: list[Any] = request.topic_data
+    elif isinstance(request, OffsetCommitRequest):
+        topics = list(request.topics)
+    elif isinstance(request, OffsetFetchRequest):
+        topics = [topic for group in request.groups for topic in group.topics or ()]
+    else:
+        return
+    for topic in topics:
+        known = image.topics.get(topic.name)
+        topic.topic_id = UNKNOWN_ID if known is None else known.topic_id
 
 
 class RecordedClient(MemoryClient):
@@ -161,8 +183,9 @@ class RecordedCluster(VirtualCluster):
     def send(self, client: MemoryClient, request: Any, version: int | None = None) -> Any:
         """Send a request and return the newest response on the connection.
 
-        version: None for the highest offered version.
+        version: None for the highest offered version. Topics that the request names get their ids, too, for the versions that send only ids.
         """
+        add_topic_ids(request, self.state.controller.image)
         name = type(request).__name__.removesuffix("Request")
         version = self.highest(name) if version is None else version
         client.send(request, version)

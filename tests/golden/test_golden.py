@@ -32,7 +32,7 @@ ADVICE = (
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_golden_test_run_equals_its_committed_bytes(name: str) -> None:
+def test_golden_test_run_produces_the_same_bytes_as_the_committed_run(name: str) -> None:
     difference = report(name, committed(name), RUNS[name]())
     if difference:
         pytest.fail(f"{difference}\n\n{ADVICE}", pytrace=False)
@@ -178,7 +178,7 @@ def test_dev_extra_pins_the_compression_library_of_the_golden_runs() -> None:
     assert f"cramjam=={MADE_WITH}" in project["optional-dependencies"]["dev"]
 
 
-def test_every_byte_of_a_golden_run_is_compared() -> None:
+def test_changing_any_byte_of_a_golden_run_is_reported_as_a_difference() -> None:
     lines = committed("release-1.1-kip")
     assert unpacked(packed(lines)) == lines
     for number in range(0, len(lines), 23):
@@ -188,7 +188,7 @@ def test_every_byte_of_a_golden_run_is_compared() -> None:
         assert report("shorter", lines, lines[:number] + lines[number + 1 :]), line
 
 
-def test_golden_run_difference_shows_the_field_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_run_difference_report_names_the_changed_field(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "scenario-forced_throttles-kip"
     lines = [line.replace("000002bc", "000002bd") for line in committed(name)]  # 700 and 701 ms
     difference = report(name, committed(name), lines)

@@ -17,13 +17,12 @@ from kafkaproto.messages.offset_commit import (
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.golden.batches import COMPRESSED, batch, message_set, values
-from tests.golden.recording import RecordedClient, RecordedCluster
+from tests.golden.recording import UNKNOWN_ID, RecordedClient, RecordedCluster
 
 FIRST_WITH_BATCHES = 3
 """The first version of Produce with record batches."""
 FIRST_WITH_TOPIC_IDS = 13
 """The first version of Fetch that identifies topics by id."""
-UNKNOWN_ID = b"\x07" * 16
 
 
 class World(RecordedCluster):

@@ -120,7 +120,7 @@ def test_batches_are_found_in_a_buffer_without_copying() -> None:
     assert list(batches(b"")) == []
 
 
-def test_incomplete_last_batch_is_left_out_or_raises() -> None:
+def test_incomplete_last_batch_is_not_counted_as_complete_and_raises_when_decoded() -> None:
     whole = build_batch(SOME) + build_batch(SOME)
     for cut in range(1, len(whole) // 2):
         assert complete_bytes(whole[:-cut]) == len(whole) // 2

@@ -48,7 +48,7 @@ def surrounded(layout: Message[Any]) -> construct.Struct:
 
 
 @core_first(ALL)
-def test_message_inside_a_construct_struct_is_parsed_and_built_in_both_forms(entry: Entry) -> None:
+def test_compiled_and_plain_construct_structs_parse_and_build_an_inner_message(entry: Entry) -> None:
     values = Values(f"embedded {entry.id}")
     declared = surrounded(entry.layout)
     compiled = declared.compile()

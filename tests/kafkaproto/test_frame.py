@@ -48,7 +48,7 @@ def test_split_frames_returns_complete_frames_and_ignores_a_partial_frame() -> N
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES])
-def test_read_frame_reads_one_frame_and_no_byte_behind_that_frame(size: int) -> None:
+def test_read_frame_reads_exactly_one_frame_and_no_later_bytes(size: int) -> None:
     payload = bytes(range(251)) * (size // 251 + 1)
     stream = BytesIO(frame(payload[:size]) + b"next")
     assert bytes(read_frame(stream.readinto)) == payload[:size]
@@ -59,7 +59,7 @@ def test_announced_frame_that_does_not_arrive_uses_no_memory() -> None:
     stream = BytesIO(b"\x7f\xff\xff\xff" + b"abc")
     tracemalloc.start()
     try:
-        with pytest.raises(EOFError, match=f"closed after 3 of {PIECE_BYTES} bytes"):
+        with pytest.raises(EOFError, match=f"closed after 3 of {2**31 - 1} bytes of a frame"):
             read_frame(stream.readinto)
         assert tracemalloc.get_traced_memory()[1] < 4 * PIECE_BYTES
     finally:

@@ -59,17 +59,17 @@ def test_merged_field_has_the_version_ranges_of_each_release() -> None:
     assert merged_field == field("A", nullableVersions="1+")
 
 
-def test_field_added_later_to_old_versions_only_is_left_out_of_the_merge() -> None:
+def test_field_that_only_the_newer_release_has_in_old_versions_is_not_merged() -> None:
     assert merged_fields([], [field("A", "2-3")]) == []
 
 
-def test_nested_fields_are_merged() -> None:
+def test_nested_fields_of_definitions_in_two_kafka_releases_are_merged() -> None:
     older = field("S", type_="[]S", fields=[field("X", "0-3")])
     newer = field("S", type_="[]S", fields=[field("X", "2-3"), field("Y", "4+")])
     assert merged_fields([older], [newer])[0]["fields"] == [field("X", "0-3"), field("Y", "4+")]
 
 
-def test_common_structs_are_merged() -> None:
+def test_common_structs_of_definitions_in_two_kafka_releases_are_merged() -> None:
     older = message("0-3", commonStructs=[{"name": "C", "versions": "1+", "fields": [field("X", "1-3")]}])
     more = [{"name": "D", "versions": "5+", "fields": [field("Z", "5+")]}]
     newer = message("2-5", commonStructs=[{"name": "C", "versions": "2+", "fields": [field("Y", "4+")]}, *more])

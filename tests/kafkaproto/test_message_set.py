@@ -143,7 +143,7 @@ def test_message_offsets_must_increase_and_differ_by_at_most_31_bits() -> None:
         ("no value", GOLDEN_0[:17] + b"\x01" + GOLDEN_0[18:23] + b"\xff\xff\xff\xff" + GOLDEN_0[27:]),
     ],
 )
-def test_invalid_message_is_rejected(text: str, data: bytes) -> None:
+def test_invalid_message_of_magic_0_or_1_is_rejected(text: str, data: bytes) -> None:
     with pytest.raises(DecodeError, match=text):
         list(records(data))
 

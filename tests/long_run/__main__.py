@@ -1,7 +1,7 @@
 """Run the proofs that take hours, of which `make test-all` runs a part, and write docs/long-run.md. `make long` runs this program.
 
-It runs each part that has no result, or whose result was measured with other code in broker/ or kafkaproto/. The result of a part is a file in
-tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
+It runs each part that has no result, or whose result was measured with other code in broker/ or kafkaproto/ (comments and docstrings do not
+count). The result of a part is a file in tests/long_run/results/, to be committed. Ctrl-C loses only the part that is running.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import time
 
 from tests.long_run.page import write_page
-from tests.long_run.parts import all_parts, commit, done, missing, read, trees, write
+from tests.long_run.parts import all_parts, code_hashes, commit, done, missing, read, write
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     what.add_argument("--list", action="store_true", help="list the parts that are to be run, and run none")
     what.add_argument("--page", action="store_true", help="write docs/long-run.md from the results, and run no part")
     given = parser.parse_args(arguments)
-    at = trees()
+    at = code_hashes()
     if at is None:
         sys.stderr.write(
             "broker/ or kafkaproto/ have changes that are not committed; commit them, so that a result has a commit\n"
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(f"{number} of {len(to_run)}: {part.name}\n")
         sys.stdout.flush()
         result = done(part, commit(), at)
-        if trees() != at:
+        if code_hashes() != at:
             sys.stderr.write(f"broker/ or kafkaproto/ changed while {part.name} was under way; it does not count\n")
             return 2
         results[part.name] = result

@@ -11,8 +11,8 @@ PAGE = ROOT / "docs" / "long-run.md"
 HEAD = """# The long run
 
 Proofs that take hours. Each part compares this broker with a real Kafka or with the [rules](rules/index.md). `make long` runs the parts, keeps one
-result file for each in `tests/long_run/results/`, and writes this page. A result counts only for the code it was measured with: a later change of
-`broker/` or `kafkaproto/` means that the part is to be repeated.
+result file for each in `tests/long_run/results/`, and writes this page. A result counts only for the code it was measured with: after a change of
+`broker/` or `kafkaproto/`, except of comments and docstrings, the part is to be repeated.
 """
 LEGEND = """What the lines say:
 
@@ -22,11 +22,12 @@ LEGEND = """What the lines say:
   *Record bytes / quota* is what the client transferred; it exceeds 1 because the samples of a quota allow a burst at the start. Brackets hold the
   lowest and highest of five runs.
 - *distribution*: the sdist and the wheel, installed into an empty folder.
-- *kills*: a broker with a data directory is killed while members of a classic group and of a KIP-848 group join, commit and leave.
+- *kills*: a broker with a data directory is killed while members of a classic group and of a KIP-848 group join, commit and leave, or in the
+  middle of transactions.
 - *conversations*: the same random requests go to this broker and to a real Kafka, and their responses are compared. A conversation is *unstable* if
   Kafka itself responds differently when it is repeated. With *nodes*, brokers stop and start in between.
-- *simulation*: random clients, members of groups, failures and quotas in virtual time, checked against the [invariants](rules/invariants.md) after
-  each step.
+- *simulation*: random clients, members of groups, transactional producers, failures and quotas in virtual time, checked against the
+  [invariants](rules/invariants.md) after each step.
 """
 
 
@@ -62,6 +63,6 @@ def state(names: Sequence[str], outdated: int, head: str) -> str:
 
 
 def write_page(names: Sequence[str], results: Mapping[str, Result], at: Mapping[str, str], path: Path = PAGE) -> None:
-    """Write docs/long-run.md. at: the present trees."""
+    """Write docs/long-run.md. at: the present `code_hashes`."""
     outdated = sum(not counts(results.get(name), at) for name in names)
     path.write_text(page(names, results, outdated, commit()))

@@ -1,10 +1,12 @@
 """The parts of the long run, and the small committed result file of each: its commit and its findings.
 
-A result counts only while `broker/` and `kafkaproto/` are unchanged since the part ran.
+A result counts only while `broker/` and `kafkaproto/` have the code with which the part ran. Comments and docstrings may change.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
 import subprocess
 import tempfile
@@ -22,7 +24,7 @@ from tests.differential.__main__ import run as run_conversations
 from tests.distribution import NotAsPublished
 from tests.distribution import lines as distribution_lines
 from tests.long_run.simulated import many_seeds
-from tests.support.broker import group_kills
+from tests.support.broker import group_kills, transaction_kills
 from tests.support.broker.kills import broker_processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +33,8 @@ PROVEN = ("broker", "kafkaproto")
 """The folders whose change makes a result outdated."""
 SEEDS, SEEDS_OF_A_PART = 10_000, 500
 KILLS = 100
+KILLED_RELEASES = "3.9", "4.2"
+"""The releases whose brokers are killed in the middle of transactions: without and with transaction version 2."""
 CONVERSATIONS, CONVERSATIONS_OF_A_PART, WITH_NODES = 2_000, 200, 20
 
 
@@ -52,11 +56,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a part. trees: the git trees of `PROVEN` at its commit."""
+    """The result of a part. code: for each folder of `PROVEN`, a hash of its code at the commit, see `code_hashes`."""
 
     name: str
     commit: str
-    trees: dict[str, str]
+    code: dict[str, str]
     date: str
     seconds: int
     findings: list[Finding]
@@ -74,6 +78,7 @@ def all_parts() -> list[Part]:
         Part("clients-300-seconds", lambda: [Finding(*fields) for fields in for_long()]),
         Part("distribution", _distribution),
         Part("kills-with-groups", _kills),
+        Part("kills-in-transactions", _kills_in_transactions),
         Part("conversations-with-nodes", partial(_conversations, CONVERSATIONS, 0, WITH_NODES)),
         *(
             Part(f"conversations-{first:05}", partial(_conversations, first, CONVERSATIONS_OF_A_PART, 0))
@@ -134,14 +139,67 @@ def _kills() -> list[Finding]:
     return [Finding(line, seen.kills == KILLS)]
 
 
+def _kills_in_transactions() -> list[Finding]:
+    """Kill a broker with a data directory in the middle of transactions of several producers."""
+    findings = []
+    kills = KILLS // len(KILLED_RELEASES)
+    for release in KILLED_RELEASES:
+        try:
+            with tempfile.TemporaryDirectory() as folder, broker_processes() as processes:
+                seen = transaction_kills.run(processes, Path(folder), kills, seed=0, release=release)
+        except AssertionError as error:
+            findings.append(Finding(f"a broker of release {release} was killed in transactions: {error}", False))
+            continue
+        line = (
+            f"release {release}: {seen.kills} kills with `kill -9`, which hit {seen.open:,} open transactions; {seen.committed:,} transactions "
+            f"committed before and between them are visible with their offsets, the {seen.aborted:,} aborted ones and the open ones are not, "
+            f"and {seen.continued} producers continued with the request that got no response"
+        )
+        findings.append(Finding(line, seen.kills == kills))
+    return findings
+
+
 # ---- results -----------------------------------------------------------------------------------------------------------------------
 
 
-def trees(root: Path = ROOT) -> dict[str, str] | None:
-    """Return the git trees of `PROVEN` as committed, or None if there are uncommitted changes."""
+def code_hashes(root: Path = ROOT) -> dict[str, str] | None:
+    """Return a hash of the committed code of each folder of `PROVEN`, or None if there are uncommitted changes.
+
+    Comments, docstrings and the layout of Python files are left out, because they change nothing that a part can show.
+    """
     if _git("status", "--porcelain", "--", *PROVEN, root=root):
         return None
-    return {folder: _git("rev-parse", f"HEAD:{folder}", root=root) for folder in PROVEN}
+    return {folder: _code_hash(root, folder) for folder in PROVEN}
+
+
+def _code_hash(root: Path, folder: str) -> str:
+    hashed = hashlib.sha256()
+    for name in _git("ls-files", "--", folder, root=root).splitlines():
+        path = root / name
+        if path.is_symlink():
+            continue
+        content = path.read_bytes()
+        code = ast.dump(_without_docstrings(ast.parse(content))).encode() if path.suffix == ".py" else content
+        hashed.update(f"{name} {len(code)} ".encode())
+        hashed.update(code)
+    return hashed.hexdigest()[:40]
+
+
+def _without_docstrings(module: ast.Module) -> ast.Module:
+    """Remove the strings that stand alone as statements: docstrings, and those that document attributes."""
+    for node in ast.walk(module):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            body[:] = [statement for statement in body if not _is_string(statement)]
+    return module
+
+
+def _is_string(statement: ast.AST) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
 
 
 def _git(*command: str, root: Path = ROOT) -> str:
@@ -155,7 +213,7 @@ def commit() -> str:
 
 
 def done(part: Part, name_of_commit: str, at: dict[str, str]) -> Result:
-    """Run a part and return its result. at: the current trees."""
+    """Run a part and return its result. at: the current `code_hashes`."""
     begun = time.monotonic()
     findings = part.run()
     seconds = round(time.monotonic() - begun)
@@ -184,5 +242,5 @@ def missing(parts: list[Part], results: dict[str, Result], at: dict[str, str]) -
 
 
 def counts(result: Result | None, at: Mapping[str, str]) -> bool:
-    """Return whether a result exists, was measured with the trees `at`, and holds."""
-    return result is not None and result.trees == at and result.holds
+    """Return whether a result exists, was measured with the code `at`, and holds."""
+    return result is not None and result.code == at and result.holds

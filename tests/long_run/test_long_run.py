@@ -21,7 +21,7 @@ def result(name: str, *findings: Finding, at: dict[str, str] = HERE) -> Result:
     return Result(name, "abc1234", at, "2026-11-22", 7, list(findings or (Finding("it is so", True),)))
 
 
-def test_long_test_run_part_counts_only_while_its_code_is_unchanged_and_it_passed() -> None:
+def test_long_test_run_part_must_be_repeated_if_it_failed_or_the_code_changed() -> None:
     all_of_them = [Part(name, list) for name in ("kept", "changed", "broken", "new")]
     results = {
         "kept": result("kept"),
@@ -56,41 +56,54 @@ def change(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["broker/a.py", "broker/b.py", "kafkaproto/a.py", "kafkaproto/conformance/test_a.py"])
 def test_long_test_run_results_are_invalid_after_a_change_of_broker_or_codec(repository: Path, name: str) -> None:
-    before = parts.trees(repository)
+    before = parts.code_hashes(repository)
     change(repository, name)
     folder = name.split("/")[0]
-    after = parts.trees(repository)
+    after = parts.code_hashes(repository)
     assert before is not None and after is not None
     assert {folder_name for folder_name in before if before[folder_name] != after[folder_name]} == {folder}
 
 
-def test_long_test_run_has_no_code_version_with_uncommitted_changes(repository: Path) -> None:
+def test_long_test_run_results_stay_valid_after_a_change_of_comments_and_docstrings(repository: Path) -> None:
+    path, code = (
+        repository / "broker/a.py",
+        'class A:\n    """{0}"""\n\n    def f(self):\n        """{0}"""\n        return "{1}"  # {0}\n',
+    )
+    hashes = []
+    for texts in (("first", "value"), ("second", "value"), ("second", "other value")):
+        path.write_text(code.format(*texts))
+        git(repository, "commit", "--quiet", "-a", "-m", "a change")
+        hashes.append(parts.code_hashes(repository))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_long_test_run_cannot_identify_the_code_version_with_uncommitted_changes(repository: Path) -> None:
     for name in ("broker/a.py", "kafkaproto/conformance/test_a.py"):
         (repository / name).write_text("not committed\n")
-        assert parts.trees(repository) is None
+        assert parts.code_hashes(repository) is None
         git(repository, "checkout", "--quiet", ".")
-        assert parts.trees(repository) is not None
+        assert parts.code_hashes(repository) is not None
 
 
 def test_long_test_run_results_stay_valid_after_a_change_outside_broker_and_codec(repository: Path) -> None:
-    before = parts.trees(repository)
+    before = parts.code_hashes(repository)
     change(repository, "tests/test_a.py")
-    assert parts.trees(repository) == before
+    assert parts.code_hashes(repository) == before
 
 
-def test_long_test_run_results_survive_being_written_and_read(tmp_path: Path) -> None:
+def test_long_test_run_results_are_unchanged_after_writing_and_reading_them(tmp_path: Path) -> None:
     lost_result = result("one", Finding("it is not", False))
     write(lost_result, tmp_path / "results")
     assert read(tmp_path / "results") == {"one": lost_result}
 
 
-def test_finished_part_of_a_long_test_run_records_its_commit() -> None:
+def test_result_of_a_long_test_run_part_contains_the_tested_commit() -> None:
     finished = done(Part("one", lambda: [Finding("it is so", True)]), "abc1234", HERE)
-    assert (finished.name, finished.commit, finished.trees) == ("one", "abc1234", HERE)
+    assert (finished.name, finished.commit, finished.code) == ("one", "abc1234", HERE)
     assert finished.findings == [Finding("it is so", True)] and finished.holds
 
 
-def test_long_test_run_page_lists_missing_parts_and_failed_findings() -> None:
+def test_long_test_run_page_lists_missing_parts_and_failed_checks() -> None:
     bad = replace(result("bad", Finding("it is not", False)), commit="def5678")
     text = page(["good", "bad", "new"], {"good": result("good"), "bad": bad}, 2, "fed9876")
     assert "1 of 3 parts held when they were last run, at abc1234, def5678.\n" in text
@@ -99,7 +112,9 @@ def test_long_test_run_page_lists_missing_parts_and_failed_findings() -> None:
     assert "  - **does not hold:** it is not\n" in text and "- new: not run.\n" in text
 
 
-def test_long_test_run_page_counts_parts_run_with_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_test_run_page_counts_parts_that_were_run_with_other_code_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.long_run.page.commit", lambda: "fed9876")
     path = tmp_path / "page.md"
     results = {"one": result("one"), "two": result("two", at=ELSEWHERE)}
@@ -110,7 +125,7 @@ def test_long_test_run_page_counts_parts_run_with_other_code(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_long_test_run_part_does_not_count_if_the_code_changed_while_running(
+def test_long_test_run_part_is_discarded_if_the_code_changes_while_it_runs(
     changed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at = [HERE]
@@ -121,7 +136,7 @@ def test_long_test_run_part_does_not_count_if_the_code_changed_while_running(
         return [Finding("it is so", True)]
 
     monkeypatch.setattr(program, "all_parts", lambda: [Part("one", run)])
-    monkeypatch.setattr(program, "trees", lambda: at[0])
+    monkeypatch.setattr(program, "code_hashes", lambda: at[0])
     monkeypatch.setattr(program, "commit", lambda: "abc1234")
     monkeypatch.setattr(program, "read", dict)
     monkeypatch.setattr(program, "write", lambda part_results: write(part_results, tmp_path))

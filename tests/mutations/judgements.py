@@ -19,7 +19,7 @@ JUDGEMENTS: dict[str, str] = {
     ),
     "broker/group/settings.py: offset_metadata_max_bytes: int = 4_096 -> offset_metadata_max_bytes: int = 4097": (
         "Gap, closed: the cluster passes every value, so that no default was tested. "
-        "`test_group_settings_defaults_equal_the_defaults_of_the_broker_settings` catches it."
+        "`test_defaults_of_group_coordinator_settings_equal_the_broker_setting_defaults` catches it."
     ),
     (
         "broker/fetch/fetch_condition.py: return self._params.replica_id >= 0 and self._reader.throttles(self._params, partitio…"
@@ -44,6 +44,6 @@ JUDGEMENTS: dict[str, str] = {
         ' -> …(self._cluster.config.get(self._broker_id, name)) and ""'
     ): (
         "Gap, closed: APPEND and SUBTRACT were tested for the lists of topics only. "
-        "`test_append_to_a_broker_list_setting_starts_from_the_value_in_force` catches it."
+        "`test_append_operation_on_a_broker_list_setting_extends_the_effective_value` catches it."
     ),
 }

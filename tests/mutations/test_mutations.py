@@ -116,7 +116,7 @@ def test_mutation_testing_leaves_out_meaningless_mutations_such_as_docstrings(te
     assert mutations_of(text) == []
 
 
-def test_code_mutation_changes_only_its_own_code_span() -> None:
+def test_code_mutation_changes_only_the_mutated_expression_in_the_source() -> None:
     source = "# ä\ndef f(a):\n    return min(a, 3)  # kept\n".encode()
     texts = [mutated(source, site).decode() for site in sites_of("broker/x.py", source)]
     assert texts == [source.decode().replace("min", "max"), source.decode().replace("3", "4")]
@@ -183,7 +183,7 @@ def stub(check: Check) -> Callable[[Path, Stage, tuple[str, ...]], Failure | Non
     return run
 
 
-def test_code_mutation_is_caught_by_a_failing_test_and_otherwise_survives(tree: Path) -> None:
+def test_code_mutation_is_caught_if_any_test_fails_and_survives_otherwise(tree: Path) -> None:
     source = (tree / "broker/x.py").read_bytes()
     result = tried(tree, 1, stub(boundary))
     assert result == {
@@ -197,7 +197,7 @@ def test_code_mutation_is_caught_by_a_failing_test_and_otherwise_survives(tree: 
     assert (tree / "broker/x.py").read_bytes() == source
 
 
-def test_mutation_testing_of_an_unchanged_source_tree_passes_all_stages(tree: Path) -> None:
+def test_mutation_testing_passes_all_stages_if_the_source_tree_is_unchanged(tree: Path) -> None:
     assert caught(tree, stub(boundary)) is None
     [site] = sites(tree)
     apply(site, tree)
@@ -217,7 +217,7 @@ def test_code_mutation_is_not_caught_by_a_test_that_passes_when_repeated(tree: P
     assert runs == [(first.name, first.paths, ()), *again, *((stage.name, stage.paths, ()) for stage in others)]
 
 
-def test_mutation_testing_copy_keeps_symlinks_and_links_the_virtual_environment(tree: Path) -> None:
+def test_mutation_testing_source_copy_keeps_symlinks_and_links_the_virtualenv(tree: Path) -> None:
     (tree / ".venv").mkdir()
     (tree / ".git").mkdir()
     with copied(tree) as copy:
@@ -240,7 +240,7 @@ def test_programs_in_a_mutated_source_tree_import_the_broker_of_that_tree(tree: 
     assert not is_package_loaded_from(tree)
 
 
-def test_mutation_testing_of_a_revision_uses_the_committed_files(tree: Path) -> None:
+def test_mutation_testing_of_a_git_revision_uses_its_committed_files(tree: Path) -> None:
     (tree / "pipeline").mkdir()
     (tree / "pipeline/y.py").touch()
     for command in (
@@ -314,7 +314,7 @@ def test_code_mutation_that_removes_a_long_statement_is_shown_in_one_line() -> N
     assert edit_of(source, site) == ("a( b )  # c", "pass  # c")
 
 
-def test_mutation_testing_page_is_current_and_every_survivor_has_a_judgement() -> None:
+def test_mutation_testing_page_is_current_and_explains_every_surviving_mutation() -> None:
     columns = results.load()
     assert (results.FOLDER / "RESULTS.md").read_text() == results.page(columns)
     survivors = {
@@ -326,7 +326,7 @@ def test_mutation_testing_page_is_current_and_every_survivor_has_a_judgement() -
     assert survivors == JUDGEMENTS.keys()
 
 
-def test_mutation_testing_page_shows_results_before_and_after_side_by_side(tmp_path: Path) -> None:
+def test_mutation_testing_page_shows_results_of_two_revisions_side_by_side(tmp_path: Path) -> None:
     [site] = sites_of("broker/x.py", b"x = a | b < c\n")
     edit = edit_of(b"x = a | b < c\n", site)
     failed = results.result_of(site, edit, Failure("golden", "tests/a.py::test_b"))
@@ -346,7 +346,7 @@ def test_mutation_testing_page_shows_results_before_and_after_side_by_side(tmp_p
     assert "| 2 | broker/x.py:1 | not judged yet |" in text
 
 
-def test_mutation_testing_results_column_requires_a_revision(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutation_testing_option_column_requires_option_rev(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--column", "after"])
     assert "--column after needs --rev" in capsys.readouterr().err

@@ -97,7 +97,7 @@ def test_range_assignor_gives_the_same_targets_as_kafka(kafka: AssignorOracle, s
         assert ours == {member_id: theirs.get(member_id, {}) for member_id in ours}
 
 
-def test_uniform_assignor_equals_kafka_in_sizes_and_moves_if_subscriptions_are_equal(kafka: AssignorOracle) -> None:
+def test_uniform_assignment_of_equal_subscriptions_is_balanced_as_by_kafka(kafka: AssignorOracle) -> None:
     for members, topics in cases(2, kafka, "uniform", same=True):
         assert is_homogeneous(members)
         ours, theirs = ASSIGNORS["uniform"](members, topics), kafka.assign("uniform", members, topics)

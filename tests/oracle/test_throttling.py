@@ -35,7 +35,7 @@ def test_client_never_waits_for_a_throttle_that_the_version_does_not_report() ->
     ("key", "is_reported", "waits"),
     [(ApiKey.PRODUCE, 1, 6), (ApiKey.FETCH, 1, 8), (ApiKey.METADATA, 3, 6), (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, None)],
 )
-def test_throttle_time_is_reported_in_earlier_versions_than_clients_wait(
+def test_responses_report_throttle_times_in_versions_before_clients_wait(
     key: ApiKey, is_reported: int, waits: int | None
 ) -> None:
     assert throttle_time_since(key) == is_reported

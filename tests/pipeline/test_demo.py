@@ -145,7 +145,7 @@ def test_demo_quota_check_accepts_exactly_the_throttles_of_sampled_windows() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_demo_quota_check_credits_back_the_bytes_of_a_throttled_fetch() -> None:
+def test_demo_quota_check_does_not_count_the_bytes_of_a_throttled_fetch() -> None:
     from kafkaproto.pipeline.demo.quotas import QUOTA, Answer, throttle_mismatches
 
     rate, now_ms, answers, left = SampledRate(), 0.0, [], 140

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MUTATIONS = ("CreatePartitions", "CreateTopics", "DeleteTopics")
 FIRST_WITH_THROTTLE_TIME = {
+    "AddOffsetsToTxn": 0,
+    "AddPartitionsToTxn": 0,
     "AlterClientQuotas": 0,
     "ApiVersions": 1,
     "ConsumerGroupHeartbeat": 0,
@@ -30,16 +32,21 @@ FIRST_WITH_THROTTLE_TIME = {
     "CreateTopics": 2,
     "DeleteRecords": 0,
     "DeleteTopics": 1,
+    "DescribeTransactions": 0,
+    "EndTxn": 0,
     "Fetch": 1,
     "Heartbeat": 1,
+    "InitProducerId": 0,
     "JoinGroup": 2,
     "LeaveGroup": 1,
     "ListOffsets": 2,
+    "ListTransactions": 0,
     "Metadata": 3,
     "OffsetCommit": 3,
     "OffsetFetch": 3,
     "Produce": 1,
     "SyncGroup": 1,
+    "TxnOffsetCommit": 0,
 }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from typing import Any
 
+from kafkaproto.coordinator_records import write_value
+from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment, TopicPartition
+from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkaproto.messages.heartbeat import HeartbeatRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -13,7 +16,6 @@ from tests.simulation.client import E
 from tests.simulation.group_truth import GroupTruth
 from tests.simulation.member import Member
 from tests.simulation.world import World
-from tests.support.broker.group_bench import subscription
 
 SESSION_MS = 6_000
 PROTOCOL = "range"
@@ -25,6 +27,8 @@ class ClassicMember(Member):
 
     version: the version of JoinGroup that it sends; static members exist from version 5 on.
     """
+
+    is_classic = True
 
     def __init__(
         self, world: World, name: str, group: GroupTruth, client_id: str | None, instance_id: str | None
@@ -51,9 +55,9 @@ class ClassicMember(Member):
             self.member_id,
             self.instance_id if self.version >= 5 else None,
             "consumer",
-            [JoinGroupRequestProtocol(PROTOCOL, subscription(*self.group.topics))],
+            [JoinGroupRequestProtocol(PROTOCOL, _subscription(self.group.topics))],
         )
-        self.send(request, self.version, self._joined)
+        self.send(self.group.name, request, self.version, self._joined)
 
     def _joined(self, answer: Any) -> None:
         error = answer.error_code
@@ -78,14 +82,13 @@ class ClassicMember(Member):
 
     def _sync(self, generation: int) -> None:
         assignments = [
-            SyncGroupRequestAssignment(member_id, json.dumps(places).encode())
-            for member_id, places in self._assignments.items()
+            SyncGroupRequestAssignment(member_id, _encoded(places)) for member_id, places in self._assignments.items()
         ]
         instance_id = self.instance_id if self.version >= 5 else None
         request = SyncGroupRequest(
             self.group.name, generation, self.member_id, instance_id, "consumer", PROTOCOL, assignments
         )
-        self.send(request, 5, self._synced)
+        self.send(self.group.name, request, 5, self._synced)
 
     def _synced(self, answer: Any) -> None:
         error = answer.error_code
@@ -95,10 +98,9 @@ class ClassicMember(Member):
             return
         assert self.joined is not None
         self.epoch, self.joined = self.joined, None
-        self.group.told(self.epoch)
+        self.epoch_reached(self.epoch)
         topics = self.world.image.topics
-        places = json.loads(answer.assignment or b"[]")
-        self.owned = {(topics[name].topic_id, index) for name, index in places}
+        self.owned = {(topics[name].topic_id, index) for name, index in _decoded(answer.assignment)}
 
     def heartbeat(self) -> None:
         kept = sorted(self.owned & self.positions.keys())
@@ -114,7 +116,7 @@ class ClassicMember(Member):
             if error and not self.looks_elsewhere(error):
                 self.fenced(error)
 
-        self.send(request, 4, on_response)
+        self.send(self.group.name, request, 4, on_response)
 
     def leave(self) -> None:
         self.give_up_all()
@@ -127,7 +129,7 @@ class ClassicMember(Member):
             self.is_gone = True
 
         identity = MemberIdentity(self.member_id, self.instance_id)
-        if not self.send(LeaveGroupRequest(self.group.name, members=[identity]), 4, on_response):
+        if not self.send(self.group.name, LeaveGroupRequest(self.group.name, members=[identity]), 4, on_response):
             self.end()
 
     def fenced(self, error: int) -> None:
@@ -140,3 +142,26 @@ class ClassicMember(Member):
             self.end()
         elif error == E.UNKNOWN_MEMBER_ID:
             self.member_id = ""
+
+
+def _subscription(topics: Sequence[str]) -> bytes:
+    """Return the subscription of a member that has revoked all partitions, as consumers encode it."""
+    return write_value(ConsumerProtocolSubscription(list(topics)), 1)
+
+
+def _encoded(places: list[tuple[str, int]]) -> bytes:
+    """Return an assignment as consumers encode it."""
+    by_topic: dict[str, list[int]] = {}
+    for name, index in places:
+        by_topic.setdefault(name, []).append(index)
+    return write_value(ConsumerProtocolAssignment([TopicPartition(*entry) for entry in by_topic.items()]), 1)
+
+
+def _decoded(assignment: bytes) -> list[tuple[str, int]]:
+    """Return the partitions of an encoded assignment, which is empty for a member that the leader did not know."""
+    if not assignment:
+        return []
+    version = int.from_bytes(assignment[:2], "big")
+    decoded = ConsumerProtocolAssignment.layout(version).decode_flat(memoryview(assignment), 2, len(assignment))[0]
+    assert isinstance(decoded, ConsumerProtocolAssignment)
+    return [(topic.topic, index) for topic in decoded.assigned_partitions for index in topic.partitions]

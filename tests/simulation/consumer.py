@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.messages.fetch import ForgottenTopic
 from kafkaproto.records.batch import batches, complete_bytes, read_header
@@ -59,6 +60,8 @@ class UnderWay:
 class Consumer(Client):
     """Reads everything, from leaders or the closest replicas, and never skips or repeats a committed record."""
 
+    isolation = 0
+
     def __init__(self, world: World, name: str, version: int, rack: str = "", client_id: str | None = "test") -> None:
         super().__init__(world, name, client_id)
         self.version = version
@@ -89,6 +92,10 @@ class Consumer(Client):
             line = self.line(broker_id)
             if line is not None and not line.expected:
                 self._fetch(line, by_broker[broker_id])
+
+    def end_of(self, log: ReplicaLog) -> int:
+        """Return the offset below which this consumer can read a replica."""
+        return min(log.high_watermark, log.log_end_offset)
 
     def _look_for_topics(self) -> None:
         topics = self.world.topics
@@ -152,6 +159,7 @@ class Consumer(Client):
             max_wait_ms=wait_ms,
             session=session,
             rack=self.rack,
+            isolation=self.isolation,
             topic_ids=ids,
             version=self.version,
         )
@@ -344,6 +352,6 @@ class Consumer(Client):
                 if partition is None or self.world.truth.of(partition).compacted:
                     continue
                 log = partition.log
-                end = min(log.high_watermark, log.log_end_offset)
+                end = self.end_of(log)
                 ready = log.log_start_offset <= offset < end and waiting.max_bytes > 0
                 assert not ready, f"F-29: {line.name}: {at} can be read from {offset} to {end} and is parked"

@@ -20,6 +20,8 @@ FENCED = {E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND}
 class ConsumerMember(Member):
     """A member. names: the topics that it subscribes to. to_revoke: partitions that it still has and must give up."""
 
+    is_classic = False
+
     def __init__(
         self, world: World, name: str, group: GroupTruth, client_id: str | None, instance_id: str | None
     ) -> None:
@@ -69,21 +71,22 @@ class ConsumerMember(Member):
             self.end()
             return
         epoch = AWAY if self.instance_id is not None and self.world.chance.random() < 0.6 else LEAVING
-        told, member_id, group = self.group.told_epoch, self.member_id, self.group
+        proven, member_id, group = self.group.proven_epoch, self.member_id, self.group
 
         def on_response(answer: Any) -> None:
             if answer.error_code == 0:
                 assert answer.member_epoch == epoch, f"{self.name}: left with epoch {answer.member_epoch}"
                 if epoch == LEAVING:
                     group.left.add(member_id)
-                    if group.told_epoch >= told:  # otherwise the group was deleted meanwhile
-                        group.told(told + 1)
+                    was_deleted = group.proven_epoch < proven
+                    if group.protocol == "consumer" and not was_deleted:
+                        group.epoch_reached(proven + 1, group.conversions)
             # The process ends whatever the response is.
             self.is_gone = True
 
         self.epoch = 0
         request = ConsumerGroupHeartbeatRequest(group.name, member_id, epoch, self.instance_id)
-        if not self.send(request, self.version, on_response):
+        if not self.send(self.group.name, request, self.version, on_response):
             self.end()
 
     def response_lost(self) -> None:
@@ -127,7 +130,7 @@ class ConsumerMember(Member):
                 ConsumerGroupHeartbeatRequestTopicPartitions(topic_id, indexes)
                 for topic_id, indexes in by_topic.items()
             ]
-        if self.send(request, self.version, self._received) and is_full:
+        if self.send(self.group.name, request, self.version, self._received) and is_full:
             self._repeats_all = False
 
     def _received(self, answer: Any) -> None:
@@ -149,7 +152,7 @@ class ConsumerMember(Member):
         self.member_id = answer.member_id
         if answer.member_epoch > self.epoch:
             self._epoch_before, self.epoch = self.epoch, answer.member_epoch
-        self.group.told(self.epoch)
+        self.epoch_reached(self.epoch)
         if answer.assignment is not None:
             assigned = {(t.topic_id, index) for t in answer.assignment.topic_partitions for index in t.partitions}
             self.to_revoke = self.owned - assigned

@@ -71,6 +71,7 @@ class Faults:
         # releases from 4.0 have no segments below 1 MiB
         small = {"segment_bytes": "2000"} if self.world.release == "3.9" else {}
         make("clean", 2, 3)
+        make("ledger", 2, 3)
         make("unclean", 1, 3, unclean_leader_election_enable="true", min_insync_replicas="1")
         quick = {"min_cleanable_dirty_ratio": "0.1", "segment_ms": "1500", "delete_retention_ms": "8000"}
         make("compact", 1, 3, cleanup_policy="compact", **quick, **small)

@@ -20,7 +20,7 @@ Place = tuple[bytes, int]
 
 
 class Owner(Protocol):
-    """The part of a member that this module reads. owned: what it was assigned and has not revoked. epoch: what it was last told, or 0."""
+    """The part of a member that this module reads. owned: what it was assigned and has not revoked. epoch: the last one that it was given, or 0."""
 
     @property
     def name(self) -> str: ...
@@ -32,6 +32,9 @@ class Owner(Protocol):
     def instance_id(self) -> str | None: ...
 
     @property
+    def is_classic(self) -> bool: ...
+
+    @property
     def owned(self) -> set[Place]: ...
 
     @property
@@ -39,9 +42,9 @@ class Owner(Protocol):
 
 
 class GroupTruth:
-    """One group. protocol: "classic" or "consumer". topics: the names that its members may subscribe to; they are never deleted.
+    """One group. protocol: "classic", "consumer" or "both". topics: the names that its members may subscribe to; they are never deleted.
 
-    told_epoch: the highest group epoch, or generation of a classic group, of which a response gave evidence. left: ids of members whose
+    proven_epoch: the highest group epoch, or generation of a classic group, of which a response gave evidence. left: ids of members whose
     leaving was acknowledged.
     """
 
@@ -51,16 +54,21 @@ class GroupTruth:
         self.topics = topics
         self.members: list[Owner] = []
         self.offsets: dict[Place, CommittedOffset] = {}
-        self.told_epoch = 0
+        self.proven_epoch = 0
         self.left: set[str] = set()
+        self.conversions = 0
+        """How often the group was replaced by one of the other protocol while it had no members, which starts again at epoch 0."""
+        self._ids: set[str] = set()
+        """The ids of the members at the last check."""
 
     def offset_of(self, place: Place) -> CommittedOffset:
         """Return what is known of the committed offset of a partition."""
         return self.offsets.setdefault(place, CommittedOffset())
 
-    def told(self, epoch: int) -> None:
-        """Note that a response proves that the group has reached an epoch or generation."""
-        self.told_epoch = max(self.told_epoch, epoch)
+    def epoch_reached(self, epoch: int, conversions: int) -> None:
+        """Note that a response proves that the group has reached an epoch or generation. conversions: their number at the request."""
+        if conversions == self.conversions:
+            self.proven_epoch = max(self.proven_epoch, epoch)
 
     def check(self, cluster: Cluster) -> None:
         """Check owners and epochs, unless no broker coordinates the group at the moment."""
@@ -71,11 +79,15 @@ class GroupTruth:
         if group is None:
             lost = [offset.acknowledged for offset in self.offsets.values() if offset.acknowledged != NOTHING]
             assert not lost, f"{self.name} is gone with its committed offsets {lost}"
-            self.told_epoch = 0  # a group that nobody needs is deleted, and starts again at epoch 1
+            self.proven_epoch = 0  # a group that nobody needs is deleted, and starts again at epoch 1
             return
         self._check_owners(group.members)
         epoch = group.epoch if isinstance(group, ConsumerGroup) else group.generation_id
-        assert epoch >= self.told_epoch, f"{self.name}: the epoch went back from {self.told_epoch} to {epoch}"
+        if self.protocol == "both" and epoch < self.proven_epoch and not self._ids & set(group.members):
+            self.conversions += 1
+            self.proven_epoch = 0
+        self._ids = set(group.members)
+        assert epoch >= self.proven_epoch, f"{self.name}: the epoch went back from {self.proven_epoch} to {epoch}"
         if isinstance(group, ConsumerGroup):
             self._check_members(group)
 
@@ -100,11 +112,13 @@ class GroupTruth:
 
     def _missed_a_generation(self, member: Owner) -> bool:
         """Return whether a member is a static one that did not join the newest generation: it stays, but what it had is assigned anew (GC-25)."""
-        is_static = self.protocol == "classic" and member.instance_id is not None
-        return is_static and member.epoch < self.told_epoch
+        is_static = member.is_classic and member.instance_id is not None
+        return is_static and member.epoch < self.proven_epoch
 
     def _check_members(self, group: ConsumerGroup) -> None:
         assert group.assignment_epoch <= group.epoch, f"{self.name}: assigned {group.assignment_epoch} of {group.epoch}"
+        instances = [member.instance_id for member in group.members.values() if member.instance_id is not None]
+        assert len(instances) == len(set(instances)), f"{self.name}: two members have one instance id: {instances}"
         back = self.left & group.members.keys()
         assert not back, f"{self.name}: members that left are back: {sorted(back)}"
         for member in self.members:

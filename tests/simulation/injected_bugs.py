@@ -43,6 +43,7 @@ from kafkaproto.broker.requests.delayed import Delayed
 from kafkaproto.records.batch import HEADER_BYTES, PREFIX_BYTES, BatchHeader, Record, read_header
 from tests.simulation.bug import Bug, Original
 from tests.simulation.injected_group_bugs import GROUP_BUGS
+from tests.simulation.injected_transaction_bugs import TRANSACTION_BUGS
 from tests.simulation.run import Broken, simulate
 
 SEEDS = 90
@@ -371,6 +372,7 @@ BUGS = {
     "replication rate never raised": Bug(ReplicationQuota, "limit", _rate_never_raised),
     "quota not remembered": Bug(ClusterPersistence, "remember_quotas", _nothing),
     **GROUP_BUGS,
+    **TRANSACTION_BUGS,
 }
 
 

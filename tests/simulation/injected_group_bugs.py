@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from kafkaproto.broker.group import commits, consumer_records
+from kafkaproto.broker.group import commits, consumer_records, registry
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.consumer_group import ConsumerGroup
 from kafkaproto.broker.group.consumer_members import Membership
@@ -133,6 +134,25 @@ def _taken_over_without_leaving(original: Original) -> Original:
     return take_over
 
 
+def _converted_without_offsets(original: Original) -> Original:
+    def convert(*given: Any, **more: Any) -> Any:
+        group = original(*given, **more)
+        group.offsets = {}
+        return group
+
+    return convert
+
+
+def _owners_forgotten_by_an_upgrade(original: Original) -> Original:
+    def to_consumer_group(*given: Any, **more: Any) -> ConsumerGroup:
+        group: ConsumerGroup = original(*given, **more)
+        for member in list(group.members.values()):
+            group.put(replace(member, current=member.current._replace(assigned={})))
+        return group
+
+    return to_consumer_group
+
+
 GROUP_BUGS = {
     "partition assigned before its owner revokes it": Bug(ConsumerGroup, "owner_epoch", _free_before_it_is_revoked),
     "commit of an old member epoch accepted": Bug(commits, "_refusal_of_consumer", _any_member_epoch_may_commit),
@@ -148,5 +168,8 @@ GROUP_BUGS = {
         GroupStorage, "store_group", _assignment_sent_before_it_is_stored
     ),
     "heartbeat answered before its changes are stored": Bug(GroupStorage, "append", _change_sent_before_it_is_stored),
+    "offsets lost by an upgrade": Bug(registry, "to_consumer_group", _converted_without_offsets),
+    "offsets lost by a downgrade": Bug(registry, "to_classic_group", _converted_without_offsets),
+    "owners forgotten by an upgrade": Bug(registry, "to_consumer_group", _owners_forgotten_by_an_upgrade),
     "replaced static member stays in the group": Bug(Membership, "_take_over", _taken_over_without_leaving),
 }

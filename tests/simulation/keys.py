@@ -5,6 +5,7 @@ It learns committed records, and inspects replicas and what a consumer has read.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
@@ -31,12 +32,25 @@ class Keys:
         self._delete_retention_ms = delete_retention_ms
         self._records_by_offset: dict[int, CommittedRecord] = {}
         self._offsets: dict[Key, list[int]] = {}
-        """Maps a key to its offsets, ascending."""
+        """Maps a key to its offsets, ascending, without those of transactions that are open or aborted."""
+        self._open: dict[int, list[tuple[Key, int]]] = {}
+        """Maps the base offset of a batch of an open transaction to its keys and offsets."""
 
-    def learn(self, committed: Iterable[Record]) -> None:
-        for record in committed:
+    def learn(self, base_offset: int, batch: Iterable[Record], *, is_open: bool) -> None:
+        """Learn the records of a batch. is_open: whether they belong to a transaction, which is not decided yet."""
+        keys = []
+        for record in batch:
             self._records_by_offset[record.offset] = CommittedRecord(record.key, record.value, record.timestamp)
-            self._offsets.setdefault(record.key, []).append(record.offset)
+            keys.append((record.key, record.offset))
+        self._open[base_offset] = keys
+        if not is_open:
+            self.commit([base_offset])
+
+    def commit(self, base_offsets: Iterable[int]) -> None:
+        """Count the records of batches whose transaction is committed."""
+        for base_offset in base_offsets:
+            for key, offset in self._open.pop(base_offset, ()):
+                insort(self._offsets.setdefault(key, []), offset)
 
     def check(self, log: ReplicaLog, end_offset: int, now_ms: int) -> None:
         """Check that a replica has the last record of each key below `end_offset`, and each key once in its cleaned part.
@@ -85,11 +99,11 @@ class Keys:
 
 
 def read(log: ReplicaLog, end_offset: int) -> list[Record]:
-    """Return the records of a log below `end_offset`."""
+    """Return the records of a log below `end_offset`, without markers."""
     return [
         record
         for position, header in log.batches(log.log_start_offset)
-        if header.base_offset < end_offset
+        if header.base_offset < end_offset and not header.is_control
         for record in records(log.store.read(position, header.size))
         if record.offset < end_offset
     ]

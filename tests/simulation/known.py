@@ -19,16 +19,21 @@ class Batch(NamedTuple):
     next_offset: int
     crc: int
     epoch: int
+    max_timestamp: int
 
 
 class Log(NamedTuple):
-    """The state of one replica. epochs: those with batches. producers: id to epoch and remembered batches."""
+    """The state of one replica. epochs: those with batches. producers: id to epoch, start of the open transaction, and remembered batches.
+
+    aborted: the aborted transactions.
+    """
 
     start: int
     end: int
     batches: list[Batch]
     epochs: list[Any]
     producers: dict[int, Any]
+    aborted: tuple[Any, ...]
 
 
 class Known:
@@ -68,7 +73,12 @@ class Known:
         for broker_id in state.replicas:
             log_text = _log(cluster.nodes[broker_id].replicas.partitions[topic.name, index])
             compacts = "compact" in topic.configs.get("cleanup.policy", "")
-            is_continued = self.forgets_elections or any(self._continues(log, log_text, compacts) for log in before)
+            is_continued = self.forgets_elections or any(
+                self._continues(
+                    log, _without_own(log_text, log, cluster.now_ms()) if topic.internal else log_text, compacts
+                )
+                for log in before
+            )
             assert is_continued, f"{topic.name}-{index} on {broker_id}: {before} became {log_text}"
 
     def _continues(self, before: Log, after: Log, compacts: bool) -> bool:
@@ -79,6 +89,15 @@ class Known:
         there = [batch for batch in before.batches if batch.next_offset > after.start]
         more = len(after.batches) - len(there)
         return before.start <= after.start and after.batches[: len(there)] == there and more in (0, 1)
+
+
+def _without_own(after: Log, before: Log, now_ms: int) -> Log:
+    """Return a log without what a coordinator of the new process has written: it removes the offsets of a deleted topic when it loads them."""
+    own = [batch for batch in after.batches if batch.base_offset >= before.end and batch.max_timestamp == now_ms]
+    if not own or own[0].base_offset != before.end:
+        return after
+    epochs = [entry for entry in after.epochs if entry.start_offset < before.end]
+    return after._replace(end=before.end, batches=after.batches[: -len(own)], epochs=epochs)
 
 
 def _leaders(cluster: Cluster, topic: Topic, index: int, in_a_step: bool) -> list[Partition]:
@@ -97,7 +116,11 @@ def _log(partition: Partition) -> Log:
     lines = []
     for position, header in log.batches(log.log_start_offset):
         assert check_crc(memoryview(log.store.read(position, header.size))), f"{partition}: {header} is incomplete"
-        lines.append(Batch(header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch))
-    producers = {i: (entry.epoch, list(entry.batches)) for i, entry in log.producers.producers.items()}
+        lines.append(
+            Batch(
+                header.base_offset, header.next_offset, header.crc, header.partition_leader_epoch, header.max_timestamp
+            )
+        )
+    producers = {i: (e.epoch, e.first_open_offset, list(e.batches)) for i, e in log.producers.producers.items()}
     epochs = [entry for entry in log.epochs.entries() if entry.start_offset < log.log_end_offset]
-    return Log(log.log_start_offset, log.log_end_offset, lines, epochs, producers)
+    return Log(log.log_start_offset, log.log_end_offset, lines, epochs, producers, log.producers.transactions.aborted)

@@ -1,4 +1,4 @@
-"""What members of both group protocols have in common: how they find their coordinator, lose responses, pause, commit and fetch offsets."""
+"""What members of both group protocols have in common: when they join, send heartbeats, commit and fetch offsets."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from kafkaproto.broker.errors import KafkaError
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from tests.simulation.client import Client, E
+from tests.simulation.client import E
 from tests.simulation.group_truth import GroupTruth, Place
-from tests.simulation.line import Line
-from tests.simulation.world import BROKERS, World
+from tests.simulation.process import Process
+from tests.simulation.world import World
 from tests.support.broker.committed_offset import NOTHING
 
-MOVED_COORDINATOR = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.COORDINATOR_LOAD_IN_PROGRESS}
 UNSURE_COMMIT = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.REQUEST_TIMED_OUT}
 """Errors after which a commit may count or not: it may have been written, but not replicated in time."""
-PAUSES_MS = 1_500, 4_000, 9_000, 15_000
 
 
-class Member(Client):
-    """A process that is a member of a group. instance_id: None unless it is static. calm: whether it never pauses or loses a response.
+class Member(Process):
+    """A process that is a member of a group. instance_id: None unless it is static.
 
     owned: the partitions that it was assigned and has not revoked. positions: the offset that it committed or fetched last.
     """
@@ -41,18 +38,18 @@ class Member(Client):
         self.epoch = 0
         self.owned: set[Place] = set()
         self.positions: dict[Place, int] = {}
-        self.is_gone = False
-        self.calm = False
-        self._coordinator: int | None = None
-        self._waiting: Line | None = None
-        self._paused_until_ms = 0
         self._was_paused = False
+        self._conversions = 0
+        """How often the group had been replaced when the last request was sent."""
+
+    def find_coordinator(self, key: str) -> int:
+        return self.world.cluster.state.coordinator_of(key)
 
     # ---- one operation -------------------------------------------------------------------------------------------------------
 
     def act(self) -> None:
         chance = self.world.chance
-        if self.is_gone or self.world.now_ms < self._paused_until_ms or self._is_waiting():
+        if not self.is_idle:
             return
         if not self.calm and chance.random() < 0.02:
             self.pause()
@@ -69,27 +66,11 @@ class Member(Client):
             self.heartbeat()
 
     def pause(self) -> None:
-        """Stop the process for a while; meanwhile the coordinator may remove the member."""
         self._was_paused = True
-        self._paused_until_ms = self.world.now_ms + self.world.chance.choice(PAUSES_MS)
-        self.world.say("fault", f"{self.name} pauses until {self._paused_until_ms}")
+        super().pause()
 
-    def _is_waiting(self) -> bool:
-        """Return whether a response is due. It may never come: the broker died, or the member gives up the connection."""
-        line, lost = self._waiting, False
-        if line is not None and line.expected:
-            if line.is_open and not self.calm and self.world.chance.random() < 0.05:
-                self.world.say("fault", f"{line.name} hangs up before the response")
-                line.hang_up()
-                self.world.cluster.run()
-            if line.is_open:
-                return True
-            lost = True
-        self._waiting = None
-        if lost:
-            self._coordinator = None
-            self.response_lost()
-        return False
+    is_classic: bool
+    """Whether it uses the classic protocol."""
 
     @property
     @abstractmethod
@@ -112,69 +93,23 @@ class Member(Client):
     def fenced(self, error: int) -> None:
         """React to an error that says that this is not, or no longer, a member with this id and epoch."""
 
-    def response_lost(self) -> None:
-        """React to a response that never comes."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a response is due."""
-        return self._waiting is not None and self._waiting.is_open and bool(self._waiting.expected)
-
-    def crash(self) -> None:
-        """End the process without leaving the group."""
-        self.world.say("fault", f"{self.name} crashes")
-        self.end()
-
     def end(self) -> None:
-        """End the process."""
-        self.is_gone = True
         self.owned.clear()
         self.positions.clear()
-        for line in self.lines.values():
-            if line.is_open:
-                line.hang_up()
-        self.world.cluster.run()
-
-    def rest(self) -> None:
-        """Stop all faults of this member."""
-        self.calm = True
-        self._paused_until_ms = 0
+        super().end()
 
     def give_up_all(self) -> None:
         """Revoke all partitions."""
         self.owned.clear()
         self.positions.clear()
 
-    # ---- requests ------------------------------------------------------------------------------------------------------------
+    def send(self, key: str, request: Any, version: int, on_response: Callable[[Any], None]) -> bool:
+        self._conversions = self.group.conversions
+        return super().send(key, request, version, on_response)
 
-    def send(self, request: Any, version: int, on_response: Callable[[Any], None]) -> bool:
-        """Send a request to the coordinator. Returns False if there is none at the moment."""
-        line = self._line_to_coordinator()
-        if line is None or line.expected:
-            return False
-        self._waiting = line
-        line.request(request, version, on_response)
-        return True
-
-    def _line_to_coordinator(self) -> Line | None:
-        world = self.world
-        if self._coordinator is None:
-            try:
-                self._coordinator = world.cluster.state.coordinator_of(self.group.name)
-            except KafkaError:
-                return None
-            if not self.calm and world.chance.random() < 0.02:
-                self._coordinator = world.chance.randrange(BROKERS)  # outdated metadata
-        line = self.line(self._coordinator)
-        if line is None:
-            self._coordinator = None
-        return line
-
-    def looks_elsewhere(self, error: int) -> bool:
-        """Return whether a response says that the coordinator is another one or not ready; then it is looked up again."""
-        if error in MOVED_COORDINATOR:
-            self._coordinator = None
-        return error in MOVED_COORDINATOR
+    def epoch_reached(self, epoch: int) -> None:
+        """Note that a response proves that the group has reached an epoch or generation."""
+        self.group.epoch_reached(epoch, self._conversions)
 
     # ---- offsets -------------------------------------------------------------------------------------------------------------
 
@@ -230,10 +165,10 @@ class Member(Client):
             self.group.name,
             self.epoch if epoch is None else epoch,
             self.member_id,
-            self.instance_id if self.group.protocol == "classic" else None,
+            self.instance_id if self.is_classic else None,
             topics=listed,
         )
-        if not self.send(request, 9, on_response):
+        if not self.send(self.group.name, request, 9, on_response):
             for place, number in numbers.items():
                 self.group.offset_of(place).refuse(number)
 
@@ -249,8 +184,7 @@ class Member(Client):
         """Fetch the committed offsets of partitions, to continue from them."""
         topic_ids = {name: topic.topic_id for name, topic in self.world.image.topics.items()}
         listed = [OffsetFetchRequestTopics(name, partition_indexes=ii) for name, ii in self._names(places).items()]
-        is_consumer = self.group.protocol == "consumer"
-        member_id, epoch = (self.member_id, self.epoch) if is_consumer else (None, -1)
+        member_id, epoch = (None, -1) if self.is_classic else (self.member_id, self.epoch)
 
         def on_response(answer: Any) -> None:
             [group] = answer.groups
@@ -269,4 +203,4 @@ class Member(Client):
                         self.positions[place] = max(partition.committed_offset, NOTHING)
 
         group = OffsetFetchRequestGroup(self.group.name, member_id, epoch, listed)
-        self.send(OffsetFetchRequest(groups=[group], require_stable=True), 9, on_response)
+        self.send(self.group.name, OffsetFetchRequest(groups=[group], require_stable=True), 9, on_response)

@@ -8,7 +8,12 @@ from tests.simulation.group_truth import GroupTruth
 from tests.simulation.member import Member
 from tests.simulation.world import World
 
-KINDS: dict[str, type[Member]] = {"classic": ClassicMember, "consumer": ConsumerMember}
+KINDS: dict[str, list[type[Member]]] = {
+    "classic": [ClassicMember],
+    "consumer": [ConsumerMember],
+    "both": [ClassicMember, ConsumerMember],
+}
+"""The kinds of members in the groups, by protocol. Members of both protocols in one group convert it, as the migration policy allows."""
 TOPICS = "clean", "compact", "short", "unclean"
 """Topics that no fault deletes, because the offsets of a deleted topic are deleted."""
 MOST_MEMBERS = 4
@@ -45,6 +50,10 @@ class Members:
             self.slots[group.name] = [
                 Slot(group, i, instance_ids[i], client_ids[i]) for i in range(chance.randint(1, MOST_MEMBERS))
             ]
+        self.preferred: type[Member] = chance.choice(KINDS["both"])
+        """The kind of most new processes in a group of both protocols."""
+        self.calm = False
+        """Whether all new processes in such a group are of this kind, because the policy may keep members of the other kind out."""
         world.groups = self.groups
 
     def act(self) -> None:
@@ -77,9 +86,19 @@ class Members:
     def _start(self, slot: Slot) -> None:
         slot.started += 1
         name = f"{slot.group.protocol}-{slot.number}.{slot.started}"
-        member = KINDS[slot.group.protocol](self.world, name, slot.group, slot.client_id, slot.instance_id)
+        kind = self._kind(slot.group)
+        member = kind(self.world, name, slot.group, slot.client_id, slot.instance_id)
         slot.members.append(member)
         slot.group.members.append(member)
+
+    def _kind(self, group: GroupTruth) -> type[Member]:
+        """Return the kind of the next process. In a group of both protocols, most follow the last one, so that the group is often converted."""
+        kinds, chance = KINDS[group.protocol], self.world.chance
+        if len(kinds) == 1:
+            return kinds[0]
+        if not self.calm and chance.random() < 0.1:
+            self.preferred = chance.choice(kinds)
+        return self.preferred if self.calm or chance.random() < 0.8 else chance.choice(kinds)
 
     def _bury(self, slot: Slot) -> None:
         for member in [member for member in slot.members if member.is_gone]:
@@ -91,10 +110,13 @@ class Members:
     def come_to_rest(self) -> None:
         """Let all members act without faults until each group has assigned all partitions, and check all committed offsets."""
         deadline_ms = self.world.now_ms + PATIENCE_MS
+        self.calm = True
         for slots in self.slots.values():
             for slot in slots:
-                for member in slot.members[:-1]:
-                    member.crash()
+                for member in slot.members:
+                    is_other = slot.group.protocol == "both" and not isinstance(member, self.preferred)
+                    if is_other or member is not slot.members[-1]:
+                        member.crash()
                 self._bury(slot)
                 if not slot.members:
                     self._start(slot)

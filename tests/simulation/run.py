@@ -15,6 +15,7 @@ from kafkaproto.messages.fetch import FetchResponse
 from kafkaproto.records.batch import batches, complete_bytes
 from tests.simulation.admin import Admin
 from tests.simulation.client import Client
+from tests.simulation.committed_consumer import CommittedConsumer
 from tests.simulation.committer import Committer
 from tests.simulation.consumer import Consumer
 from tests.simulation.disk import Killed
@@ -24,6 +25,7 @@ from tests.simulation.mutator import Mutator
 from tests.simulation.pipeliner import Pipeliner
 from tests.simulation.prober import Prober
 from tests.simulation.producer import Producer
+from tests.simulation.transactional_ids import TransactionalIds
 from tests.simulation.world import World
 
 OPERATIONS = 300
@@ -32,6 +34,8 @@ PATIENCE_MS = 600_000
 SHOWN = 400
 WITH_MEMBERS = 0.4
 """The share of steps in which members of a group act, too."""
+WITH_TRANSACTIONS = 0.5
+"""The share of steps in which the processes of a transactional id act, too."""
 _VIEW = re.compile("<memory at 0x[0-9a-f]+>")
 
 
@@ -68,6 +72,9 @@ class Simulation:
             Consumer(world, "leaders", chance.choice([7, 9, 11]), client_id=ids[0]),
             Consumer(world, "closest", chance.choice([11, 12, 13, 17]), rack, ids[1]),
             Consumer(world, "plain", chance.choice([4, 6, 12, 13, 15, 16]), client_id=ids[2]),
+            CommittedConsumer(
+                world, "committed", chance.choice([4, 7, 11, 13, 17]), chance.choice(["", rack]), client_id=ids[2]
+            ),
         ]
         self.producers = [
             Producer(world, "plainly", idempotent=False, client_id=ids[3]),
@@ -83,6 +90,7 @@ class Simulation:
         if world.disk is not None:
             self.clients += [Committer(world, "committer")] * 2
         self.members = Members(world)
+        self.transactional_ids = TransactionalIds(world)
         self.operations = 0
         self.steps = 0
 
@@ -104,6 +112,8 @@ class Simulation:
             self._act()
         if chance.random() < WITH_MEMBERS:
             self.members.act()
+        if chance.random() < WITH_TRANSACTIONS:
+            self.transactional_ids.act()
         self._reading()
         self._check()
         delta_ms = chance.choice([0, 0, 0, 1, 20, 150, 700])
@@ -153,6 +163,7 @@ class Simulation:
             line.slow = False
             line.read_on()
         world.advance(10_000)
+        self.transactional_ids.come_to_rest()
         self._await_coordinator_writes()
         for topic in world.image.topics.values():
             for state in topic.partitions:
@@ -193,7 +204,7 @@ class Simulation:
         leader = self.world.leader(*at)
         if leader is None:
             return False
-        end = leader.log.high_watermark
+        end = consumer.end_of(leader.log)
         if self.world.truth.of(leader).compacted:
             end = min(end, leader.log.runs.end_offset)
         return consumer.positions[at].offset < end

@@ -14,6 +14,7 @@ from kafkaproto.broker.metadata.image import NO_LEADER, Image, PartitionState, T
 from kafkaproto.broker.replication.partition import Partition
 from kafkaproto.records.batch import BatchHeader, records
 from tests.simulation.keys import Keys
+from tests.simulation.transaction_truth import LoggedTransactions, TransactionTruth
 
 A_DAY_MS = 24 * 3600 * 1000
 A_WEEK_MS = 7 * A_DAY_MS
@@ -37,8 +38,11 @@ class History:
     configs: settings of its topic. internal: whether only coordinators write to it.
     """
 
-    def __init__(self, name: str, configs: Mapping[str, str], *, internal: bool = False) -> None:
+    def __init__(
+        self, name: str, configs: Mapping[str, str], transactions: TransactionTruth, *, internal: bool = False
+    ) -> None:
         self.name = name
+        self.transactions = LoggedTransactions(name, transactions)
         self.internal = internal
         self.compacted = "compact" in configs.get("cleanup.policy", "")
         self.unclean = configs.get("unclean.leader.election.enable") == "true"
@@ -84,7 +88,8 @@ class History:
 class Truth:
     """All histories of a cluster, by (topic id, index)."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, transactions: TransactionTruth) -> None:
+        self._transactions = transactions
         self.histories: dict[tuple[bytes, int], History] = {}
         self._observe(cluster)
 
@@ -143,7 +148,7 @@ class Truth:
     def _partition_changes(self, topic: Topic, was: PartitionState | None, now: PartitionState) -> History:
         history = self.histories.get((topic.topic_id, now.index))
         if history is None:
-            history = History(f"{topic.name}-{now.index}", topic.configs, internal=topic.internal)
+            history = History(f"{topic.name}-{now.index}", topic.configs, self._transactions, internal=topic.internal)
             self.histories[topic.topic_id, now.index] = history
         assert set(now.isr) <= set(now.replicas), f"{history.name}: {now}"
         if now.leader != NO_LEADER:
@@ -199,10 +204,17 @@ class Truth:
             epoch = header.partition_leader_epoch
             assert not history.batches or epoch >= history.batches[-1].epoch, f"{history.name}: epochs fall at {at}"
             history.batches.append(Kept(header.base_offset, at, header.crc, epoch, header.max_timestamp))
-            if history.compacted:
-                history.keys.learn(records(leader.log.store.read(position, header.size)))
+            self._learn_records(history, header, leader.log.store.read(position, header.size))
         assert at <= end or history.compacted, f"{history.name}: the high watermark {end} splits a batch"
         history.committed_end = end
+
+    @staticmethod
+    def _learn_records(history: History, header: BatchHeader, batch: bytes) -> None:
+        if header.producer_id >= 0 and not history.unclean:
+            committed = history.transactions.learn(header, records(batch))
+            history.keys.commit(committed)
+        if history.compacted and not header.is_control:
+            history.keys.learn(header.base_offset, records(batch), is_open=header.is_transactional)
 
     def check(self, now_ms: int) -> None:
         """Check X-2 and the guarantees of replication for every partition."""
@@ -219,6 +231,8 @@ class Truth:
                     self._learn(history, leader)
                     self._check_leader(history, state, leader)
                     self._check_followers(history, state, leader, replicas, now_ms)
+                for partition in replicas.values() if not history.unclean else ():
+                    history.transactions.check(partition.log, is_leader=partition is leader)
 
     def _replicas(self, topic: Topic, state: PartitionState) -> Iterator[tuple[int, Partition]]:
         for broker_id in state.replicas:

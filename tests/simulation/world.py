@@ -21,6 +21,7 @@ from tests.simulation.disk import Disk, Killed
 from tests.simulation.group_truth import GroupTruth
 from tests.simulation.known import Known
 from tests.simulation.quotas import Quotas
+from tests.simulation.transaction_truth import TransactionTruth
 from tests.simulation.truth import Truth
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 BROKERS = 3
 LAG_MAX_MS = 2000
 TIDY_MS = 1000
-MOST_TOPICS = 6
+MOST_TOPICS = 7
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 WITH_A_DISK = 0.3
 """The share of worlds with a data directory."""
@@ -68,7 +69,13 @@ class World:
             "auto.leader.rebalance.enable": chance.choice(["true", "false"]),
             "leader.imbalance.check.interval.seconds": "5",
             "offsets.topic.num.partitions": "1",
+            "transaction.state.log.num.partitions": "2",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+            "kafkaproto.transaction.completion.ms": chance.choice(["0", "1", "50"]),
             "group.coordinator.rebalance.protocols": "classic,consumer",
+            "group.consumer.migration.policy": chance.choice(
+                ["bidirectional", "bidirectional", "upgrade", "downgrade", "disabled"]
+            ),
             "group.initial.rebalance.delay.ms": chance.choice(["0", "500"]),
             "group.consumer.session.timeout.ms": "6000",
             "group.consumer.min.session.timeout.ms": "6000",
@@ -84,7 +91,7 @@ class World:
         """The delay of each broker with a slow disk, in ms."""
         self.lines: list[Line] = []
         self.groups: list[GroupTruth] = []
-        self._last_producer_id = -1
+        self._producer_ids: set[int] = set()
         self._config = config
         self._seed = seed
         self._complaints = Complaints(self.disk)
@@ -92,7 +99,8 @@ class World:
         self._logger.addHandler(self._complaints)
         self.cluster = self._new_cluster(ManualClock())
         self.messages: list[tuple[int, str, object]] = []
-        self.truth = Truth(self.cluster.state)
+        self.transactions = TransactionTruth()
+        self.truth = Truth(self.cluster.state, self.transactions)
         self.has_quotas = chance.random() < WITH_QUOTAS
         self.client_ids: list[str | None] = ["test", "limited", "other"]
         """Client ids, some of them repeated so that several clients share a quota, or None."""
@@ -214,12 +222,12 @@ class World:
     def new_producer_id(self) -> int:
         """Return a new producer id, unique across processes; -1 while the disk refuses to store it."""
         try:
-            producer_id = self.cluster.state.next_producer_id()
+            producer_id = self.cluster.state.nodes[0].transactions.producer_ids.take()
         except KafkaError:
             assert self.refuses
             return -1
-        assert producer_id > self._last_producer_id, f"producer id {producer_id} was assigned before"
-        self._last_producer_id = producer_id
+        assert producer_id not in self._producer_ids, f"producer id {producer_id} was assigned before"
+        self._producer_ids.add(producer_id)
         return producer_id
 
     def check(self) -> None:
@@ -228,6 +236,7 @@ class World:
         self.truth.check(self.now_ms)
         for group in self.groups:
             group.check(self.cluster.state)
+        self.transactions.check(self.cluster.state)
 
     def advance(self, delta_ms: int) -> None:
         """Let time pass in small parts, with checks in between."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from decimal import Decimal
+from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkaproto.pipeline.trace.audit.rule import NAMES
+from kafkaproto.pipeline.trace.audit.rule import DERIVED, NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,9 +22,9 @@ MAX_ROWS = 1000
 """The maximum number of rows of a table in an answer; `Query.source` can be run without this limit."""
 
 GIVEN_UP = "NOT answered AND coalesce(acks, -1) <> 0"
-"""SQL: true for a request that should have had a response and has none.
+"""SQL: true for a request that expects a response (acks is not 0) but has none in the trace.
 
-The connection closed first, as when a consumer closes while a fetch waits, or a capture lacks the response.
+Either the connection was closed before the response, for example by a consumer that stopped during a fetch, or a capture lacks the response.
 """
 WHOLE = "answered AND problem IS NULL"
 """SQL: true for a request whose response was decoded completely."""
@@ -32,14 +33,24 @@ FAMILY = (
     "regexp_replace(regexp_replace(coalesce(client_id, '(none)'), '[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}', '*'), "
     "'(^|-)[0-9]+(?=-|$)', '$1*')"
 )
-"""SQL: the client id with `*` for the parts that differ between clients of one kind: UUIDs, and numbers between dashes or at the end.
+"""SQL: the client id with `*` for the parts that differ between the clients of one program.
 
-Braces are doubled, as `Tables.sql` requires.
+These parts are UUIDs, and numbers between dashes or at the end. Braces are doubled, as `Tables.sql` requires.
 """
 
 
+def _with_plain_names(query: str) -> str:
+    """Return the query with plain table names instead of names in braces, so that it is SQL over views with these names.
+
+    Derived tables, which have no view, become subqueries.
+    """
+    used = {name for _, name, _, _ in Formatter().parse(query) if name}
+    derived = {name: f"({_with_plain_names(DERIVED[name])})" for name in used & DERIVED.keys()}
+    return inspect.cleandoc(query).format(**dict(zip(NAMES, NAMES, strict=True)), **derived)
+
+
 class Query(NamedTuple):
-    """One table of an answer. make: SQL for `Tables.sql`, or a function that returns the rows."""
+    """One table of an answer. make: SQL with table names in braces, for `Tables.sql`, or a function that returns the rows."""
 
     name: str
     about: str
@@ -49,7 +60,7 @@ class Query(NamedTuple):
     def source(self) -> str:
         """Return the source of the table as text: the SQL, in which views have the names of the tables, or the source of the function."""
         if isinstance(self.make, str):
-            return inspect.cleandoc(self.make).format(**dict(zip(NAMES, NAMES, strict=True)))
+            return _with_plain_names(self.make)
         return f"# {self.make.__module__}\n{inspect.getsource(self.make)}"
 
     def frame(self, tables: Tables) -> DataFrame:
@@ -69,7 +80,7 @@ class Answer(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The computed rows of a query: at most `MAX_ROWS`; `more` is True if there are others."""
+    """The computed rows of a query: at most `MAX_ROWS`. more: True if the query has further rows."""
 
     query: Query
     columns: list[str]

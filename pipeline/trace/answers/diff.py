@@ -1,4 +1,4 @@
-"""Differences between two recorded runs that exceed noise: versions, counts, sizes, errors and latencies.
+"""Queries that compare two recorded runs: differences of versions, counts, sizes, errors and latencies that exceed noise.
 
 They show the effect of a change of a client or a broker. Numbers and UUIDs in client ids are ignored.
 """
@@ -10,9 +10,9 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, GIVEN_UP, Answer, Q
 MIN_REQUESTS = 30
 """The number of requests that each run needs before sizes and times are compared."""
 COUNTS_DIFFER, TIMES_DIFFER, SIZES_DIFFER = 1.25, 1.5, 1.25
-"""The ratios between the two runs from which on a difference is reported."""
+"""The minimum ratios between two runs at which a difference of counts, times or sizes is reported."""
 MIN_DIFFERENCE_MS = 1.0
-"""The smallest difference of times in ms that is reported; smaller ones are noise."""
+"""The smallest difference of times that is reported, in ms; smaller ones are noise."""
 
 
 def answer(before: str, after: str) -> Answer:

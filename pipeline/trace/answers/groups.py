@@ -1,25 +1,17 @@
-"""Each group: its coordinator, generation or epoch, and members, as requests and responses show them."""
+"""Queries about groups: the coordinator, generation or epoch, and members of each group, as requests and responses show them."""
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 STARTS = "starts AS (SELECT run, min(received_ns) AS starts_ns FROM {requests} GROUP BY run)"
-"""SQL: a CTE with the time of the first request of each run, from which answers count seconds."""
-
-TOPIC_NAMES = """topic_names AS (
-        SELECT run, topic_id, max(topic) AS name FROM (
-            SELECT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
-            FROM {events} WHERE kind IN ('topic', 'named'))
-        WHERE topic IS NOT NULL GROUP BY run, topic_id
-    )"""
-"""SQL: a CTE with the topic name of each topic id."""
+"""SQL: a CTE with the time of the first request of each run. Answers show times as seconds since that request."""
 
 LEAVES = "(api = 'LeaveGroup' OR api = 'ConsumerGroupHeartbeat' AND requested_epoch < 0)"
 """SQL: true for a request with which a member leaves its group."""
 
 SEEN = f"""
-    {STARTS}, {TOPIC_NAMES}, requests_of_members AS (
+    {STARTS}, requests_of_members AS (
         SELECT g.*, r.client_id, {LEAVES} AND coalesce(error, 0) = 0 OR coalesce(g.error, 0) IN (25, 82, 110) AS ends
         FROM (SELECT * EXCEPT (hour) FROM {{groups}} WHERE member_id IS NOT NULL) g
         JOIN (SELECT run, seq, client_id FROM {{requests}}) r USING (run, seq)
@@ -61,7 +53,7 @@ MEMBERS = f"""
                concat_ws('; ', sort_array(collect_list(concat(coalesce(n.name, m.topic), ': ', array_join(m.indexes, ', '))))) AS partitions
         FROM (SELECT run, group_id, member_id, topic, indexes FROM members
               LATERAL VIEW explode(from_json(assigned, 'map<string, array<int>>')) AS topic, indexes WHERE status = 'member') m
-        LEFT JOIN topic_names n ON n.run = m.run AND n.topic_id = m.topic
+        LEFT JOIN {{topic_names}} n ON n.run = m.run AND n.topic_id = m.topic
         GROUP BY m.run, m.group_id, m.member_id
     )
     SELECT group_id, member_id, client_id, instance_id, IF(is_consumer, 'consumer', 'classic') AS protocol, epoch AS generation_or_epoch,

@@ -1,9 +1,9 @@
-"""The lag of each group: the records between its committed offset and the end of the partition."""
+"""Queries about the lag of each group: the number of records between its committed offset and the end of the partition."""
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
-from kafkaproto.pipeline.trace.answers.groups import STARTS, TOPIC_NAMES
+from kafkaproto.pipeline.trace.answers.groups import STARTS
 
 INTERVALS = 100
 """Number of intervals into which the figure divides the trace."""
@@ -11,9 +11,9 @@ MAX_PARTITIONS = 500
 """Largest number of a group's partitions that the figure adds up: those that were committed most often."""
 
 POSITIONS = f"""
-    {STARTS}, {TOPIC_NAMES}, commits AS (
+    {STARTS}, commits AS (
         SELECT run, group_id, coalesce(topic, name, topic_id) AS topic, partition, offset, ready_ns AS at_ns
-        FROM {{group_offsets}} LEFT JOIN topic_names USING (run, topic_id)
+        FROM {{group_offsets}} LEFT JOIN {{topic_names}} USING (run, topic_id)
         WHERE api <> 'OffsetDelete' AND error = 0 AND offset >= 0
     ), ends AS (
         SELECT run, coalesce(topic, topic_id) AS topic, partition, ready_ns AS at_ns, IF(api = 'Produce', next_offset, high_watermark) AS end

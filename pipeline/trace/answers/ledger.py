@@ -1,4 +1,4 @@
-"""What became of acknowledged records: fetched, not fetched, stored twice, or skipped by a consumer; and the time until the first fetch."""
+"""Queries about acknowledged records: whether they were fetched, stored twice, or skipped by a consumer, and the time until the first fetch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkaproto.pipeline.trace.answers.answer import FAMILY, Answer, Query
 TOPIC = "coalesce(topic, topic_id)"
 
 LIFE = "size(filter(coalesce(made, array()), at -> at <= ready_ns)) AS life"
-"""SQL: how often a topic of this name had been created by the time of the response. A topic that is created again starts at offset 0."""
+"""SQL: the number of times that the topic was created before the response. It tells records of a deleted topic from those of a new one."""
 
 BATCHES = f"""
     topics AS (

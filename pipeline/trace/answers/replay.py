@@ -19,11 +19,11 @@ MAX_RETRIES = 1000
 
 
 class Request(NamedTuple):
-    """One request of a client, in the order of the trace.
+    """One request of a client in a trace, in the order of the trace.
 
     conn: its connection. at_ms: the broker's clock when its bytes were charged. value: the number of bytes that were charged; for a fetch the size of
-    the response that it would have had without a throttle. waited_ms: the throttle time that the broker applied, for any quota. empty: whether it is
-    a throttled fetch without records, which the client repeated.
+    the response that it would have had without a throttle. waited_ms: the throttle time that the broker applied, whichever quota caused it. empty:
+    whether it is a throttled fetch without records, which the client repeated.
     """
 
     seq: int
@@ -52,14 +52,14 @@ class _Connection:
     def __init__(self) -> None:
         self.pending: deque[Request] = deque()
         self.free_ms = 0
-        """The time in ms, in the replay, from which on the connection may send again. `was_free_ms` is the corresponding time in the recording."""
+        """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the replay has already served a fetch that was throttled in the recording. The repetition of this fetch is then skipped."""
+        """True if the last fetch was throttled in the recording but not in the replay. The client's repetition of it is then not replayed."""
         self.closed_ms = 0
 
     def due_ms(self) -> int:
-        """Return the time in ms at which the next request of the connection is charged."""
+        """Return the time in ms, on the clock of the replay, at which the next request of the connection is charged."""
         at_ms = self.pending[0].at_ms
         return at_ms if self.was_free_ms is None else self.free_ms + at_ms - self.was_free_ms
 
@@ -84,9 +84,9 @@ class Replay:
         self._now_ms = 0
 
     def of(self, requests: Iterable[Request]) -> Iterator[Wait]:
-        """Take requests in the order of the trace, and yield the throttle decisions that are due.
+        """Replay requests, and yield their throttle decisions. requests: in the order of the trace.
 
-        It can be called repeatedly; `rest` yields the remaining decisions after the last call.
+        Up to `LOOKAHEAD` requests stay pending after a call. Call `rest` after the last call of this method to replay them.
         """
         for request in requests:
             connection = self._connections.setdefault(request.conn, _Connection())
@@ -115,7 +115,7 @@ class Replay:
             heapq.heappush(self._due, (connection.due_ms(), connection.pending[0].seq, number))
 
     def _charge(self, connection: _Connection, request: Request, due_ms: int) -> Iterator[Wait]:
-        """Charge a request and yield the throttle decisions. due_ms: when it is charged, on the clock of the replay.
+        """Charge a request to the quota and yield the throttle decisions for it. due_ms: when it is charged, on the clock of the replay.
 
         A fetch that had records in the recording and is throttled now is repeated once its connection is unmuted.
         """

@@ -1,11 +1,11 @@
-"""Throttled clients: by which quota, how often, for which share of the time, and which waits lasted a minute or longer."""
+"""Queries about throttled clients: which quotas throttle them, how often, for what share of the time, and the throttles of a minute or longer."""
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
 
 LONG_THROTTLE_MS = 60_000
-"""The throttle time in ms from which on throttles are counted separately: many clients time out after it (`default.api.timeout.ms`)."""
+"""The minimum throttle time in ms of a long throttle, which is counted separately: many clients time out after it (`default.api.timeout.ms`)."""
 
 CLIENTS = f"""
     WITH throttled AS (

@@ -1,15 +1,15 @@
-"""Partitions without an owner: how long no member of a group could read them."""
+"""Queries about partitions without an owner: how long no member of a group could read them."""
 
 from __future__ import annotations
 
 from kafkaproto.pipeline.trace.answers.answer import Answer, Query
-from kafkaproto.pipeline.trace.answers.groups import LEAVES, STARTS, TOPIC_NAMES
+from kafkaproto.pipeline.trace.answers.groups import LEAVES, STARTS
 
 MAX_LANES, MAX_BARS = 24, 60
 """Largest number of partitions in the figure, and of owners of each of them."""
 
 OWNED = f"""
-    {STARTS}, {TOPIC_NAMES}, consumers AS (
+    {STARTS}, consumers AS (
         SELECT g.*, r.client_id FROM (SELECT * EXCEPT (hour) FROM {{groups}} WHERE member_id IS NOT NULL) g
         JOIN (SELECT run, seq, client_id FROM {{requests}}) r USING (run, seq)
         WHERE coalesce(protocol_type, 'consumer') = 'consumer'
@@ -31,7 +31,7 @@ OWNED = f"""
         WHERE until_ns > at_ns
     ), owners AS (
         SELECT e.run, e.group_id, e.member_id, coalesce(n.name, e.listed) AS topic, e.partition, e.at_ns, e.until_ns
-        FROM exploded e LEFT JOIN topic_names n ON n.run = e.run AND n.topic_id = e.listed
+        FROM exploded e LEFT JOIN {{topic_names}} n ON n.run = e.run AND n.topic_id = e.listed
     ), gaps AS (
         SELECT *, max(until_ns) OVER (PARTITION BY run, group_id, topic, partition ORDER BY at_ns, until_ns
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS free_ns

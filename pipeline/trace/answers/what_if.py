@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MB = 1_000_000
 QUOTAS = (1.0 * MB, 2.0 * MB, 5.0 * MB, 10.0 * MB)
 QUOTA_FACTORS = (0.5, 1.0, 2.0)
-"""The factors of the recorded quota with which a client is replayed, in addition to the quotas in `QUOTAS`."""
+"""What-if quotas as multiples of the recorded quota: each client is replayed with these, in addition to the quotas in `QUOTAS`."""
 
 CHARGED = f"""
     WITH kept AS (
@@ -72,8 +72,9 @@ CHARGED = f"""
 """
 """SQL: the bytes that were charged to each client, and when.
 
-A request whose client gave up before its response was ready was not charged, unless the response was ready and delayed (releases before 2.0): then
-its throttle event has the time. A fetch is charged the body of its response and four bytes; the frame of a flexible version has one byte more.
+A request whose client gave up before its response was ready was not charged. In releases before 2.0, a response can be ready and still be delayed:
+then the request was charged, and its throttle event has the time. A fetch is charged the size of its response body plus four bytes; the frame of a
+flexible version has one byte more.
 
 known_bound: the quota that was in force, or null. It is known only if the quota belonged to this client alone (client ids of a user may share one),
 if it was neither set nor changed during the run, if no entries are missing and if the broker did not stop.
@@ -110,7 +111,7 @@ DDL = (
 
 
 class _Plan:
-    """The replay of one client under one quota, and the sums for its row: numbers of requests and throttles, and throttle times."""
+    """The replay of one client under one quota. It adds up the numbers of requests and throttles and the throttle times for the client's row."""
 
     def __init__(self, quota: float, in_force: bool, samples: int, window_ms: int, fetches: bool) -> None:
         self.quota, self.in_force = quota, in_force
@@ -121,9 +122,10 @@ class _Plan:
         self._decided: dict[int, int] = {}
 
     def add(self, requests: Iterable[Request], decided: dict[int, int], *, last: bool = False) -> None:
-        """Add requests to the replay. last: whether these were the last, so that requests that are still pending are processed, too.
+        """Add requests to the replay and sum up their throttle times.
 
-        decided: maps the seq of a request to the throttle time in ms that the broker applied for this quota.
+        last: whether no further requests follow, so that pending requests are replayed, too. decided: maps the seq of a request to the throttle time
+        in ms that the broker applied for this quota.
         """
         self._decided |= decided
         for wait in self.replay.rest() if last else self.replay.of(requests):
@@ -176,7 +178,7 @@ def _planned(windows: Windows, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 def windows_of(tables: Tables) -> Windows:
     """Return the quota windows of each (run, broker): (samples, window in ms, whether throttled responses are delayed, as before 2.0).
 
-    Contains the brokers whose recorder reported settings.
+    Brokers whose recorder did not report their settings are not in the result.
     """
     windows = {}
     for row in tables.sql("""
@@ -190,7 +192,7 @@ def windows_of(tables: Tables) -> Windows:
 
 
 def planned(tables: Tables) -> DataFrame:
-    """Return one row for each client, API (Produce or Fetch), broker and quota."""
+    """Return the throttle times of all replays: one row for each client, API (Produce or Fetch), broker and quota."""
     windows = windows_of(tables)
     charged = tables.sql(CHARGED).where("real_bound IS NOT NULL OR bytes > 1000000")
     keys = ["run", "broker", "api", "client_id"]

@@ -13,13 +13,17 @@ NS_PER_MS = 1_000_000
 SLACK_MS = 1000
 """The time in ms by which a busy machine may extend the wait of a fetch."""
 EARLY_MS = 5
-"""The time in ms by which the wait of a fetch may seem too short, because of two clocks and timers of whole milliseconds."""
+"""The tolerance in ms for a fetch wait that seems too short: two clocks differ, and timers count whole milliseconds."""
 DEFAULT_WINDOW_NUM = 11
 UNSUPPORTED_VERSION = 35
 ANY_SESSION_FETCH = "-1L"
-"""SQL: stands for every fetch of a connection that belongs to a session, in place of the sequence number of one fetch."""
+"""SQL: a value to join on instead of the sequence number of a fetch.
+
+An incremental fetch response may omit a partition, so another fetch of the connection may show the partition's offsets. A row with this value matches
+every fetch with a session on its connection.
+"""
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
-"""SQL: true for a response with the correlation id of another request. The second text is in tables of the format before."""
+"""SQL: true for a response with the correlation id of another request. The second wording is in tables made by earlier versions of this program."""
 
 
 def in_order(tables: Tables) -> DataFrame:
@@ -37,7 +41,7 @@ def in_order(tables: Tables) -> DataFrame:
 
 
 def versions(tables: Tables) -> DataFrame:
-    """Check that requests and responses use advertised versions.
+    """Check that requests and responses use versions that the broker advertised. Returns one row per request.
 
     A newer ApiVersions request is allowed: the broker responds to it with UNSUPPORTED_VERSION in version 0 (KIP-511).
     """
@@ -65,10 +69,11 @@ def acknowledged(tables: Tables) -> DataFrame:
 
 
 def in_time(tables: Tables) -> DataFrame:
-    """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`, by the monotonic clock since the handler started.
+    """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`. Returns one row per fetch.
 
-    Only a broker can record when the handler started. In other traces, the wait begins at the earliest after all earlier responses of the
-    connection and their throttle times: a broker reads nothing from a muted connection (KIP-219), even if its client sends.
+    The wait is measured with the monotonic clock, from the start of the broker's handler. Only a broker can record that start. In other traces, the
+    wait begins at the earliest after all earlier responses of the connection and their throttle times: a broker reads nothing from a muted connection
+    (KIP-219), even if its client sends.
     """
     rows = tables.sql(f"""
         WITH without_handler_times AS (
@@ -89,12 +94,13 @@ def in_time(tables: Tables) -> DataFrame:
 
 
 def not_early(tables: Tables) -> DataFrame:
-    """Check that a fetch waits `max_wait_ms` before its response with fewer than `min_bytes`, by the broker's clock where it is known.
+    """Check that the broker does not respond to a fetch with fewer than `min_bytes` before `max_wait_ms`. Returns one row per checked fetch.
 
-    A response without records is always judged. A response with some records is judged only if nothing else explains it: it contains all partitions,
-    none has more records, and no consumer quota can lower the number of bytes, which is known only if the recorder reports the broker's settings. A
-    fetch beyond the readable end gets its response at once: the response shows where that end is. For a session any response of the connection may
-    show it, because incremental responses omit partitions without change.
+    The wait is measured with the broker's clock if the trace contains it. A response without records is always checked. A response with some records
+    is checked only if nothing else explains an early response: it contains all partitions, none has more records, and no consumer quota can lower the
+    number of bytes, which is known only if the recorder reports the broker's settings. A fetch beyond the high watermark or last stable offset gets
+    its response at once: the response shows these offsets. In a fetch session, any response of the connection may show them, because incremental
+    responses omit partitions without changes.
     """
     rows = tables.sql(f"""
         WITH asked AS (

@@ -1,7 +1,7 @@
 """Rules of consumer groups: generations and epochs, owners of partitions, and commits of members that are no longer in the group.
 
-All but one need only requests and responses, so they also apply to a Kafka behind the proxy. Sessions that time out inside the broker leave no trace
-there: a rule must not depend on them. A group that is deleted, by a request or because it was empty, begins again at generation or epoch 1.
+All rules but one use only requests and responses, so they also apply to a Kafka broker behind the proxy. Such a trace does not show when a session
+times out inside the broker, so no rule may depend on it. A deleted or empty group starts again at generation or epoch 1.
 """
 
 from __future__ import annotations
@@ -15,19 +15,13 @@ if TYPE_CHECKING:
 
 CONSUMER_GROUPS = """(
     SELECT DISTINCT run, group_id FROM {groups} WHERE api = 'ConsumerGroupHeartbeat' OR api = 'JoinGroup' AND error = 0 AND leader IS NULL)"""
-"""SQL: groups of the new protocol (KIP-848), in which members of the classic protocol may have generations of their own (their member epochs)."""
-NAMES = """(
-    SELECT run, topic_id, max(topic) AS name FROM (
-        SELECT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
-        FROM {events} WHERE kind IN ('topic', 'named'))
-    GROUP BY run, topic_id)"""
-"""SQL: the topic name of each topic id."""
+"""SQL: the consumer groups of KIP-848. Their members of the classic protocol see their member epochs as generations."""
 COMMITS = """(
     SELECT run, seq, broker, group_id, member_id, instance_id, requested_epoch, coalesce(topic, topic_id) AS topic, partition, offset,
            begun_ns, ready_ns
     FROM {group_offsets}
     WHERE api IN ('OffsetCommit', 'TxnOffsetCommit') AND error = 0 AND member_id IS NOT NULL AND requested_epoch >= 0)"""
-"""SQL: accepted commits of members. Commits without a member are allowed while a group is empty, as admin tools send them."""
+"""SQL: accepted commits of group members. Commits of admin tools have no member and are left out."""
 
 
 def _partitions(column: str) -> str:
@@ -36,11 +30,11 @@ def _partitions(column: str) -> str:
 
 
 def _floors(checks: str) -> str:
-    """Return SQL for the highest generation that a coordinator had given to a classic group before each of some requests.
+    """Return SQL that adds to each row the highest generation that the coordinator of its classic group had returned before (`floor`).
 
-    checks: SQL with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). A generation counts if its members
-    had their assignments, because the coordinator has then stored it, or if the same broker gave it. Groups begin again when they are deleted, or
-    when a member joins at generation 1 and neither it nor the leader was seen before.
+    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). A generation counts
+    if its members had their assignments, because the coordinator has then stored it, or if the same broker returned it. The generations of a group
+    start again after it is deleted, or when a member joins at generation 1 and neither this member nor the leader was in the group before.
     """
     return f"""
         WITH joined AS (
@@ -79,9 +73,10 @@ def _floors(checks: str) -> str:
 
 
 def generations(tables: Tables) -> DataFrame:
-    """Check that the generations and epochs of responses never fall, in a classic group and for each member of a consumer group.
+    """Check that generations and epochs in responses never fall, in a classic group and for each member of a consumer group.
 
-    A member that joins a consumer group gets at least the epoch of every other member. A member that joins again may have left the group before.
+    Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group gets at least the epoch of every other
+    member. A member that joins again may have left the group before.
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}
@@ -129,7 +124,10 @@ def generations(tables: Tables) -> DataFrame:
 
 
 def recorded_epochs(tables: Tables) -> DataFrame:
-    """Check that no change of a group that a broker recorded lowers its generation or epoch. Only our broker records changes."""
+    """Check that no group change that a broker recorded lowers the generation or epoch. Only the broker of this project records such changes.
+
+    Returns one row per pair of successive changes of a group.
+    """
     rows = tables.sql("""
         WITH changes AS (
             SELECT run, seq, broker, at_ns, get_json_object(facts, '$.group') AS group_id, get_json_object(facts, '$.type') AS type,
@@ -149,11 +147,11 @@ def recorded_epochs(tables: Tables) -> DataFrame:
 
 
 def owners(tables: Tables) -> DataFrame:
-    """Check that no partition has two owners in a group.
+    """Check that no partition has two owners in a group. Returns one row per partition and assignment to a member.
 
-    In a classic group, the assignments of one generation share no partition. In a consumer group, a member owns a partition from the response that
-    assigns it until the member reports that it owns it no longer, leaves or joins again. A member is no owner after its session has ended, so another
-    owner is a fault only if the member continues at its epoch afterwards.
+    In a classic group, the assignments of one generation have no partition in common. In a consumer group, a member owns a partition from the
+    response that assigns it until the member reports that it has revoked it, leaves or joins again. The session timeout of a member leaves no request
+    in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -184,7 +182,7 @@ def owners(tables: Tables) -> DataFrame:
 
 
 def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
-    """Return a row for each partition that a response assigns to a member of a consumer group; it is broken if another member keeps the partition.
+    """Return a row for each partition assigned to a member of a consumer group; `broken` is true if another member still owns the partition.
 
     In the queries, `listed` is the topic as the member names it: by id, or by name in the classic protocol.
     """
@@ -206,7 +204,7 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
         SELECT r.*, coalesce(n.name, r.listed) AS topic FROM (
             SELECT run, group_id, owner, member_id, seq, ready_ns AS at_ns, listed, partition
             FROM {{requests}} {_partitions("assigned")} WHERE assigned IS NOT NULL AND error = 0) r
-        LEFT JOIN {NAMES} n ON n.run = r.run AND n.topic_id = r.listed
+        LEFT JOIN {{topic_names}} n ON n.run = r.run AND n.topic_id = r.listed
         """,
         requests=requests,
     )
@@ -251,11 +249,11 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
 
 
 def fenced_commits(tables: Tables) -> DataFrame:
-    """Check that no commit of a member is accepted after the member was fenced.
+    """Check that no commit of a fenced member is accepted. Returns one row per accepted commit of a member.
 
-    A member is fenced when it leaves, when a response says that it is unknown, when another member takes over its group instance id, or when a
-    classic group has a newer generation, until it joins again. In a consumer group, a commit with an epoch that passed is accepted only for a
-    partition that the member still has (4.2, KIP-1251).
+    A member is fenced until it joins again if it left, if a response reported UNKNOWN_MEMBER_ID to it, if another member took over its group instance
+    id, or if its classic group has a newer generation. In a consumer group, a commit with an older epoch is accepted only for a partition that the
+    member still owns (4.2, KIP-1251).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (
@@ -312,14 +310,14 @@ def fenced_commits(tables: Tables) -> DataFrame:
         commits=commits,
     )
     of_epochs = tables.sql(
-        f"""
+        """
         WITH points AS (
             SELECT run, group_id, member_id, seq, ready_ns AS at_ns, 0 AS turn, returned_epoch, assigned, NULL AS topic, NULL AS listed,
                    NULL AS partition, requested_epoch AS epoch
-            FROM {{groups}} WHERE api = 'ConsumerGroupHeartbeat' AND error = 0
+            FROM {groups} WHERE api = 'ConsumerGroupHeartbeat' AND error = 0
             UNION ALL
             SELECT c.run, group_id, member_id, seq, begun_ns, 1, NULL, NULL, c.topic, coalesce(n.topic_id, c.topic), partition, requested_epoch
-            FROM {{commits}} c LEFT JOIN {NAMES} n ON n.run = c.run AND n.name = c.topic
+            FROM {commits} c LEFT JOIN {topic_names} n ON n.run = c.run AND n.name = c.topic
         ), known AS (
             SELECT *, last(IF(turn = 0, struct(returned_epoch, seq, at_ns), NULL), true) OVER m AS before,
                    last(assigned, true) OVER m AS last_assigned

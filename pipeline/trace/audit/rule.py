@@ -30,20 +30,21 @@ NAMES = tuple(TABLES)
 
 
 class Tables:
-    """The tables of a trace as DataFrames, and six tables derived from them. A query for `sql` names these tables in braces.
+    """The tables of a trace as DataFrames, and seven tables derived from them. A query for `sql` names these tables in braces.
 
-    Two objects share nothing but the Spark session, and several threads may query one object.
+    Several threads may query one object. Two objects share nothing but the Spark session.
 
-    requests, partitions, batches, events, state, groups, group_offsets: see `kafkaproto.pipeline.trace.schema`. A table that is not given is empty.
-    settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector: of runs whose recorder reported them.
-    policies: run, where_ (a topic's name), compacts: whether it was ever compacted, of topics of which that is known.
-    cuts_of: run, where_ (a topic's name or id, null: every topic), cuts (from_ns, until_ns): when a log may have been truncated, or replaced by
-    another one.
-    states_of: run, where_ (a topic's name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time: of runs that
+    requests, partitions, batches, events, state, groups, group_offsets, transactions: see `kafkaproto.pipeline.trace.schema`. A table that is not
+    given is empty.
+    settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported settings.
+    policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has the topics for which this is known.
+    cuts_of: run, where_ (topic name or id; null: every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or replaced.
+    states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs that
     report leaders and in-sync replicas.
-    consumed: the batches that consumers received, with where_, and life: batches of different lives may belong to different logs.
-    gaps: run, entries (number of missing entries, 0: unknown), gaps (from_ns, until_ns): when the missing entries may have happened. Complete
-    runs are not in it.
+    consumed: the batches that consumers received, with where_ and life; batches with different values of life may belong to different logs.
+    topic_names: run, topic_id, name.
+    gaps: run, entries (number of missing entries, 0: unknown), gaps (from_ns, until_ns): the times at which the missing entries may have occurred.
+    Complete runs are not in it.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class Tables:
         state: DataFrame | None = None,
         groups: DataFrame | None = None,
         group_offsets: DataFrame | None = None,
+        transactions: DataFrame | None = None,
     ) -> None:
-        """Use the given tables. Raises ValueError if there is none."""
-        frames = (requests, partitions, batches, events, state, groups, group_offsets)
+        """Use the given tables; a missing one is empty. Raises ValueError if none is given."""
+        frames = (requests, partitions, batches, events, state, groups, group_offsets, transactions)
         spark = next((frame.sparkSession for frame in frames if frame is not None), None)
         if spark is None:
             raise ValueError(f"at least one of the tables must be given: {', '.join(NAMES)}")
@@ -108,9 +110,9 @@ class Tables:
     def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
         """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
 
-        rows: each compares two moments of a log; they have the columns `run`, `where_` and `broken`. start_ns, end_ns: names of their columns with
-        the two moments, which are dropped. A broken row is dropped if its log may have been truncated or replaced between the moments. `broken`
-        becomes null if it is true and the run lacks entries between them.
+        rows: each compares two times of a log; they have the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of their columns with
+        the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these times. `broken` becomes
+        null if it is true and the trace lacks entries between them.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
@@ -121,10 +123,10 @@ class Tables:
         return undecided.drop(start_ns, end_ns).withColumnRenamed("where_", "topic")
 
     def undecided_if_missing(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
-        """Set `broken` to null (undecided) where it is true and the run lacks entries between two moments.
+        """Set `broken` to null (undecided) where it is true and the trace lacks entries between two times.
 
-        rows: have the columns `run` and `broken`. start_ns, end_ns: SQL expressions for the moments in ns; null where no missing entry could explain
-        the row.
+        rows: have the columns `run` and `broken`. start_ns, end_ns: SQL expressions for the two times in ns; null where no missing entry could
+        explain the row.
         """
         if self.is_complete:
             return rows
@@ -138,7 +140,10 @@ class Tables:
         return with_gaps.selectExpr("* EXCEPT (broken, gaps)", decided)
 
     def undecided_if_missing_before(self, rows: DataFrame, then_ns: str) -> DataFrame:
-        """Set `broken` to null (undecided) where it is true and the run lacks entries before a moment. then_ns: SQL expression for it in ns."""
+        """Set `broken` to null (undecided) where it is true and the trace lacks entries before a given time.
+
+        rows: have the columns `run` and `broken`. then_ns: SQL expression for the time in ns.
+        """
         return self.undecided_if_missing(rows, f"IF(({then_ns}) IS NULL, NULL, {NEVER_NS})", then_ns)
 
 
@@ -196,10 +201,10 @@ CUTS = """
         SELECT run, NULL, coalesce(handled_ns, received_ns), ready_ns FROM {requests} WHERE api = 'DeleteTopics'
     )
     SELECT run, where_, collect_list(struct(from_ns, until_ns)) AS cuts FROM cuts GROUP BY run, where_"""
-"""Query of `cuts_of`.
+"""SQL for the derived table `cuts_of`: when each log may have been truncated, or replaced by the log of a new topic.
 
-If a run does not record changes of topics, a new id of a topic name in a response shows that the topic was created again at some time since the last
-response with the old id.
+If a run does not record changes of topics, a new topic id in a response shows that the topic was created again since the last response with the old
+id.
 """
 STATES = """
     WITH stated AS (
@@ -217,14 +222,15 @@ STATES = """
     GROUP BY run, topic, partition"""
 FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
-"""SQL: true if a Fetch response may have been delayed by its throttle time and then contained records.
+"""SQL: true if the broker may have delayed a Fetch response for its throttle time. Such a response contains records although it is throttled.
 
-If the trace does not say so: a broker that accepts this API version is of release 2.0 or later and delays no response (KIP-219); an older one may.
+If the trace does not record this, the API version decides: a broker that accepts a version from 8 on is of release 2.0 or later and delays no
+response (KIP-219). Older brokers delay throttled responses.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run, and a time after everything."""
 LONGEST_EXCHANGE_NS = 30_000_000_000
-"""Longest time in ns that a missing exchange is assumed to have taken, because clients wait no longer for a response."""
+"""Longest assumed duration, in ns, of an exchange (a request and its response) that is missing in the trace: clients wait no longer."""
 MAX_GAPS = 256
 """Largest number of gaps of a run. Above it, neighbouring gaps are merged, because every row of a rule is compared with all gaps."""
 GAPS = f"""
@@ -261,10 +267,11 @@ GAPS = f"""
     SELECT run, sum(entries) AS entries,
            collect_list(struct(from_ns, until_ns + IF(coalesce(has_topic_events, false), 0L, {LONGEST_EXCHANGE_NS}) AS until_ns)) AS gaps
     FROM grouped LEFT JOIN topic_recorders USING (run) GROUP BY run"""
-"""Query of `gaps`. Sequence numbers are assigned when a request or event begins, so a missing entry began between its neighbours.
+"""SQL for the derived table `gaps`: when missing entries of each run may have occurred.
 
-A recorder that observes topics, brokers and quotas numbers each change when it happens; a proxy sees a change only in an exchange, which may take
-`LONGEST_EXCHANGE_NS`. The entries of a capture are numbered differently: there only the reported holes count, and the packet after a hole reveals it.
+Sequence numbers are assigned when a request or event begins, so a missing entry began between its neighbours. A recorder that observes topics,
+brokers and quotas numbers each change when it happens. A proxy sees a change only in an exchange, which may take `LONGEST_EXCHANGE_NS`. Entries of a
+capture are numbered by packet: there, only the reported holes count, and the packet after a hole reveals the hole.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""
@@ -289,10 +296,16 @@ CONSUMED = f"""
     )
     SELECT * EXCEPT (cuts), size(filter(cuts, c -> c.until_ns < begun_ns)) + size(filter(cuts, c -> c.from_ns <= ready_ns)) AS life
     FROM timed"""
-"""Query of `consumed`. Only batches for consumers are stable: a follower may receive records above the high watermark that are replaced later.
+"""SQL for the derived table `consumed`: the batches that consumers received.
 
-`life` numbers the time between two truncations of the log; a batch that was received while a truncation may have happened has a number of its own.
+A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. `life` changes with each
+truncation of the log. A batch that was received while a truncation may have happened has a `life` of its own.
 """
+TOPIC_NAMES = """
+    SELECT run, topic_id, max(topic) AS name FROM (
+        SELECT run, get_json_object(facts, '$.topic') AS topic, get_json_object(facts, '$.topic_id') AS topic_id
+        FROM {events} WHERE kind IN ('topic', 'named'))
+    WHERE topic IS NOT NULL GROUP BY run, topic_id"""
 DERIVED = {
     "settings": SETTINGS,
     "policies": POLICIES,
@@ -300,6 +313,7 @@ DERIVED = {
     "states_of": STATES,
     "gaps": GAPS,
     "consumed": CONSUMED,
+    "topic_names": TOPIC_NAMES,
 }
 """Maps the name of a derived table to its query."""
 
@@ -307,9 +321,9 @@ DERIVED = {
 class Rule(NamedTuple):
     """A rule of the audit.
 
-    check: returns every row that the rule can decide, with the columns `run`, `seq`, then details for the reader, `broken` (boolean, null: undecided)
-    and `excess` (double: by how much). It queries with `Tables.sql` and ignores runs whose recorder could not know the facts. If a row is broken only
-    because of earlier entries, `Tables.undecided_if_missing` must check that they are there.
+    check: returns every row that the rule can decide. Its columns are `run`, `seq`, details for the reader, `broken` (boolean, null: undecided) and
+    `excess` (double: by how much). It queries with `Tables.sql` and ignores runs whose recorder could not record the facts. If missing entries could
+    explain a broken row, `check` must call `Tables.undecided_if_missing`.
     """
 
     number: str
@@ -335,7 +349,7 @@ class Outcome(NamedTuple):
 
     @property
     def query(self) -> dict[str, str]:
-        """Return the dotted name and the source of the rule's function, from which the numbers come."""
+        """Return the function that computes the rule's rows, as a dict: `name` is its dotted name, `source` its source text."""
         check = self.rule.check
         return {"name": f"{check.__module__}.{check.__qualname__}", "source": inspect.getsource(check)}
 

@@ -12,14 +12,14 @@ from kafkaproto.pipeline.trace.store import Store
 from kafkaproto.pipeline.trace.tables import earlier_runs
 
 EARLIER_NOTICES = "told"
-"""Key for the notices about a run in a manifest of the format before."""
+"""Key for the notices about a run in manifests that earlier versions of this program wrote."""
 
 
 def status(outcomes: Sequence[Outcome]) -> int:
     """Return the exit status of an audit.
 
-    0 if no rule is broken, 1 if only rules of severity "warning" are broken, 2 if a rule of severity "error" is broken, and 3 if no rule had
-    anything to check, which is no pass.
+    0 if no rule is broken, 1 if only rules of severity "warning" are broken, 2 if a rule of severity "error" is broken, and 3 if no rule had anything
+    to check.
     """
     if all(outcome.verdict == NOT_EXERCISED for outcome in outcomes):
         return UNREADABLE
@@ -98,7 +98,7 @@ def remarks(store: Store, tables: Tables) -> list[str]:
     """
     lines = [text for run in store.manifest().values() for text in run.get("notices") or run.get(EARLIER_NOTICES, ())]
     lines += [
-        f"run {run}: an earlier version made its tables, which lack groups; kafkaproto tables TRACE {store.path} makes them again"
+        f"run {run}: an earlier version made its tables, which lack groups or transactions; kafkaproto tables TRACE {store.path} makes them again"
         for run in earlier_runs(store)
     ]
     dropped = (

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 
@@ -17,6 +17,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 # matplotlib accepts only real colours: these stand for the CSS variables that replace them in the SVG.
 INK, GRID, BAD, WARN = "#010203", "#010204", "#010205", "#010206"
@@ -102,6 +103,24 @@ class Drawing:
 def legend(axes: Axes, handles: Sequence[Any], labels: Sequence[str]) -> None:
     """Put a legend above the axes, where it covers nothing."""
     axes.legend(handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=min(len(labels), 4), borderaxespad=0.2)
+
+
+def over_time(
+    name: str, series: Sequence[tuple[str, Sequence[float], Sequence[float]]], about: str, where: Literal["pre", "post"]
+) -> str:
+    """Draw values over the seconds of the trace as steps, one line for each (label, seconds, values); at most `len(SERIES)` lines.
+
+    name: name of the figure. about: label of the axis of the values. where: "post" if a value is valid from its second on, "pre" if it is valid up to
+    it.
+    """
+    with Drawing(name, 3.4) as (axes, render):
+        for colour, (label, seconds, values) in zip(SERIES, series, strict=False):
+            axes.step(seconds, values, where=where, color=colour, linewidth=1.4, label=short_label(label))
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
+        axes.set(xlabel="seconds of the trace", ylabel=about)
+        legend(axes, *axes.get_legend_handles_labels())
+        return render()
 
 
 def short_number(value: float) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter
 
-from kafkaproto.pipeline.trace.report.drawing import BAD, SERIES, Drawing, legend, short_label, short_number
+from kafkaproto.pipeline.trace.report.drawing import BAD, SERIES, Drawing, legend, over_time, short_label
 from kafkaproto.pipeline.trace.report.figures import Rows
 
 MAX_GROUPS = len(SERIES)
@@ -19,21 +18,8 @@ def lag(rows: Rows) -> str | None:
     if not groups:
         return None
     largest = sorted(groups, key=lambda pair: -max(r["lag"] for r in pair[1]))[:MAX_GROUPS]
-    with Drawing("lag", 3.4) as (axes, render):
-        for colour, (group, of) in zip(SERIES, largest, strict=False):
-            axes.step(
-                [r["at_s"] for r in of],
-                [r["lag"] for r in of],
-                where="post",
-                color=colour,
-                linewidth=1.4,
-                label=short_label(group),
-            )
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: short_number(v)))
-        axes.set(xlabel="seconds of the trace", ylabel="records behind")
-        legend(axes, *axes.get_legend_handles_labels())
-        return render()
+    series = [(group, [r["at_s"] for r in of], [r["lag"] for r in of]) for group, of in largest]
+    return over_time("lag", series, "records behind", "post")
 
 
 def owners(rows: Rows) -> str | None:

@@ -32,6 +32,7 @@ from kafkaproto.pipeline.trace.answers import (
     repeats,
     spark_doctor,
     throttles,
+    transactions,
     unread,
     what_if,
 )
@@ -62,6 +63,7 @@ ANSWERS: tuple[Answer, ...] = tuple(
         lag,
         rebalances,
         unread,
+        transactions,
         repeats,
         latency,
         fetch_sizes,
@@ -84,8 +86,8 @@ MAX_LISTED_RUNS, MAX_LISTED_CLIENTS = 10, 8
 class ReportOptions(NamedTuple):
     """The options of a report.
 
-    out: folder of the tables and the page. trace: None if only tables exist. run: name, None for the latest. against: name of a run to compare
-    with. release: Kafka release to compare the clients with.
+    out: folder of the tables and the page. trace: path of the trace, None to use the existing tables. run: name of the run to report, None for the
+    latest. against: name of a run to compare with. release: Kafka release to compare the clients with.
     """
 
     out: Path
@@ -98,8 +100,8 @@ class ReportOptions(NamedTuple):
 class Report(NamedTuple):
     """A written report.
 
-    path: of the page. run: name of the run on the page. outcomes: of that run. notes: problems of the trace. others: maps the name of each other run
-    of the trace to the outcomes of the rules that checked something in it; empty if the options name a run.
+    path: path of the page. run: name of the run on the page. outcomes: results of the rules for that run. notes: problems of the trace. others: maps
+    each other run of the trace to the results of the rules that checked something in it; empty if the options name a run.
     """
 
     path: Path
@@ -124,7 +126,8 @@ class Report(NamedTuple):
 def run(options: ReportOptions, json_file: Path | None) -> int:
     """Write the page in a Spark session of its own and the outcomes as text to standard output, and return the exit status.
 
-    json_file: receives the outcomes as JSON. Raises the exceptions of `make`.
+    json_file: receives the outcomes as JSON. Raises TraceError if there is no readable trace, StoreError if there are no tables or the named run is
+    not in them.
     """
     if options.trace is not None:
         runs_of(options.trace)  # a session takes seconds to start: report a missing trace before that
@@ -140,8 +143,8 @@ def run(options: ReportOptions, json_file: Path | None) -> int:
 def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Report:
     """Write the page of one run: the run that the options name, or the latest.
 
-    If they name no run, the rules are evaluated for all other runs of the trace, too. Raises TraceError if there is no trace, or none that can be
-    read, and StoreError if there are no tables or the named run is not in them.
+    If the options name no run, the rules are evaluated for all other runs of the trace, too. Raises TraceError if there is no readable trace,
+    StoreError if there are no tables or the named run is not in them.
     """
     texts: list[str] = []
     if options.trace is not None:
@@ -186,7 +189,7 @@ def make(spark: SparkSession, options: ReportOptions, progress: Progress) -> Rep
 
 
 def _runs(store: Store, trace: Path | None) -> list[str]:
-    """Return the names of the runs of the trace that are in the tables; without a trace, those of all runs in the tables."""
+    """Return the names of the trace's runs that are in the tables. If `trace` is None, return the names of all runs in the tables."""
     manifest = store.manifest()
     return [*manifest] if trace is None else [run.name for run in runs_of(trace)[0] if run.name in manifest]
 
@@ -221,7 +224,7 @@ def _other_runs_note(run: str, rest: Sequence[str], others: dict[str, list[Outco
 
 
 def _side_by_side(work: Callable[[A], B], items: Iterable[A]) -> list[B]:
-    """Apply `work` to all items, two at a time: planning a small query takes longer than running it, and uses one core."""
+    """Apply `work` to all items, two at a time: planning a small query takes longer than running it, and keeps only one core busy."""
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(work, items))
 
@@ -267,7 +270,7 @@ def _write_result(path: Path, result: Result) -> None:
 
 
 def _facts(run: str, notes: list[str], options: ReportOptions, results: dict[tuple[str, str], Result]) -> Facts:
-    """Return the facts at the top of the page: recorder, broker, clients, duration and size, each with a link to its table."""
+    """Return the facts at the top of the report: recorder, broker, clients, duration and size, each with a link to its table."""
     [recording_facts] = results["run", "facts"].rows or [dict.fromkeys(results["run", "facts"].columns)]
     clients = results["census", "clients"].rows
     broker = [

@@ -17,7 +17,7 @@ from kafkaproto.api import APIS
 from kafkaproto.pipeline.trace.answers.answer import Answer, Result
 from kafkaproto.pipeline.trace.answers.census import BREAKS, UNKNOWN, WORKS
 from kafkaproto.pipeline.trace.audit.rule import BROKEN, ERROR, HOLDS, Outcome
-from kafkaproto.pipeline.trace.report import figures, group_figures
+from kafkaproto.pipeline.trace.report import figures, group_figures, transaction_figures
 
 Tables = Mapping[tuple[str, str], Result]
 """Maps (answer name, query name) to the rows of the query."""
@@ -44,6 +44,7 @@ SHORT = {
     "lag": "Lag",
     "rebalances": "Rebalances",
     "unread": "Unread",
+    "transactions": "Transactions",
     "repeats": "Repeats",
     "latency": "Latency",
     "fetch-sizes": "Fetch sizes",
@@ -78,8 +79,8 @@ def page(
 ) -> str:
     """Return the HTML of the page.
 
-    verdict: the line at the top. tables: the rows of each query of the answers. exchanges: maps the number of a broken rule to the decoded frames of
-    its row with the largest excess, as text.
+    verdict: the summary line at the top. tables: the rows of each query of the answers. exchanges: maps the number of each broken rule to [request,
+    response] as text: the decoded frames of the row that breaks the rule most.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
@@ -208,6 +209,19 @@ def _pictures(answer: str, tables: Tables, release: str) -> list[tuple[str, str,
                     "Owners of each partition in its group over time. Red: the partition had no owner.",
                     group_figures.owners(rows("owners")),
                 )
+            ]
+        case "transactions":
+            return [
+                (
+                    "lanes",
+                    "Transactions of each transactional id over time. Red: aborted without a request of the producer.",
+                    transaction_figures.lanes(rows("lanes")),
+                ),
+                (
+                    "invisible",
+                    "Records that read_committed consumers could not see yet, by topic, over time.",
+                    transaction_figures.invisible(rows("invisible")),
+                ),
             ]
         case "latency":
             return [

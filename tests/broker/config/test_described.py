@@ -91,7 +91,7 @@ def test_describe_configs_lists_every_broker_setting_of_kafka_with_its_default(r
             assert synonyms == ([] if row.default is None else [(name, row.default, DEFAULT)]), name
 
 
-def test_describe_configs_of_an_old_release_lists_the_broker_settings_of_3_9() -> None:
+def test_describe_configs_in_release_0_11_lists_the_broker_settings_of_kafka_3_9() -> None:
     expected = rows("3.9.1", "broker")
     descriptions = described(made("0.11"), BROKER, "0", 0)
     assert descriptions.keys() == {name for name, row in expected.items() if not row.mode.endswith("i")}
@@ -111,7 +111,7 @@ def test_describe_configs_lists_every_topic_setting_of_kafka_with_its_default(re
         assert entry.value == row.default, name
 
 
-def test_group_settings_exist_since_4_0_and_default_to_the_broker_settings() -> None:
+def test_group_settings_exist_since_kafka_4_0_and_default_to_the_broker_settings() -> None:
     cluster, expected = made("4.2", group_consumer_session_timeout_ms="50000"), rows("4.2.0", "group")
     descriptions = described(cluster, GROUP, "any")
     assert descriptions.keys() == expected.keys()
@@ -209,7 +209,7 @@ def test_unknown_message_format_version_is_rejected(value: str) -> None:
     assert alter(made(), TOPIC, "t", "message.format.version", SET, value) == 40
 
 
-def test_setting_of_another_release_is_accepted_at_start_but_has_no_effect() -> None:
+def test_setting_of_another_kafka_release_is_accepted_at_start_but_has_no_effect() -> None:
     cluster = made("4.2", zookeeper_connect="localhost:2181", log_message_downconversion_enable="false")
     assert cluster.state.config.without_effect() == ["zookeeper.connect", "log.message.downconversion.enable"]
     assert described(cluster, BROKER, "0")["zookeeper.connect"].is_sensitive
@@ -252,7 +252,7 @@ def test_alter_configs_changes_only_dynamic_settings_of_a_running_broker(
 
 
 @pytest.mark.parametrize("release", ["4.1", "4.2"])
-def test_min_insync_replicas_is_cluster_wide_with_eligible_leader_replicas(release: str) -> None:
+def test_min_insync_replicas_is_set_cluster_wide_if_eligible_leader_replicas_are_on(release: str) -> None:
     cluster = made(release, min_insync_replicas="2")
     entry = described(cluster, BROKER, "")["min.insync.replicas"]
     assert (entry.value, entry.config_source) == ("2", ALL)
@@ -262,7 +262,7 @@ def test_min_insync_replicas_is_cluster_wide_with_eligible_leader_replicas(relea
     assert described(made("4.0"), BROKER, "") == {}
 
 
-def test_deprecated_timestamp_limit_applies_where_the_newer_settings_are_not_set() -> None:
+def test_deprecated_timestamp_limit_applies_if_the_newer_settings_are_not_set() -> None:
     def limits(cluster: VirtualCluster) -> tuple[int, int]:
         partition = cluster.state.nodes[0].replicas.find("t", 0)
         assert partition is not None
@@ -277,7 +277,7 @@ def test_deprecated_timestamp_limit_applies_where_the_newer_settings_are_not_set
     assert limits(made("4.2")) == (2**63 - 1, 3_600_000)
 
 
-def test_dynamic_broker_value_is_described_as_written_and_applied_as_parsed() -> None:
+def test_dynamic_broker_setting_is_described_as_written_but_applied_as_parsed() -> None:
     cluster = made(log_retention_minutes="600")
     assert alter(cluster, BROKER, "", "log.retention.ms", SET, "+9000") == 0
     broker, of_all = (described(cluster, BROKER, name) for name in ("0", ""))
@@ -303,7 +303,7 @@ def test_dynamic_broker_value_is_described_as_written_and_applied_as_parsed() ->
     ],
 )
 @pytest.mark.parametrize("name", ["0", ""])
-def test_one_change_at_most_doubles_or_halves_the_number_of_threads(
+def test_one_config_change_can_at_most_double_or_halve_a_thread_count(
     release: str, key: str, accepted: tuple[str, ...], rejected: tuple[str, ...], name: str
 ) -> None:
     for value in accepted:
@@ -314,7 +314,7 @@ def test_one_change_at_most_doubles_or_halves_the_number_of_threads(
         assert described(cluster, BROKER, "0")[key].config_source == DEFAULT
 
 
-def test_thread_count_change_is_limited_by_the_current_count_not_the_first_one() -> None:
+def test_thread_count_change_is_limited_by_the_current_count_not_the_initial_count() -> None:
     cluster = made(log_cleaner_threads="4")
     for value, error in (("8", 0), ("16", 0), ("7", 42), ("8", 0)):
         assert alter(cluster, BROKER, "0", "log.cleaner.threads", SET, value) == error
@@ -337,7 +337,7 @@ def test_minimum_compaction_lag_of_a_topic_cannot_exceed_its_maximum() -> None:
 @pytest.mark.parametrize(
     ("release", "of_topic"), [("3.9", {"kip": "compact, compact", "kafka": "compact,compact"}), ("4.2", None)]
 )
-def test_lists_without_duplicates_are_described_from_4_0(
+def test_duplicates_in_list_settings_are_removed_in_describe_configs_from_4_0_on(
     release: str, of_topic: dict[str, str] | None, semantics: Semantics
 ) -> None:
     cluster = VirtualCluster(1, {"log.cleanup.policy": "delete,delete"}, release_name=release, semantics=semantics)

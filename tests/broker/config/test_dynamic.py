@@ -62,7 +62,7 @@ def described(cluster: VirtualCluster, kind: int, name: str, *keys: str, broker_
 
 
 @pytest.mark.rule("R-2")
-def test_describe_configs_returns_throttled_rates_only_where_they_are_set(cluster: VirtualCluster) -> None:
+def test_describe_configs_lists_replication_throttle_rates_only_if_they_are_set(cluster: VirtualCluster) -> None:
     assert described(cluster, BROKER, "0", LEADER_RATE) == described(cluster, BROKER, "") == {}
     assert described(cluster, BROKER, "0", FOLLOWER_RATE)[FOLLOWER_RATE][:2] == ("7", STATIC)
     assert alter(cluster, BROKER, "0", (LEADER_RATE, SET, "1000")) == 0
@@ -146,7 +146,7 @@ def test_throttled_replica_lists_can_be_appended_to_and_subtracted_from(cluster:
     assert own()[0] == "0:2"
 
 
-def test_append_to_a_broker_list_setting_starts_from_the_value_in_force(cluster: VirtualCluster) -> None:
+def test_append_operation_on_a_broker_list_setting_extends_the_effective_value(cluster: VirtualCluster) -> None:
     policy = "log.cleanup.policy"
     assert alter(cluster, BROKER, "0", (policy, APPEND, "compact")) == 0
     assert described(cluster, BROKER, "0", policy)[policy][0] == "delete,compact"
@@ -194,7 +194,7 @@ def test_alter_configs_resets_settings_that_the_request_does_not_list(cluster: V
         (99, "0", {}, 42),
     ],
 )
-def test_alter_configs_rejects_a_resource_completely_and_keeps_its_old_values(
+def test_alter_configs_with_one_invalid_setting_changes_nothing_of_that_resource(
     cluster: VirtualCluster, kind: int, name: str, values: dict[str, str | None], error: int
 ) -> None:
     alter(cluster, TOPIC, "t", ("flush.messages", SET, "5"))

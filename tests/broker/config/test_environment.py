@@ -88,20 +88,20 @@ def listeners(variables: Mapping[str, str]) -> list[Listener]:
         ("KAFKA_KAFKAPROTO_REPLICA_DELAY_MS", "kafkaproto.replica.delay.ms"),
     ],
 )
-def test_underscores_in_variable_names_map_to_dots_underscores_and_hyphens(variable: str, setting: str) -> None:
+def test_environment_variable_underscores_map_to_dots_underscores_and_hyphens(variable: str, setting: str) -> None:
     assert setting_of(variable) == setting
     assert variable_of(setting) == variable
 
 
 @pytest.mark.parametrize("definitions", [OLDER, NEWER], ids=["3.9.1", "4.2.0"])
-def test_every_broker_setting_has_an_environment_variable(definitions: Definitions) -> None:
+def test_every_broker_setting_can_be_set_by_an_environment_variable(definitions: Definitions) -> None:
     names = [name for name in definitions.broker if name.islower()]  # but `zookeeper.clientCnxnSocket`
     assert len(names) > 200
     assert [setting_of(variable_of(name)) for name in names] == names
     assert ignored_variables(dict.fromkeys(map(variable_of, names), "")) == []
 
 
-def test_environment_variables_set_the_values_that_the_apache_kafka_image_sets() -> None:
+def test_environment_variables_set_the_same_settings_as_in_the_apache_kafka_image() -> None:
     given = {
         "KAFKA_NUM_PARTITIONS": "3",
         "KAFKA_LOG_RETENTION_MS": "-1",
@@ -118,7 +118,7 @@ def test_environment_variables_set_the_values_that_the_apache_kafka_image_sets()
     }
 
 
-def test_multi_line_environment_value_adds_several_lines_to_the_settings_file() -> None:
+def test_environment_variable_with_several_lines_sets_several_settings() -> None:
     assert settings_of_environment({"KAFKA_NUM_PARTITIONS": "3\nbroker.rack=a\n"}, OLDER) == {
         "num.partitions": "3",
         "broker.rack": "a",
@@ -139,7 +139,9 @@ def test_multi_line_environment_value_adds_several_lines_to_the_settings_file() 
         ("KAFKA_QQQ", "qqq", ""),
     ],
 )
-def test_variable_of_an_unknown_setting_is_ignored_with_a_warning(variable: str, setting: str, hint: str) -> None:
+def test_environment_variable_of_an_unknown_setting_is_ignored_with_a_warning(
+    variable: str, setting: str, hint: str
+) -> None:
     warnings: list[str] = []
     given = {variable: "3", "KAFKA_NUM_PARTITIONS": "4"}
     assert settings_of_environment(given, OLDER, warnings.append) == {"num.partitions": "4"}
@@ -160,7 +162,7 @@ def test_variable_of_an_unknown_setting_is_ignored_with_a_warning(variable: str,
         ("KAFKA_PROCESS_ROLES", "controller", "a controller alone serves no clients"),
     ],
 )
-def test_error_for_an_environment_variable_names_it_and_the_allowed_values(
+def test_environment_variable_error_names_the_variable_and_the_allowed_values(
     variable: str, value: str, message: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
@@ -169,7 +171,7 @@ def test_error_for_an_environment_variable_names_it_and_the_allowed_values(
 
 
 @pytest.mark.parametrize("variables", [SINGLE_NODE, TESTCONTAINERS])
-def test_listeners_of_the_kafka_image_are_bound_except_controller_listeners(variables: dict[str, str]) -> None:
+def test_listeners_in_kafka_image_variables_are_bound_except_controller_listeners(variables: dict[str, str]) -> None:
     bound = {listener.name: listener[1:] for listener in listeners(variables)}
     if variables is SINGLE_NODE:
         assert bound == {

@@ -60,16 +60,16 @@ def test_duplicate_listener_name_is_rejected() -> None:
         parse_endpoints("listeners", "A://h:1,a://h:2")
 
 
-def test_default_is_one_listener_on_the_host_and_port_of_the_command_line() -> None:
+def test_default_listener_uses_the_host_and_port_of_the_command_line() -> None:
     assert of() == [Listener("PLAINTEXT", "127.0.0.1", 9092, "", 0)]
 
 
-def test_advertised_address_applies_only_to_the_listener_it_names() -> None:
+def test_advertised_address_applies_only_to_the_listener_with_the_given_name() -> None:
     made = of(listeners="IN://0.0.0.0:1,OUT://0.0.0.0:2", advertised_listeners="OUT://public:3")
     assert made == [Listener("IN", "0.0.0.0", 1, "", 0), Listener("OUT", "0.0.0.0", 2, "public", 3)]
 
 
-def test_advertised_listener_is_accepted_when_listeners_is_not_set() -> None:
+def test_advertised_listener_is_accepted_if_the_setting_listeners_is_not_set() -> None:
     assert of(advertised_listeners="PLAINTEXT://public:3") == [Listener("PLAINTEXT", "127.0.0.1", 9092, "public", 3)]
 
 

@@ -37,7 +37,7 @@ OLDER = definitions_of("3.9")
         ("", []),
     ],
 )
-def test_properties_files_are_parsed_as_by_java_util_properties(text: str, entries: list[tuple[str, str, int]]) -> None:
+def test_properties_files_are_parsed_like_java_util_properties(text: str, entries: list[tuple[str, str, int]]) -> None:
     assert [tuple(entry) for entry in properties(text)] == entries
 
 
@@ -47,7 +47,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_properties_file_is_decoded_as_latin_1_and_its_last_value_of_a_key_wins(tmp_path: Path) -> None:
+def test_last_value_of_a_key_in_a_latin_1_properties_file_takes_precedence(tmp_path: Path) -> None:
     path = written(tmp_path, "broker.rack=caf\xe9\nnum.partitions=2\n1.broker.rack=b\nnum.partitions=3\n")
     assert settings_of_file(path, OLDER) == {"broker.rack": "café", "num.partitions": "3", "1.broker.rack": "b"}
 
@@ -76,14 +76,14 @@ def test_properties_file_error_names_the_file_line_setting_and_fix(
     assert "\n" not in str(raised.value)
 
 
-def test_unreadable_properties_file_is_reported_by_path(tmp_path: Path) -> None:
+def test_error_for_an_unreadable_properties_file_contains_the_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.properties: cannot be read: No such file"):
         settings_of_file(tmp_path / "none.properties", OLDER)
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         settings_of_file(tmp_path, OLDER)
 
 
-def test_later_settings_source_overrides_even_per_broker_values_of_earlier_sources() -> None:
+def test_later_settings_source_overrides_per_broker_values_of_earlier_sources() -> None:
     file = {"num.partitions": "1", "1.broker.rack": "a", "1.log.retention.ms": "5"}
     assert combined(file, {"num.partitions": "2", "log.retention.ms": "6"}) == {
         "num.partitions": "2",
@@ -105,7 +105,7 @@ def test_later_settings_source_overrides_even_per_broker_values_of_earlier_sourc
         ("kraft-3.9.1", "0.11", {"node.id"}),
     ],
 )
-def test_stock_server_properties_file_is_accepted_completely(name: str, release: str, idle: set[str]) -> None:
+def test_stock_server_properties_files_of_kafka_are_accepted(name: str, release: str, idle: set[str]) -> None:
     settings = settings_of_file(STOCK / f"{name}.properties", definitions_of(release))
     config = ClusterConfig(settings, release=release)
     assert config.get(0, "num.partitions") == 1
@@ -117,7 +117,7 @@ def test_stock_server_properties_file_is_accepted_completely(name: str, release:
     assert (listener.name, listener.port, listener[3:]) == ("PLAINTEXT", 9092, of_file)
 
 
-def test_broker_whose_listeners_all_belong_to_controllers_is_rejected() -> None:
+def test_broker_with_only_controller_listeners_is_rejected() -> None:
     config = ClusterConfig({"listeners": "CONTROLLER://:9093", "controller.listener.names": "CONTROLLER"})
     with pytest.raises(
         ConfigError,

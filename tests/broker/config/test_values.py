@@ -25,7 +25,7 @@ OLDER, NEWER = definitions_of("3.9"), definitions_of("4.2")
     [OLDER.broker, OLDER.topic, NEWER.broker, NEWER.topic, NEWER.group],
     ids=["broker-3.9", "topic-3.9", "broker-4.2", "topic-4.2", "group-4.2"],
 )
-def test_every_setting_accepts_its_own_default(table: dict) -> None:  # type: ignore[type-arg]
+def test_default_of_every_setting_is_a_valid_value(table: dict) -> None:  # type: ignore[type-arg]
     for name, setting in table.items():
         assert setting.name == name
         if setting.default is not None:
@@ -35,7 +35,7 @@ def test_every_setting_accepts_its_own_default(table: dict) -> None:  # type: ig
 
 
 @pytest.mark.parametrize("release", ["0.11", "3.9", "4.0", "4.2"])
-def test_topic_settings_have_the_defaults_of_their_broker_settings(release: str) -> None:
+def test_topic_setting_defaults_equal_the_matching_broker_setting_defaults(release: str) -> None:
     config, definitions = ClusterConfig(release=release), definitions_of(release)
     assert len(definitions.broker_name_of_topic) > 25
     for name, broker_name in definitions.broker_name_of_topic.items():
@@ -57,7 +57,7 @@ def test_topic_settings_have_the_defaults_of_their_broker_settings(release: str)
         ("broker.rack", " a ", "a"),
     ],
 )
-def test_setting_text_is_parsed_into_a_value_of_the_setting_type(name: str, text: str, value: object) -> None:
+def test_setting_text_is_parsed_into_a_value_of_the_type_of_the_setting(name: str, text: str, value: object) -> None:
     assert parse(broker_setting(name), text) == value
 
 
@@ -117,11 +117,11 @@ def test_unknown_setting_name_gets_an_error_that_suggests_the_nearest_name() -> 
         ("-1.broker.rack", None, "-1.broker.rack"),
     ],
 )
-def test_number_prefix_of_a_setting_selects_one_broker(key: str, broker: int | None, name: str) -> None:
+def test_setting_prefixed_with_a_broker_id_applies_to_that_broker_only(key: str, broker: int | None, name: str) -> None:
     assert split_broker(key) == (broker, name)
 
 
-def test_broker_setting_comes_from_the_highest_layer_that_sets_it() -> None:
+def test_broker_setting_has_the_value_of_the_highest_priority_source_that_sets_it() -> None:
     config = ClusterConfig({"fetch.max.bytes": "2000", "1.fetch.max.bytes": "3000"}, {"num.partitions": 7})
     assert config.for_broker(0)["fetch.max.bytes"] == 2000
     assert config.for_broker(1)["fetch.max.bytes"] == 3000
@@ -158,7 +158,7 @@ def broker(config: ClusterConfig, name: str, broker_id: int = 0) -> Described:
     return next(d for d in broker_descriptions(config, broker_id) if d.name == name)
 
 
-def test_topic_setting_lists_no_synonym_for_a_broker_setting_that_is_not_set() -> None:
+def test_topic_setting_has_no_synonym_for_a_broker_setting_that_is_not_set() -> None:
     """Kafka 3.9.1 and 4.2.0 behave like this: log.retention.ms is null, and a value from log.retention.hours has source 5."""
     config = ClusterConfig()
     own = topic(config, "retention.ms", retention_ms="5000")
@@ -175,7 +175,7 @@ def test_topic_setting_lists_no_synonym_for_a_broker_setting_that_is_not_set() -
     )
 
 
-def test_described_setting_has_its_value_its_source_and_every_lower_layer() -> None:
+def test_described_setting_shows_value_source_and_lower_priority_values() -> None:
     config = ClusterConfig({"message.max.bytes": "5000"})
     described = topic(config, "max.message.bytes", max_message_bytes="70")
     assert (described.value, described.source) == ("70", Source.TOPIC)
@@ -188,7 +188,7 @@ def test_described_setting_has_its_value_its_source_and_every_lower_layer() -> N
     assert broker(config, "broker.rack").value is None
 
 
-def test_settings_without_effect_are_listed_in_the_order_they_were_set() -> None:
+def test_settings_without_effect_are_reported_in_the_order_they_were_set() -> None:
     config = ClusterConfig({"log.preallocate": "true", "fetch.max.bytes": "2000", "1.num.io.threads": "3"})
     assert config.without_effect() == ["log.preallocate", "1.num.io.threads"]
 

@@ -79,7 +79,7 @@ def test_fetch_min_bytes_counts_from_the_fetch_offset_in_the_middle_of_a_log(clu
 
 
 @pytest.mark.rule("F-29")
-def test_parked_fetch_returns_high_watermark_and_data_as_of_its_response_time(cluster: VirtualCluster) -> None:
+def test_parked_fetch_returns_the_high_watermark_and_data_at_completion_time(cluster: VirtualCluster) -> None:
     client = send(cluster, ("t", 0, 0), max_wait_ms=20_000, min_bytes=150)
     fill(cluster, "t", batch_of_bytes(100), batch_of_bytes(100))
     assert (only(client.latest).high_watermark, sizes(client.latest)) == (2, [200])
@@ -110,7 +110,7 @@ def test_truncation_below_the_fetch_offset_completes_a_parked_fetch() -> None:
 
 @pytest.mark.rule("F-29")
 @BOTH
-def test_new_leader_epoch_completes_parked_fetches_that_named_the_old_epoch(semantics: str) -> None:
+def test_new_leader_epoch_completes_parked_fetches_with_the_old_leader_epoch(semantics: str) -> None:
     """Kafka's DelayedFetchTest.testFetchWithFencedEpoch and testNotLeaderOrFollower."""
     cluster = three(semantics)
     named = send(cluster, ("t", 0, 0), max_wait_ms=20_000, epoch=0)
@@ -147,7 +147,7 @@ def test_client_that_disconnects_drops_only_its_own_parked_fetch(cluster: Virtua
 
 
 @pytest.mark.rule("F-30")
-def test_fetch_waits_until_timeout_when_partition_limits_cannot_reach_min_bytes(cluster: VirtualCluster) -> None:
+def test_fetch_waits_its_max_wait_if_partition_limits_sum_to_less_than_min_bytes(cluster: VirtualCluster) -> None:
     begun = cluster.now_ms
     limits: dict[str, Any] = {"min_bytes": 10_000, "partition_max": 1000}
     client = send(cluster, ("t", 0, 0), max_wait_ms=700, **limits)

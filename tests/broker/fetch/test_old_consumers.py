@@ -11,7 +11,7 @@ from tests.support.wire import batch, errors, fetch, produce
 
 @pytest.mark.rule("F-32")
 @pytest.mark.parametrize(("version", "error"), [(0, 35), (3, 35), (4, 0), (17, 0)])
-def test_fetch_before_version_4_gets_unsupported_version_without_down_conversion(version: int, error: int) -> None:
+def test_fetch_before_v4_gets_unsupported_version_if_down_conversion_is_disabled(version: int, error: int) -> None:
     cluster = VirtualCluster()
     cluster.topic("t", message_downconversion_enable="false")
     request = fetch(("t", 0, 0), topic_ids=topic_ids(cluster), version=version)
@@ -25,7 +25,7 @@ def test_fetch_before_version_4_gets_unsupported_version_without_down_conversion
 
 
 @pytest.mark.rule("N-9")
-def test_follower_copies_records_high_watermark_and_log_start_from_the_leader() -> None:
+def test_follower_fetch_copies_records_high_watermark_and_log_start_of_the_leader() -> None:
     cluster = three()
     client = cluster.connect()
     for _ in range(3):

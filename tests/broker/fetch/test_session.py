@@ -86,7 +86,7 @@ def keys(answer: Answer[Any, Any]) -> list[Key]:
 
 
 @pytest.mark.rule("S-14")
-def test_fetch_session_checks_epochs_and_updates_its_partitions() -> None:
+def test_fetch_session_rejects_wrong_session_ids_and_epochs() -> None:
     """Kafka's FetchSessionTest.testFetchRequests."""
     f = Fetcher()
     full = f.fetch(0, 0, requests(FOO0, FOO1))
@@ -102,7 +102,7 @@ def test_fetch_session_checks_epochs_and_updates_its_partitions() -> None:
 
 
 @pytest.mark.rule("S-1")
-def test_session_epoch_minus_one_creates_no_session_and_zero_replaces_the_session() -> None:
+def test_fetch_with_session_epoch_minus_1_creates_no_session_and_with_0_a_new_one() -> None:
     f = Fetcher()
     assert f.fetch(0, -1, requests(FOO0)).session_id == 0
     first = f.fetch(0, 0, requests(FOO0)).session_id
@@ -138,7 +138,7 @@ def test_fetch_session_rejects_a_switch_between_topic_names_and_topic_ids() -> N
 
 
 @pytest.mark.rule("S-4")
-def test_incremental_fetch_replaces_listed_partitions_and_keeps_stored_offsets() -> None:
+def test_incremental_fetch_updates_listed_partitions_and_keeps_all_others_in_session() -> None:
     f = Fetcher()
     listed = [(FOO0, PartitionRequest(5, 50, 1, 2, 3)), (FOO1, request(6))]
     session_id = f.fetch(0, 0, listed).session_id
@@ -205,7 +205,7 @@ def test_incremental_fetch_returns_a_partition_after_its_error_ends() -> None:
 
 
 @pytest.mark.rule("S-8")
-def test_fetch_overtaken_by_a_newer_epoch_gets_an_error_with_the_session_id() -> None:
+def test_parked_fetch_overtaken_by_a_newer_session_epoch_gets_an_epoch_error() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0)).session_id
     parked = f.begin(session_id, 1)
@@ -219,7 +219,7 @@ def test_fetch_overtaken_by_a_newer_epoch_gets_an_error_with_the_session_id() ->
 
 
 @pytest.mark.rule("S-9")
-def test_fetch_session_moves_only_partitions_that_returned_records_to_the_end() -> None:
+def test_fetch_session_moves_partitions_to_its_end_only_if_they_returned_records() -> None:
     """Kafka's FetchSessionTest.testDeprioritizesPartitionsWithRecordsOnly."""
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1, BAR0)).session_id
@@ -233,7 +233,7 @@ def test_fetch_session_moves_only_partitions_that_returned_records_to_the_end() 
 
 
 @pytest.mark.rule("S-10")
-def test_throttled_fetch_stores_new_offsets_but_keeps_the_sent_state_of_its_session() -> None:
+def test_throttled_fetch_updates_session_offsets_but_reports_changes_again_later() -> None:
     f = Fetcher()
     session_id = f.fetch(0, 0, requests(FOO0, FOO1)).session_id
     f.log = {FOO0: Result(has_records=True, high_watermark=20), FOO1: Result(error_code=6, high_watermark=-1)}
@@ -283,7 +283,7 @@ def test_incremental_fetch_v12_reports_partitions_whose_error_ended() -> None:
 
 
 @pytest.mark.rule("F-6")
-def test_duplicate_partition_in_a_fetch_keeps_its_first_place_and_last_data() -> None:
+def test_duplicate_partition_in_a_fetch_uses_the_first_position_and_last_offsets() -> None:
     f = Fetcher()
     context = f.begin(0, -1, [(FOO0, request(1)), (FOO1, request(2)), (FOO0, request(3))])
     assert list(context.partitions()) == [(FOO0, request(3)), (FOO1, request(2))]
@@ -339,7 +339,7 @@ def test_full_session_cache_evicts_only_sessions_older_than_the_eviction_age() -
 
 
 @pytest.mark.rule("S-13")
-def test_session_cache_evicts_the_session_that_was_unused_for_longest() -> None:
+def test_full_session_cache_evicts_the_least_recently_used_fetch_session() -> None:
     """Kafka's FetchSessionTest.testFetchSessionExpiration."""
     f = Fetcher(slots=2, eviction_age_ms=1000)
     first, second = make(f, 2, 0), make(f, 2, 500)

@@ -102,7 +102,7 @@ def test_incremental_fetch_reads_unlisted_partitions_from_their_stored_offset(
 
 
 @pytest.mark.rule("S-9")
-def test_partitions_added_to_a_fetch_session_are_served_last(cluster: VirtualCluster) -> None:
+def test_fetch_session_serves_newly_added_partitions_last(cluster: VirtualCluster) -> None:
     reader = Reader(cluster)
     session = reader.ask(NEW, ("foo", 2, 0), ("bar", 0, 0)).session_id
     reader.ask((session, 1), ("foo", 0, 0), ("foo", 2, 0))
@@ -127,7 +127,7 @@ def test_throttled_fetch_hides_a_session_error_and_leaves_the_session_unchanged(
 
 
 @pytest.mark.rule("S-10", "S-14")
-def test_changes_left_out_of_a_throttled_fetch_are_returned_by_the_next_fetch(cluster: VirtualCluster) -> None:
+def test_changes_omitted_from_a_throttled_fetch_are_returned_by_the_next_fetch(cluster: VirtualCluster) -> None:
     reader = Reader(cluster, client_id="reader")
     session = reader.ask(NEW, ("foo", 0, 0), ("foo", 1, 0)).session_id
     fill(cluster, "foo", batch_of_bytes(500), partition=1)

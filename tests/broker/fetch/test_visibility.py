@@ -60,7 +60,7 @@ def test_consumer_on_a_follower_reads_up_to_the_high_watermark_of_that_follower(
 
 @pytest.mark.rule("F-16", "D3")
 @pytest.mark.parametrize("offset", [-1, 6, 100])
-def test_out_of_range_fetch_returns_real_offsets_in_kip_and_none_in_kafka_mode(offset: int) -> None:
+def test_out_of_range_fetch_returns_log_offsets_in_kip_mode_and_none_in_kafka_mode(offset: int) -> None:
     for semantics, offsets in (("kip", (5, 5, 1)), ("kafka", UNKNOWN)):
         cluster = VirtualCluster(semantics=semantics)
         cluster.topic("t")
@@ -281,7 +281,7 @@ def test_diverging_follower_fetch_is_not_parked_and_does_not_update_the_follower
 
 
 @pytest.mark.rule("F-26")
-def test_fetch_at_offsets_the_new_leader_never_had_returns_the_diverging_epoch() -> None:
+def test_fetch_at_an_offset_missing_on_the_new_leader_returns_the_diverging_epoch() -> None:
     """Kafka's FetchRequestTest.testLastFetchedEpochValidation: 100 records, a leader change, 100 more records.
 
     The consumer assumes more records of epoch 0 than the new leader has.

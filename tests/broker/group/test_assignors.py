@@ -61,7 +61,7 @@ def test_uniform_assignor_moves_only_the_partitions_that_a_new_member_needs() ->
     assert shown(third) == {"A": {"T": [0, 1]}, "B": {"T": [3, 4]}, "C": {"T": [2, 5]}}
 
 
-def test_uniform_assignor_does_not_move_the_extra_partition_of_a_member() -> None:
+def test_uniform_assignor_leaves_an_extra_partition_with_its_current_member() -> None:
     targets = assign_uniform([member("A", T=(0,)), member("B", T=(1, 2))], {T: 3})
     assert shown(targets) == {"A": {"T": [0]}, "B": {"T": [1, 2]}}
 
@@ -146,3 +146,25 @@ def test_uniform_assignor_with_different_subscriptions_reaches_a_stable_result(
     targets = assign_uniform(members, counts)
     again = [m._replace(target=targets[m.member_id]) for m in members]
     assert assign_uniform(again, counts) == targets
+
+
+@pytest.mark.rule("GN-38")
+@pytest.mark.parametrize(
+    ("first", "second", "is_equal"),
+    [
+        (("t", ""), ("t", ""), True),
+        (("", "t.*"), ("", "t.*"), True),
+        (("t", ""), ("t,missing", ""), False),
+        (("t", ""), ("", "t.*"), False),
+        (("t", "t.*"), ("t", "t.*"), False),
+    ],
+)
+def test_uniform_assignor_compares_subscriptions_by_topic_names_or_by_regex(
+    first: tuple[str, str], second: tuple[str, str], is_equal: bool
+) -> None:
+    """Partitions of equal subscriptions are consecutive, those of different ones alternate."""
+    members = [
+        MemberSubscription(name, None, frozenset({T}), {}, frozenset(filter(None, names.split(","))), regex)
+        for name, (names, regex) in (("A", first), ("B", second))
+    ]
+    assert (assign_uniform(members, {T: 6})["A"] == {T: frozenset({0, 1, 2})}) == is_equal

@@ -39,7 +39,7 @@ def fetched(bench: Bench, key: PartitionKey = T0) -> int | None:
     return None if committed_offset is None else committed_offset.offset
 
 
-def test_commit_without_members_creates_the_group_and_stores_the_offset(bench: Bench) -> None:
+def test_offset_commit_to_an_unknown_group_creates_the_group_and_stores_the_offset(bench: Bench) -> None:
     assert commit(bench, 5) == 0
     assert [tuple(g) for g in bench.coordinator.list_groups()] == [("g", "", "Empty", "classic")]
     assert fetched(bench) == 5 and fetched(bench, T1) is None
@@ -53,7 +53,7 @@ def test_commit_with_a_generation_is_rejected_if_the_group_does_not_exist(bench:
     assert commit(bench, 6, "m", 1) == UNKNOWN_MEMBER
 
 
-def test_commit_to_a_group_with_members_is_accepted_only_from_its_generation(bench: Bench) -> None:
+def test_offset_commit_to_a_group_with_members_needs_the_current_generation(bench: Bench) -> None:
     (member,) = bench.stable(1)
     assert commit(bench, 1) == UNKNOWN_MEMBER
     assert commit(bench, 1, "m", 1) == UNKNOWN_MEMBER
@@ -152,7 +152,7 @@ def test_KIP211_stable_group_with_unknown_subscription_keeps_all_offsets(
     assert fetched(bench) == 5
 
 
-def test_commit_can_set_its_own_offset_expiration_time(bench: Bench) -> None:
+def test_offset_commit_can_set_the_expiration_time_of_its_offsets(bench: Bench) -> None:
     bench.join(require_id=True)
     commit(bench, 5, expire_ms=bench.now_ms + CHECK_MS)
     commit(bench, 6, keys=(T1,), expire_ms=bench.now_ms + CHECK_MS + 1)
@@ -160,7 +160,7 @@ def test_commit_can_set_its_own_offset_expiration_time(bench: Bench) -> None:
     assert fetched(bench) is None and fetched(bench, T1) == 6
 
 
-def test_malformed_subscription_makes_the_subscribed_topics_of_a_group_unknown() -> None:
+def test_group_with_a_malformed_subscription_has_unknown_subscribed_topics() -> None:
     assert subscribed_topics([subscription("a", "ü"), subscription("a")]) == {"a", "ü"}
     assert subscribed_topics([]) == frozenset()
     for bad in (
@@ -196,7 +196,7 @@ def test_list_and_describe_groups_return_state_members_and_metadata(bench: Bench
 def test_delete_groups_deletes_empty_groups_and_rejects_groups_with_members(bench: Bench) -> None:
     (member,) = bench.stable(1)
     commit(bench, 5, member, 1)
-    delete = bench.coordinator.delete
+    delete = bench.coordinator.groups.delete
     assert delete(["g", "nobody"], bench.now_ms) == {"g": NON_EMPTY_GROUP, "nobody": GROUP_NOT_FOUND}
     bench.leave(LeavingMember(member))
     assert delete(["g", "g"], bench.now_ms) == {"g": 0}

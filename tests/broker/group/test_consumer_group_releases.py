@@ -62,7 +62,7 @@ def test_leave_group_removes_several_classic_members_in_one_epoch_from_4_0_on(gr
         assert [member.member_id for member in group.described().members] == ["C"]
 
 
-def test_unsubscribed_topic_is_revoked_during_another_revocation_from_4_2_on(group: Group) -> None:
+def test_unsubscribed_topic_is_revoked_during_a_pending_revocation_from_4_2_on(group: Group) -> None:
     group.cluster.topic("t2", 6)
     both = ["T", "t1", "t2"]
     group.join("A", *both)
@@ -79,7 +79,7 @@ def test_unsubscribed_topic_is_revoked_during_another_revocation_from_4_2_on(gro
         assert (answer.member_epoch, rest) == (1, {i: p for i, p in kept.items() if i != group.id_of(dropped)})
 
 
-def test_member_gets_back_its_own_revoked_partitions_at_once_from_4_2_on(group: Group) -> None:
+def test_member_can_get_back_partitions_it_just_revoked_at_once_from_4_2_on(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -89,7 +89,7 @@ def test_member_gets_back_its_own_revoked_partitions_at_once_from_4_2_on(group: 
     assert group.seen(group.beat("A", 3, [0, 1, 2])) == (3, set(ALL) if later else None)
 
 
-def test_fetch_of_stable_offsets_waits_for_commits_in_progress_from_4_0_on() -> None:
+def test_offset_fetch_of_stable_offsets_waits_for_pending_commits_from_4_0_on() -> None:
     cluster = VirtualCluster(3, release_name="4.2")
     cluster.topic("T", 1, 3)
     leader = cluster.state.coordinator_of("g")
@@ -116,7 +116,7 @@ def test_fetch_of_stable_offsets_waits_for_commits_in_progress_from_4_0_on() -> 
         assert (group.error_code, offsets) == ((0, [7]) if outcome == "replicated" else (NOT_COORDINATOR, []))
 
 
-def test_fetch_of_stable_offsets_of_an_unknown_group_is_answered_at_once() -> None:
+def test_offset_fetch_of_stable_offsets_of_an_unknown_group_is_answered_at_once() -> None:
     client = VirtualCluster(release_name="4.2").connect()
     assert client.ask(OffsetFetchRequest(groups=[], require_stable=True), 8).groups == []
 
@@ -159,7 +159,7 @@ def test_assignor_setting_accepts_the_names_of_all_assignors() -> None:
     assert tuple(ASSIGNORS) == ASSIGNOR_NAMES
 
 
-def test_cluster_without_groups_does_not_import_the_coordinator() -> None:
+def test_cluster_without_groups_does_not_import_the_group_coordinator_module() -> None:
     program = "\n".join(
         (
             "import sys",

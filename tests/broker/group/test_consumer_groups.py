@@ -46,7 +46,8 @@ def group(request: pytest.FixtureRequest) -> Group:
     return Group(request.param)
 
 
-def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group) -> None:  # scenario SN-28
+@pytest.mark.rule("SN-28")
+def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group) -> None:
     assert group.join("A").error_code == 0
     for answer, error, text in (
         (group.join("B", timeout_ms=-1), INVALID, "RebalanceTimeoutMs must be provided in first request."),
@@ -72,13 +73,14 @@ def test_consumer_group_heartbeats_with_invalid_fields_are_rejected(group: Group
     assert [member.member_id for member in group.described().members] == ["A"]
 
 
-def test_member_id_is_created_by_the_coordinator_in_version_0_only() -> None:
+def test_consumer_group_heartbeat_v0_without_a_member_id_gets_one_but_v1_is_rejected() -> None:
     old = Group("3.9").join("")
     assert old.error_code == 0 and len(old.member_id) == 22
     assert Group("4.2").join("").error_code == INVALID
 
 
-def test_only_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:  # scenario SN-29
+@pytest.mark.rule("SN-29")
+def test_only_member_of_a_consumer_group_gets_all_partitions(group: Group) -> None:
     answer = group.join("A")
     assert group.seen(answer) == (1, ALL) and (answer.member_id, answer.heartbeat_interval_ms) == ("A", 5000)
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (1, None)
@@ -91,7 +93,8 @@ def test_only_member_of_a_consumer_group_gets_all_partitions(group: Group) -> No
     assert [(t.topic_name, t.partitions) for t in member.assignment.topic_partitions] == [("T", sorted(ALL))]
 
 
-def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Group) -> None:  # scenario SN-30
+@pytest.mark.rule("SN-30")
+def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Group) -> None:
     assert group.seen(group.join("A")) == (1, ALL)
     assert group.seen(group.join("B")) == (2, set())
     assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.epochs == ("Reconciling", 2, 2)
@@ -109,7 +112,8 @@ def test_partitions_are_revoked_from_a_member_before_another_gets_them(group: Gr
     assert group.epochs == ("Stable", 3, 3)
 
 
-def test_heartbeat_with_all_fields_always_gets_the_assignment(group: Group) -> None:  # scenario SN-31
+@pytest.mark.rule("SN-31")
+def test_heartbeat_with_all_fields_always_returns_the_assignment(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -119,7 +123,8 @@ def test_heartbeat_with_all_fields_always_gets_the_assignment(group: Group) -> N
     assert group.seen(group.beat("B", 2)) == (2, None)
 
 
-def test_member_may_join_again_after_its_second_epoch_only_from_4_2_on(group: Group) -> None:  # scenario SN-32
+@pytest.mark.rule("SN-32")
+def test_member_that_rejoins_after_its_second_epoch_is_fenced_before_4_2(group: Group) -> None:
     group.join("A")
     assert group.seen(group.join("A")) == (1, ALL)
     group.join("B")
@@ -131,7 +136,8 @@ def test_member_may_join_again_after_its_second_epoch_only_from_4_2_on(group: Gr
         assert group.join("A").error_code == FENCED_EPOCH
 
 
-def test_changed_subscription_starts_a_new_group_epoch(group: Group) -> None:  # scenario SN-33
+@pytest.mark.rule("SN-33")
+def test_changed_subscription_starts_a_new_group_epoch(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -142,7 +148,8 @@ def test_changed_subscription_starts_a_new_group_epoch(group: Group) -> None:  #
     assert group.targets() == {"A": sorted(ALL), "B": []} and group.targets("t1")["B"] == sorted(ALL)
 
 
-def test_partitions_of_leaving_members_can_be_assigned_to_other_members(group: Group) -> None:  # scenario SN-34
+@pytest.mark.rule("SN-34")
+def test_partitions_of_leaving_members_can_be_assigned_to_other_members(group: Group) -> None:
     for member_id in "ABC":
         group.join(member_id)
     answer = group.beat("C", -1)
@@ -156,7 +163,8 @@ def test_partitions_of_leaving_members_can_be_assigned_to_other_members(group: G
     assert result.error_code == 0 and group.described().error_code == NOT_FOUND
 
 
-def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: Group) -> None:  # scenario SN-35
+@pytest.mark.rule("SN-35")
+def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: Group) -> None:
     assert group.seen(group.join("A", instance_id="i1")) == (1, ALL)
     assert group.join("B", instance_id="i1").error_code == UNRELEASED
     assert group.join("A", instance_id="i1").error_code == UNRELEASED
@@ -172,6 +180,7 @@ def test_static_member_keeps_its_partitions_while_it_is_temporarily_away(group: 
     assert group.beat("A", 1, instance_id="i2").error_code == UNKNOWN_MEMBER
 
 
+@pytest.mark.rule("GN-30")
 def test_static_member_that_stays_away_is_removed_when_its_session_expires(group: Group) -> None:
     group.join("A", instance_id="i1")
     group.beat("A", -2, instance_id="i1")
@@ -187,7 +196,8 @@ def commit(group: Group, version: int, epoch: int, member_id: str) -> int:
     return int(group.client.ask(request, version).topics[0].partitions[0].error_code)
 
 
-def test_offset_commits_and_fetches_of_a_member_need_its_member_epoch(group: Group) -> None:  # scenario SN-36
+@pytest.mark.rule("SN-36")
+def test_offset_commits_and_fetches_of_a_member_need_the_current_member_epoch(group: Group) -> None:
     group.join("A")
     group.join("B")
     group.beat("A", 1)
@@ -203,7 +213,8 @@ def test_offset_commits_and_fetches_of_a_member_need_its_member_epoch(group: Gro
         assert (answer.error_code, len(answer.topics)) == (error, int(error == 0))
 
 
-def test_requests_of_the_classic_protocol_do_not_find_a_consumer_group(group: Group) -> None:  # scenario SN-37
+@pytest.mark.rule("SN-37")
+def test_classic_protocol_requests_to_a_consumer_group_are_rejected(group: Group) -> None:
     group.join("C")
     [described] = group.client.ask(DescribeGroupsRequest(["g"]), 5).groups
     assert (described.error_code, described.group_state) == (0, "Dead")
@@ -220,14 +231,16 @@ def test_requests_of_the_classic_protocol_do_not_find_a_consumer_group(group: Gr
     assert result.error_code == 68
 
 
-def test_range_assignor_of_a_group_assigns_consecutive_partitions_of_each_topic(group: Group) -> None:  # scenario SN-39
+@pytest.mark.rule("SN-39")
+def test_group_with_the_range_assignor_assigns_consecutive_partitions_of_each_topic(group: Group) -> None:
     group.join("A", server_assignor="range")
     group.join("B", "T", "t1", server_assignor="range")
     assert group.targets() == {"A": [0, 1, 2], "B": [3, 4, 5]} and group.targets("t1") == {"A": [], "B": sorted(ALL)}
     assert group.described().assignor_name == "range"
 
 
-def test_member_that_does_not_revoke_partitions_in_time_is_fenced(group: Group) -> None:  # scenario SN-40
+@pytest.mark.rule("SN-40")
+def test_member_that_does_not_revoke_partitions_in_time_is_fenced(group: Group) -> None:
     group.join("A", timeout_ms=10_000)
     group.join("B")
     group.beat("A", 1)
@@ -239,13 +252,15 @@ def test_member_that_does_not_revoke_partitions_in_time_is_fenced(group: Group) 
     assert group.seen(group.beat("B", 2, [])) == (3, ALL)
 
 
-def test_partitions_added_to_a_topic_are_assigned_with_the_next_heartbeat(group: Group) -> None:  # scenario SN-41
+@pytest.mark.rule("SN-41")
+def test_partitions_added_to_a_topic_are_assigned_at_the_next_heartbeat(group: Group) -> None:
     group.join("A")
     answer = group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("T", 8, None)], 1000), 1)
     assert answer.results[0].error_code == 0
     assert group.seen(group.beat("A", 1, sorted(ALL))) == (2, set(range(8)))
 
 
+@pytest.mark.rule("GN-30")
 def test_member_without_heartbeats_is_removed_after_its_session_timeout(group: Group) -> None:
     group.join("A")
     group.join("B")
@@ -264,7 +279,7 @@ def test_consumer_group_rejects_members_beyond_its_maximum_size() -> None:
     assert group.epochs == ("Stable", 1, 1)
 
 
-def test_missing_topic_of_a_subscription_is_assigned_when_it_is_created(group: Group) -> None:
+def test_missing_topic_of_a_subscription_is_assigned_once_the_topic_is_created(group: Group) -> None:
     assert group.seen(group.join("A", "later")) == (1, set())
     group.cluster.topic("later", 2)
     answer = group.beat("A", 1, [])
@@ -275,7 +290,7 @@ def test_missing_topic_of_a_subscription_is_assigned_when_it_is_created(group: G
     assert (answer.member_epoch, answer.assignment.topic_partitions) == (3, [])
 
 
-def test_consumer_group_survives_a_move_and_a_restart_of_its_coordinator() -> None:
+def test_consumer_group_survives_a_coordinator_move_and_a_broker_restart() -> None:
     group = Group(brokers=3)
     group.join("A", instance_id="i1")
     group.join("B")
@@ -294,7 +309,7 @@ def test_consumer_group_survives_a_move_and_a_restart_of_its_coordinator() -> No
     assert group.epochs == ("Empty", 4, 2)
 
 
-def test_heartbeat_waits_until_a_change_that_the_coordinator_loaded_is_replicated() -> None:
+def test_heartbeat_waits_until_changes_loaded_by_a_new_coordinator_are_replicated() -> None:
     """The old coordinator stopped before all followers had the change, so the next coordinator may lose it, too."""
     group = Group("4.2", brokers=3)
     group.join("A")
@@ -353,7 +368,7 @@ def test_member_that_revokes_slowly_is_fenced_even_after_a_coordinator_move() ->
     assert group.beat("A", 1).error_code == UNKNOWN_MEMBER
 
 
-def test_empty_groups_can_change_their_protocol_and_keep_their_offsets(group: Group) -> None:
+def test_empty_group_can_change_its_group_protocol_and_keeps_its_offsets(group: Group) -> None:
     assert commit(group, 8, -1, "") == 0
     assert group.seen(group.join("A")) == (1, ALL)
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", None, -1, None)])

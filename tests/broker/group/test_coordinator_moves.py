@@ -91,7 +91,7 @@ def state(client: MemoryClient) -> str:
 
 
 @pytest.mark.rule("GO-5", "GO-6")
-def test_offset_commit_is_one_batch_in_the_offsets_partition_of_its_group(three: VirtualCluster) -> None:
+def test_offset_commit_writes_one_batch_to_the_offsets_partition_of_the_group(three: VirtualCluster) -> None:
     index, _ = place(three)
     assert commit(three, "g", "t", 7) == NONE and commit(three, "g", "t", 8, 2) == NONE
     records = stored(three.state, OFFSETS, index)
@@ -107,7 +107,7 @@ def test_offset_commit_is_one_batch_in_the_offsets_partition_of_its_group(three:
 
 
 @pytest.mark.rule("GO-1")
-def test_offsets_topic_has_the_settings_of_kafka() -> None:
+def test_consumer_offsets_topic_has_the_same_settings_as_in_kafka() -> None:
     cluster = VirtualCluster(config={"offsets.topic.segment.bytes": "7340032"})
     topic = cluster.state.controller.ensure_internal(OFFSETS)
     assert dict(topic.configs) == {
@@ -117,10 +117,10 @@ def test_offsets_topic_has_the_settings_of_kafka() -> None:
     }
 
 
-@pytest.mark.rule("GO-11", "GO-12")
+@pytest.mark.rule("GO-11", "GO-12", "SN-20")
 def test_group_and_its_offsets_move_with_the_leader_of_their_offsets_partition(
     three: VirtualCluster,
-) -> None:  # scenario SN-20
+) -> None:
     index, before = place(three)
     old = three.connect(before)
     member_id = member(old)
@@ -140,7 +140,8 @@ def test_group_and_its_offsets_move_with_the_leader_of_their_offsets_partition(
     assert heartbeat(new, member_id) == UNKNOWN_MEMBER
 
 
-def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: VirtualCluster) -> None:  # scenario SN-20
+@pytest.mark.rule("SN-20")
+def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: VirtualCluster) -> None:
     index, before = place(three)
     clients = [three.connect(before) for _ in range(2)]
     member_id = member(clients[0])
@@ -155,8 +156,8 @@ def test_parked_join_and_sync_are_rejected_when_the_coordinator_moves(three: Vir
     assert heartbeat(clients[0], member_id) == NOT_COORDINATOR
 
 
-@pytest.mark.rule("GC-9")
-def test_coordinator_that_is_loading_responds_as_in_kafka() -> None:  # scenario SN-20
+@pytest.mark.rule("GC-9", "SN-20")
+def test_loading_coordinator_rejects_requests_but_accepts_heartbeats_as_in_kafka() -> None:
     cluster = VirtualCluster(config={"kafkaproto.group.load.ms": "500"})
     cluster.topic("t")
     client = cluster.connect()
@@ -173,7 +174,7 @@ def test_coordinator_that_is_loading_responds_as_in_kafka() -> None:  # scenario
     assert client.ask(ListGroupsRequest(), 3).error_code == NONE
 
 
-def test_coordinator_that_moves_while_it_loads_never_serves_the_partition(three: VirtualCluster) -> None:
+def test_coordinator_that_moves_while_loading_never_serves_the_partition(three: VirtualCluster) -> None:
     cluster = VirtualCluster(3, {"kafkaproto.group.load.ms": "500"})
     index, before = place(cluster)
     cluster.advance(499)
@@ -186,7 +187,7 @@ def test_coordinator_that_moves_while_it_loads_never_serves_the_partition(three:
 
 
 @pytest.mark.rule("GO-12")
-def test_stopped_coordinator_forgets_its_groups_and_loads_them_again() -> None:
+def test_stopped_coordinator_unloads_its_groups_and_reloads_them_at_restart() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()
@@ -199,7 +200,7 @@ def test_stopped_coordinator_forgets_its_groups_and_loads_them_again() -> None:
     assert heartbeat(client, member_id) == NONE and committed(cluster, "g", "t") == 3
 
 
-def test_member_that_was_not_stored_is_unknown_after_a_coordinator_move(three: VirtualCluster) -> None:
+def test_unreplicated_group_member_is_unknown_after_a_coordinator_move(three: VirtualCluster) -> None:
     """The generation is stored when the leader has assigned (GC-38): before, a new coordinator knows nothing of it."""
     index, before = place(three)
     joined = join(three.connect(before))
@@ -208,7 +209,7 @@ def test_member_that_was_not_stored_is_unknown_after_a_coordinator_move(three: V
     assert heartbeat(three.connect(after), joined.member_id) == UNKNOWN_MEMBER
 
 
-def test_offset_commit_is_answered_when_it_is_replicated(three: VirtualCluster) -> None:
+def test_offset_commit_is_answered_only_after_replication(three: VirtualCluster) -> None:
     index, broker_id = place(three)
     followers = [n for n in range(3) if n != broker_id]
     hold(three, *followers, topic=OFFSETS, index=index)
@@ -242,7 +243,7 @@ def test_offset_commit_that_is_not_replicated_fails_and_cannot_be_fetched(three:
 
 
 @pytest.mark.rule("GC-38", "GC-39")
-def test_assignment_is_delivered_when_it_is_replicated(three: VirtualCluster) -> None:
+def test_group_assignment_is_delivered_only_after_replication(three: VirtualCluster) -> None:
     index, broker_id = place(three)
     followers = [n for n in range(3) if n != broker_id]
     client = three.connect(broker_id)
@@ -266,7 +267,7 @@ def test_assignment_is_delivered_when_it_is_replicated(three: VirtualCluster) ->
 
 
 @pytest.mark.rule("GC-34")
-def test_new_id_of_a_static_member_is_stored_before_it_is_returned(three: VirtualCluster) -> None:
+def test_new_member_id_of_a_static_member_is_stored_before_the_join_response(three: VirtualCluster) -> None:
     index, broker_id = place(three)
     followers = [n for n in range(3) if n != broker_id]
     first = member(three.connect(broker_id), instance="i")
@@ -308,7 +309,7 @@ def test_empty_group_keeps_its_generation_after_a_coordinator_move(three: Virtua
     assert join(new).generation_id == 3
 
 
-def test_group_that_is_loaded_with_too_many_members_rebalances() -> None:
+def test_loaded_group_with_more_members_than_group_max_size_rebalances() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     clients = [cluster.connect() for _ in range(2)]
@@ -352,11 +353,9 @@ def _commit(group: str, offset: int, member_id: str = "", generation: int = -1) 
 # ---- deleting ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("GC-59", "GO-9")
+@pytest.mark.rule("GC-59", "GO-9", "SN-17")
 @pytest.mark.parametrize("version", range(3))
-def test_delete_groups_writes_tombstones_to_the_offsets_topic(
-    three: VirtualCluster, version: int
-) -> None:  # scenario SN-17
+def test_delete_groups_writes_tombstones_to_the_offsets_topic(three: VirtualCluster, version: int) -> None:
     _, broker_id = place(three)
     client = three.connect(broker_id)
     member_id = member(client)
@@ -375,8 +374,8 @@ def test_delete_groups_writes_tombstones_to_the_offsets_topic(
     assert state(client) == "Dead" and committed(three, "g", "t") == -1
 
 
-@pytest.mark.rule("GC-60", "GC-61", "GC-64")
-def test_offset_delete_rejects_topics_that_members_subscribe_to() -> None:  # scenario SN-18
+@pytest.mark.rule("GC-60", "GC-61", "GC-64", "SN-18")
+def test_offset_delete_rejects_topics_that_members_subscribe_to() -> None:
     cluster = VirtualCluster()
     for name in ("t", "u"):
         cluster.topic(name)
@@ -421,8 +420,8 @@ def test_deleting_a_topic_writes_tombstones_for_its_committed_offsets(three: Vir
     assert logged(three)[-1] == OffsetRecord("g", ("t", 0), None)
 
 
-@pytest.mark.rule("GO-24")
-def test_expired_offsets_and_their_group_get_tombstones() -> None:  # scenario SN-26
+@pytest.mark.rule("GO-24", "SN-26")
+def test_expired_offsets_and_their_group_get_tombstones() -> None:
     cluster = VirtualCluster(config={"offsets.retention.minutes": "60"})
     cluster.topic("t")
     assert commit(cluster, "g", "t", 7) == NONE
@@ -436,7 +435,8 @@ def test_expired_offsets_and_their_group_get_tombstones() -> None:  # scenario S
 # ---- the next process --------------------------------------------------------------------------------------------------------
 
 
-def test_group_members_and_offsets_survive_a_kill_and_restart(tmp_path: Path) -> None:  # scenario SN-27
+@pytest.mark.rule("SN-27")
+def test_group_members_and_offsets_survive_a_kill_and_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     client = processes.cluster.connect()

@@ -81,7 +81,7 @@ def with_offset(release_name: str) -> Group:
 
 @pytest.mark.rule("GO-9", "GC-59", "GC-60")
 @pytest.mark.parametrize("is_consumer", [False, True])
-def test_deletion_that_cannot_be_written_is_an_error_and_deletes_nothing(is_consumer: bool) -> None:
+def test_group_or_offset_deletion_that_cannot_be_written_fails_and_deletes_nothing(is_consumer: bool) -> None:
     group = with_offset("4.2")
     if is_consumer:
         group.join("A")
@@ -96,7 +96,7 @@ def test_deletion_that_cannot_be_written_is_an_error_and_deletes_nothing(is_cons
 
 
 @pytest.mark.rule("GN-63")
-def test_first_join_that_cannot_be_written_leaves_an_empty_consumer_group_as_it_is() -> None:
+def test_failed_write_of_a_first_join_leaves_an_empty_consumer_group_unchanged() -> None:
     group = with_offset("4.2")
     group.join("A")
     group.beat("A", -1)
@@ -109,7 +109,7 @@ def test_first_join_that_cannot_be_written_leaves_an_empty_consumer_group_as_it_
 
 
 @pytest.mark.rule("GN-62")
-def test_leave_group_of_a_consumer_group_is_answered_when_it_is_replicated() -> None:
+def test_leave_group_of_a_consumer_group_is_answered_only_after_replication() -> None:
     group = Group("4.2", 3)
     assert group.join("A").error_code == 0
     coordinator = group.cluster.state.coordinator_of("g")
@@ -127,7 +127,7 @@ def test_leave_group_of_a_consumer_group_is_answered_when_it_is_replicated() -> 
 
 @pytest.mark.rule("GN-12")
 @pytest.mark.parametrize(("moves", "error"), [(False, FENCED_EPOCH), (True, UNKNOWN_MEMBER)])
-def test_member_that_a_test_fenced_is_unknown_if_the_coordinator_moves_first(moves: bool, error: int) -> None:
+def test_fenced_consumer_group_member_is_unknown_after_a_coordinator_move(moves: bool, error: int) -> None:
     group = Group("4.2", 3)
     assert group.join("A").error_code == 0
     coordinator = group.cluster.state.coordinator_of("g")
@@ -141,7 +141,7 @@ def test_member_that_a_test_fenced_is_unknown_if_the_coordinator_moves_first(mov
 
 @pytest.mark.rule("GO-25")
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
-def test_new_topic_has_no_offset_of_the_deleted_one_although_its_tombstone_was_not_written(release_name: str) -> None:
+def test_recreated_topic_has_no_old_offsets_even_if_their_tombstone_write_failed(release_name: str) -> None:
     group = with_offset(release_name)
     with refused(group):
         group.cluster.state.controller.delete_topic("T")

@@ -298,7 +298,7 @@ def test_find_coordinator_rejects_unknown_key_types(cluster: VirtualCluster) -> 
 
 
 @pytest.mark.rule("M-8")
-def test_only_the_leader_of_the_offsets_partition_coordinates_a_group() -> None:
+def test_group_requests_are_served_only_by_the_leader_of_the_offsets_partition() -> None:
     cluster = VirtualCluster(3, {"offsets.topic.num.partitions": "50"})
     cluster.topic("t")
     topic = cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -325,8 +325,18 @@ def test_only_the_leader_of_the_offsets_partition_coordinates_a_group() -> None:
         ]
 
 
-def test_parked_join_group_is_recorded_in_the_journal(cluster: VirtualCluster) -> None:
+def test_parked_join_group_request_is_recorded_in_the_journal(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(join(), 3)
     assert client.answers == []
     assert [e.facts["api"] for e in cluster.state.journal.events(kind="parked")] == ["JoinGroup"]
+
+
+@pytest.mark.rule("GO-2")
+def test_coordinator_is_unavailable_with_too_few_brokers_for_the_offsets_topic() -> None:
+    cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "3"}, profile="kafka")
+    client = cluster.connect()
+    for _ in range(3):
+        assert client.ask(FindCoordinatorRequest("g"), 3).error_code == NOT_AVAILABLE
+        cluster.advance(1000)
+    assert "__consumer_offsets" not in cluster.state.controller.image.topics

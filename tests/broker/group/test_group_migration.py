@@ -75,7 +75,7 @@ def with_policy(release_name: str, policy: str | None, **config: str) -> Group:
 @pytest.mark.rule("GN-54", "GN-55")
 @pytest.mark.parametrize("release_name", ["3.9", "4.2"])
 @pytest.mark.parametrize("policy", [None, "disabled", "Upgrade", "downgrade", "BIDIRECTIONAL"])
-def test_migration_policy_decides_whether_groups_with_members_are_converted(
+def test_group_migration_policy_decides_if_groups_with_members_are_converted(
     release_name: str, policy: str | None
 ) -> None:
     meant = (policy or ("disabled" if release_name == "3.9" else "bidirectional")).lower()
@@ -98,7 +98,7 @@ def test_migration_policy_decides_whether_groups_with_members_are_converted(
 
 
 @pytest.mark.rule("GN-55", "GN-61")
-def test_group_too_large_for_the_other_protocol_is_not_converted() -> None:
+def test_group_above_the_max_size_of_the_target_protocol_is_not_converted() -> None:
     group = with_policy("4.2", None, group_consumer_max_size="1", group_max_size="1")
     classic_member(group)
     refused = group.join("A")
@@ -114,7 +114,7 @@ def test_group_too_large_for_the_other_protocol_is_not_converted() -> None:
 
 
 @pytest.mark.rule("GN-55", "GN-59", "GO-11")
-def test_moved_coordinator_knows_the_members_of_both_protocols() -> None:
+def test_new_coordinator_of_a_mixed_group_loads_members_of_both_protocols() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     member_id = classic_member(group)
     assert group.seen(group.join("A")) == (2, set())
@@ -146,7 +146,7 @@ def test_downgraded_group_is_unchanged_after_a_coordinator_move() -> None:
 
 
 @pytest.mark.rule("GN-55")
-def test_commit_that_is_written_while_the_group_is_upgraded_is_kept() -> None:
+def test_offset_commit_written_during_a_group_upgrade_is_not_lost() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     member_id = classic_member(group)
     leader = group.cluster.state.coordinator_of("g")
@@ -170,7 +170,7 @@ def test_commit_that_is_written_while_the_group_is_upgraded_is_kept() -> None:
     assert (kind(group)[0], committed(group)) == ("consumer", 7)
 
 
-def test_rebalance_history_names_the_change_of_the_protocol_as_a_cause() -> None:
+def test_rebalance_history_names_the_group_protocol_change_as_the_cause() -> None:
     group = with_policy("4.2", None)
     member_id = classic_member(group)
     group.join("A")

@@ -11,7 +11,7 @@ INCONSISTENT, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_SESSION, REBALANCING = 23, 
 MEMBER_ID_REQUIRED, GROUP_MAX_SIZE = 79, 81
 
 
-def test_first_rebalance_completes_exactly_after_the_initial_delay(bench: Bench) -> None:
+def test_first_rebalance_completes_exactly_after_the_initial_rebalance_delay(bench: Bench) -> None:
     join = bench.join()
     bench.advance(DELAY_MS - 1)
     assert join == [] and bench.state == "PreparingRebalance"
@@ -144,7 +144,7 @@ def test_join_without_a_protocol_shared_with_the_group_is_rejected(bench: Bench)
 
 
 @pytest.mark.rule("GC-27")
-def test_group_protocol_is_chosen_by_the_votes_of_all_members() -> None:
+def test_assignment_protocol_of_a_group_is_chosen_by_the_votes_of_all_members() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=1)
 
     def protocols(*names: str) -> tuple[tuple[str, bytes], ...]:
@@ -156,7 +156,7 @@ def test_group_protocol_is_chosen_by_the_votes_of_all_members() -> None:
     assert {j.answer.protocol_name for j in joins} == {"c"}
 
 
-def test_tie_in_the_protocol_vote_is_decided_by_the_first_member() -> None:
+def test_tie_in_the_assignment_protocol_vote_is_decided_by_the_first_member() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=1)
     joins = [bench.join(protocols=tuple((name, b"") for name in names)) for names in ("ab", "ba")]
     bench.advance(10)
@@ -171,7 +171,7 @@ def test_group_max_size_limits_the_members_of_the_first_rebalance() -> None:
     assert [j.answer.error_code for j in joins[:2]] == [0, 0]
 
 
-def test_full_stable_group_rejects_new_members_but_lets_its_members_rejoin() -> None:
+def test_stable_group_at_max_size_rejects_new_members_but_accepts_rejoins() -> None:
     bench = Bench(group_max_size=2)
     leader, _ = bench.stable(2)
     assert bench.join().answer.error_code == GROUP_MAX_SIZE
@@ -180,7 +180,7 @@ def test_full_stable_group_rejects_new_members_but_lets_its_members_rejoin() -> 
 
 
 @pytest.mark.rule("GC-30")
-def test_group_max_size_is_filled_by_the_members_that_rejoin_first() -> None:
+def test_first_members_to_rejoin_fill_a_group_up_to_group_max_size() -> None:
     bench = Bench(group_max_size=2)
     leader, other = bench.stable(2)
     bench.coordinator.settings = type(bench.coordinator.settings)(group_max_size=1)
@@ -190,7 +190,7 @@ def test_group_max_size_is_filled_by_the_members_that_rejoin_first() -> None:
     assert bench.heartbeat(other, 2) == UNKNOWN_MEMBER
 
 
-def test_rejoin_of_the_leader_starts_a_rebalance_of_a_stable_group(bench: Bench) -> None:
+def test_rejoin_of_the_group_leader_starts_a_rebalance_of_a_stable_group(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     join = bench.join(leader)
     assert join == [] and bench.heartbeat(follower, 1) == REBALANCING
@@ -198,7 +198,7 @@ def test_rejoin_of_the_leader_starts_a_rebalance_of_a_stable_group(bench: Bench)
     assert join.answer.generation_id == 2
 
 
-def test_rejoin_of_an_unchanged_follower_returns_the_generation_without_rebalance(bench: Bench) -> None:
+def test_unchanged_rejoin_of_a_follower_returns_the_current_generation_at_once(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     result = bench.join(follower).answer
     assert (result.error_code, result.generation_id, result.leader_id, result.members) == (0, 1, leader, ())
@@ -211,7 +211,7 @@ def test_rejoin_of_a_follower_with_changed_metadata_starts_a_rebalance(bench: Be
     assert bench.state == "PreparingRebalance"
 
 
-def test_unchanged_rejoin_before_the_leader_syncs_repeats_the_join_response(bench: Bench) -> None:
+def test_unchanged_rejoin_before_the_leader_syncs_gets_the_same_join_response(bench: Bench) -> None:
     first, second = bench.join(), bench.join()
     bench.advance(DELAY_MS * 2)
     leader, follower = first.answer.member_id, second.answer.member_id
@@ -272,7 +272,7 @@ def test_second_join_of_a_member_completes_its_first_parked_join_with_an_error(b
     assert second.answer.error_code == 0 and len(first) == 1
 
 
-def test_member_may_sync_from_within_the_callback_of_its_join_response(bench: Bench) -> None:
+def test_member_can_send_sync_group_inside_the_callback_of_its_join_response(bench: Bench) -> None:
     """The other member's response is not lost, and no request gets two responses."""
     synced: list[object] = []
 
@@ -287,7 +287,7 @@ def test_member_may_sync_from_within_the_callback_of_its_join_response(bench: Be
     assert bench.state == "Stable"
 
 
-def test_group_whose_members_all_left_uses_the_initial_delay_and_next_generation(bench: Bench) -> None:
+def test_new_join_to_an_emptied_group_uses_the_initial_delay_and_next_generation(bench: Bench) -> None:
     ids = bench.stable(2)
     assert bench.leave(*(LeavingMember(i) for i in ids)) == [0, 0]
     assert bench.state == "Empty" and bench.heartbeat(ids[0], 1) == UNKNOWN_MEMBER

@@ -80,7 +80,7 @@ def index_of_the_group(group: Group) -> int:
 
 
 @pytest.mark.rule("GN-52", "GO-24")
-def test_offsets_of_a_topic_that_only_a_regular_expression_matches_do_not_expire() -> None:
+def test_offsets_of_topics_subscribed_only_by_a_regular_expression_do_not_expire() -> None:
     group = Group("4.2", offsets_retention_minutes="1", offsets_retention_check_interval_ms="10000")
     join_with_regex(group, "A", "T.*")
     group.cluster.advance(1)
@@ -96,7 +96,7 @@ def test_offsets_of_a_topic_that_only_a_regular_expression_matches_do_not_expire
 
 
 @pytest.mark.rule("GN-14", "GN-49")
-def test_rejected_regular_expression_changes_nothing_for_other_members(group: Group) -> None:
+def test_rejected_regular_expression_does_not_affect_other_group_members(group: Group) -> None:
     group.join("silent")
     for _ in range(5):
         group.cluster.advance(10_000)
@@ -105,7 +105,7 @@ def test_rejected_regular_expression_changes_nothing_for_other_members(group: Gr
     assert group.epochs == ("Empty", 2, 1)  # the session of the silent member ended after 45 s
 
 
-def test_stored_regular_expression_that_is_invalid_matches_no_topic_and_harms_no_other() -> None:
+def test_invalid_stored_regex_matches_no_topic_and_does_not_affect_other_regexes() -> None:
     invalid, valid = (
         ConsumerMember(member_id, None, None, "c", "/h", 60_000, frozenset(), regex)
         for member_id, regex in (("A", "("), ("B", "T.*"))
@@ -136,7 +136,7 @@ def loaded(*stored: ConsumerMember) -> Group:
 
 
 @pytest.mark.rule("GN-59")
-def test_classic_member_that_changes_to_the_new_protocol_need_not_join_again(group: Group) -> None:
+def test_classic_member_that_switches_to_the_new_protocol_need_not_rejoin(group: Group) -> None:
     group.join("A")
     joined = join(group, session_ms=60_000)
     assert group.client.ask(SyncGroupRequest("g", joined.generation_id, joined.member_id), 2).error_code == 0
@@ -149,7 +149,7 @@ def test_classic_member_that_changes_to_the_new_protocol_need_not_join_again(gro
 
 
 @pytest.mark.rule("GN-29")
-def test_member_that_changes_to_the_classic_protocol_has_no_rebalance_timeout(group: Group) -> None:
+def test_member_that_becomes_classic_is_not_removed_at_its_old_rebalance_timeout(group: Group) -> None:
     group.join("A", timeout_ms=10_000)
     group.join("B")
     group.beat("A", 1, sorted(ALL))
@@ -186,7 +186,7 @@ def test_leave_group_that_cannot_be_stored_returns_an_error_and_removes_no_membe
 
 @pytest.mark.rule("GN-55")
 @pytest.mark.parametrize("is_heartbeat", [True, False])
-def test_request_pipelined_behind_a_parked_one_is_handled_after_the_upgrade(is_heartbeat: bool) -> None:
+def test_request_pipelined_behind_a_parked_join_is_handled_after_the_group_upgrade(is_heartbeat: bool) -> None:
     group = Group("4.2", group_initial_rebalance_delay_ms="3000")
     client = group.cluster.connect(0)
     client.send(join_request(), 3)
@@ -210,7 +210,7 @@ def heartbeat(member_id: str) -> ConsumerGroupHeartbeatRequest:
 
 
 @pytest.mark.rule("GN-55")
-def test_write_of_a_classic_group_that_fails_after_the_upgrade_changes_nothing() -> None:
+def test_failed_classic_group_write_after_a_group_upgrade_changes_nothing() -> None:
     group = Group("4.2", brokers=3, group_initial_rebalance_delay_ms="0")
     joined = join(group)
     coordinator = group.cluster.state.coordinator_of("g")
@@ -242,7 +242,7 @@ def stored(group: Group) -> list[tuple[bytes, bytes | None]]:
 
 @pytest.mark.rule("GN-61")
 @pytest.mark.parametrize("metadata", [b"\xff\xff", b"", b"\x7f\xff"])
-def test_group_is_downgraded_although_a_second_protocol_has_damaged_metadata(group: Group, metadata: bytes) -> None:
+def test_group_is_downgraded_even_if_a_second_protocol_has_damaged_metadata(group: Group, metadata: bytes) -> None:
     group.join("A")
     joined = [
         join(group, *RANGE, ("x", metadata), session_ms=200_000, rebalance_ms=300_000).error_code,
@@ -254,7 +254,7 @@ def test_group_is_downgraded_although_a_second_protocol_has_damaged_metadata(gro
 
 
 @pytest.mark.rule("GN-55")
-def test_upgrade_of_a_classic_group_gives_each_partition_to_one_member() -> None:
+def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -> None:
     """A leader may assign partitions that do not exist, and the same one to two members."""
     group = Group("4.2", group_initial_rebalance_delay_ms="1000")
     clients = [group.cluster.connect(0) for _ in range(2)]
@@ -279,7 +279,7 @@ def test_rejected_join_does_not_convert_an_empty_consumer_group(group: Group) ->
     assert kind(group) == ("consumer", "Empty")
 
 
-def test_classic_member_loaded_without_protocols_gets_responses() -> None:
+def test_damaged_classic_member_without_protocols_still_gets_responses() -> None:
     """Such a record is damaged, but the coordinator must not fail over it."""
     empty = ConsumerMember("M", None, None, "c", "/h", 60_000, frozenset({"T"}), classic=ClassicProtocol(10_000, ()))
     other = ConsumerMember("A", None, None, "c", "/h", 60_000, frozenset({"T"}))

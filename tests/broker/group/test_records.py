@@ -47,7 +47,7 @@ groups = st.builds(
 )
 
 
-@pytest.mark.rule("GO-5", "GO-6")
+@pytest.mark.rule("GO-5", "GO-6", "SN-25")
 @pytest.mark.parametrize(
     ("versions", "value"),
     [
@@ -56,9 +56,7 @@ groups = st.builds(
     ],
     ids=["3.9", "4.1"],
 )
-def test_stored_offset_has_the_bytes_that_each_kafka_release_writes(
-    versions: RecordVersions, value: str
-) -> None:  # scenario SN-25
+def test_stored_offset_record_has_the_same_bytes_as_in_each_kafka_release(versions: RecordVersions, value: str) -> None:
     committed = CommittedOffset(5, -1, "m", TIME_MS)
     assert offset_entry("g", ("t", 0), committed, versions) == (KEY, bytes.fromhex(value))
     assert offset_entry("g", ("t", 0), None, versions) == (KEY, None)
@@ -74,7 +72,7 @@ def test_committed_offset_with_its_own_expiry_time_is_stored_in_version_1() -> N
 
 
 @given(names, names, st.integers(0, 2**31 - 1), offsets, st.sampled_from([KAFKA_3_9, KAFKA_4_1]))
-def test_stored_committed_offset_is_decoded_unchanged(
+def test_stored_committed_offset_has_equal_fields_after_decoding(
     group: str, topic: str, index: int, committed: CommittedOffset, versions: RecordVersions
 ) -> None:
     entry = offset_entry(group, (topic, index), committed, versions)
@@ -82,7 +80,7 @@ def test_stored_committed_offset_is_decoded_unchanged(
 
 
 @given(names, groups, st.sampled_from([3, 4]))
-def test_stored_classic_group_is_decoded_unchanged(group_id: str, group: StoredGroup, version: int) -> None:
+def test_stored_classic_group_has_equal_fields_after_decoding(group_id: str, group: StoredGroup, version: int) -> None:
     entry = group_entry(group_id, group, RecordVersions(3, version))
     assert parse(*entry) == GroupRecord(group_id, group)
 
@@ -95,7 +93,7 @@ def test_empty_classic_group_is_stored_with_null_protocol_and_leader() -> None:
     assert value.hex() == "00030008" + b"consumer".hex() + "00000002ffffffff010203040506070800000000"
 
 
-def test_stored_member_without_rebalance_timeout_gets_its_session_timeout() -> None:
+def test_stored_member_without_rebalance_timeout_uses_the_session_timeout_instead() -> None:
     member = StoredMember("m", None, "c", "/h", -1, 9000, b"s", b"a")
     group = StoredGroup("consumer", 1, "range", "m", -1, (member,))
     _, value = group_entry("g", group, RecordVersions(3, 0))
@@ -116,6 +114,6 @@ def test_group_records_of_unknown_types_and_newer_versions_are_skipped() -> None
 
 
 @pytest.mark.parametrize("key", [b"", b"\x00", KEY[:-1], KEY[:5]])
-def test_damaged_group_record_raises_a_decode_error(key: bytes) -> None:
+def test_decoding_a_damaged_group_record_raises_a_decode_error(key: bytes) -> None:
     with pytest.raises(DecodeError):
         parse(key, None)

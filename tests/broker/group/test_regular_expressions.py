@@ -99,7 +99,7 @@ def test_topic_pattern_matches_only_whole_topic_names(pattern: str, matching: st
     assert matched(pattern, *matching.split(), *others.split()) == matching.split()
 
 
-def test_topic_pattern_matches_no_name_with_characters_that_topics_cannot_have() -> None:
+def test_topic_pattern_never_matches_illegal_topic_names() -> None:
     assert matched(".*", "a", "a b", "ä", "a\n") == ["a"]
 
 
@@ -120,7 +120,7 @@ common_patterns = st.recursive(
 
 
 @given(pattern=common_patterns, names=st.lists(st.text("abA0_-.", max_size=6), min_size=1, max_size=20))
-def test_topic_pattern_in_the_syntax_of_python_too_matches_the_same_names(pattern: str, names: list[str]) -> None:
+def test_topic_pattern_that_is_also_a_python_regex_matches_the_same_names(pattern: str, names: list[str]) -> None:
     theirs = re.compile(pattern, re.ASCII)
     assert matched(pattern, *names) == [name for name in names if theirs.fullmatch(name)]
 
@@ -133,14 +133,14 @@ def test_quoted_text_in_a_topic_pattern_matches_only_that_text(name: str, patter
 
 
 @given(st.text(max_size=30) | st.text("ab(?:<n>i)[]^-\\pdQE{},1*+|", max_size=15))
-def test_any_text_is_compiled_or_rejected_as_a_topic_pattern(pattern: str) -> None:
+def test_any_text_is_either_compiled_or_rejected_as_a_topic_pattern(pattern: str) -> None:
     with suppress(KafkaError):
         compile_topic_pattern(pattern).matches("a")
 
 
 @settings(max_examples=25)
 @given(count=st.integers(0, 1000), extra=st.integers(0, 1000), length=st.integers(0, LONGEST_TOPIC_NAME))
-def test_repetition_counts_in_topic_patterns_are_exact_up_to_the_longest_name(
+def test_repetition_counts_in_topic_patterns_match_the_exact_number_of_characters(
     count: int, extra: int, length: int
 ) -> None:
     assert compile_topic_pattern(f"a{{{count}}}").matches("a" * length) == (length == count)
@@ -163,7 +163,7 @@ def test_topic_pattern_with_2000_alternatives_is_accepted() -> None:
     assert matched("|".join(names), *names, "topic-002000") == names
 
 
-def test_topic_pattern_that_is_too_large_is_rejected_before_it_takes_memory() -> None:
+def test_too_large_topic_pattern_is_rejected_before_using_much_memory() -> None:
     with pytest.raises(KafkaError, match=rf"expression too large \(more than {MOST_INSTRUCTIONS} instructions\)"):
         compile_topic_pattern("(((a{200}){200}){200}){200}")
 
@@ -172,7 +172,7 @@ def test_topic_pattern_with_deeply_nested_groups_is_accepted() -> None:
     assert matched("(" * 10_000 + "ab" + ")?" * 10_000, "", "ab", "a") == ["", "ab"]
 
 
-def test_full_cache_of_a_topic_pattern_does_not_change_its_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topic_pattern_with_a_full_match_cache_matches_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{letter}{index}" for letter in "ab" for index in range(200)]
     expected = matched("a1.*|b.*7", *names)
     monkeypatch.setattr(regular_expressions, "MOST_CACHED_POSITIONS", 20)

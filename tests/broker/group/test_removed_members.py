@@ -23,7 +23,7 @@ def test_expired_member_whose_join_is_parked_gets_unknown_member_id() -> None:
     assert bench.coordinator.describe("g").state == "Empty"
 
 
-def test_expiry_of_a_member_that_others_wait_for_ends_the_join_phase() -> None:
+def test_expiry_of_the_last_missing_member_completes_the_join_phase() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     first = bench.join().answer.member_id
     bench.sync(first, 1, {first: b"all"})
@@ -43,7 +43,7 @@ def test_fenced_static_member_with_parked_join_gets_fenced_instance_id() -> None
     assert (ghost.group_instance_id, ghost.session_timeout_ms) == ("one", SESSION_MS)
 
 
-def test_unknown_groups_and_members_raise_key_error_and_change_nothing() -> None:
+def test_expiring_or_fencing_an_unknown_group_member_raises_key_error() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0)
     member_id = bench.join().answer.member_id
     for act in (bench.coordinator.expire_member, bench.coordinator.fence_member):
@@ -55,7 +55,7 @@ def test_unknown_groups_and_members_raise_key_error_and_change_nothing() -> None
     assert list(bench.coordinator.groups.get("g").members) == [member_id]  # type: ignore[union-attr]
 
 
-def test_full_group_rejects_the_second_process_that_would_fence_a_member() -> None:
+def test_fencing_a_static_member_of_a_full_group_raises_group_max_size_reached() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=0, group_max_size=1)
     member_id = bench.join(instance="one").answer.member_id
     with pytest.raises(KafkaError, match="Group g refuses a second process with instance id one") as raised:
@@ -65,7 +65,7 @@ def test_full_group_rejects_the_second_process_that_would_fence_a_member() -> No
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.2"])
-def test_partitions_of_a_fenced_member_of_the_new_protocol_go_to_the_others(release: str) -> None:
+def test_partitions_of_a_fenced_consumer_group_member_are_assigned_to_other_members(release: str) -> None:
     group = Group(release)
     group.join("A")
     group.join("B")

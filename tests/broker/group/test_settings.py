@@ -8,7 +8,7 @@ from kafkaproto.broker.config.definitions import definitions_of
 from kafkaproto.broker.group.settings import GroupSettings
 
 
-def test_group_settings_defaults_equal_the_defaults_of_the_broker_settings() -> None:
+def test_defaults_of_group_coordinator_settings_equal_the_broker_setting_defaults() -> None:
     defaults = {name.replace(".", "_"): setting.default for name, setting in definitions_of("3.9").broker.items()}
     retention_minutes = defaults["offsets_retention_minutes"]
     assert isinstance(retention_minutes, int)

@@ -29,7 +29,7 @@ def test_static_follower_that_rejoins_keeps_its_assignment_without_a_rebalance(b
     assert bench.sync(result.member_id, 1, instance="follower").answer.assignment == follower.encode()
 
 
-def test_requests_with_the_old_member_id_of_a_static_member_are_fenced(bench: Bench) -> None:
+def test_requests_with_the_old_member_id_of_a_restarted_static_member_are_fenced(bench: Bench) -> None:
     _, old = stable(bench)
     new = bench.join(instance="follower", protocols=BOTH).answer.member_id
     assert bench.heartbeat(old, 1, "follower") == FENCED
@@ -49,7 +49,7 @@ def test_request_with_an_unknown_group_instance_id_gets_unknown_member_id(bench:
     assert bench.join(leader, BOTH, instance="nobody").answer.error_code == UNKNOWN_MEMBER
 
 
-def test_static_leader_that_rejoins_gets_the_old_leader_id_and_does_not_assign(bench: Bench) -> None:
+def test_rejoining_static_leader_gets_the_old_leader_id_and_need_not_assign(bench: Bench) -> None:
     leader, follower = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH).answer
     assert result.leader_id == leader != result.member_id
@@ -61,7 +61,7 @@ def test_static_leader_that_rejoins_gets_the_old_leader_id_and_does_not_assign(b
     assert join.answer.leader_id == result.member_id and len(join.answer.members) == 2
 
 
-def test_KIP814_static_leader_that_rejoins_from_v9_gets_skip_assignment(bench: Bench) -> None:
+def test_KIP814_static_leader_that_rejoins_with_v9_gets_skip_assignment_true(bench: Bench) -> None:
     leader, _ = stable(bench)
     result = bench.join(instance="leader", protocols=BOTH, skip=True).answer
     assert result.leader_id == result.member_id != leader
@@ -79,7 +79,7 @@ def test_static_rejoin_that_changes_the_group_protocol_starts_a_rebalance(bench:
 
 
 @pytest.mark.rule("GC-31")
-def test_changed_metadata_of_a_static_rejoin_is_used_in_the_next_generation(bench: Bench) -> None:
+def test_metadata_changed_by_a_static_rejoin_is_used_in_the_next_generation(bench: Bench) -> None:
     leader, _ = stable(bench)
     changed = (("range", b"changed"), ("rr", b"m"))
     follower = bench.join(instance="follower", protocols=changed).answer.member_id
@@ -110,7 +110,7 @@ def test_static_rejoin_fences_the_parked_join_of_the_old_process(bench: Bench) -
     assert [m.group_instance_id for m in second.answer.members] == ["leader"]
 
 
-def test_static_member_may_join_without_first_getting_a_member_id(bench: Bench) -> None:
+def test_static_member_can_join_without_requesting_a_member_id_first(bench: Bench) -> None:
     join = bench.join(instance="leader", require_id=True)
     bench.advance(DELAY_MS)
     assert join.answer.error_code == 0
@@ -151,7 +151,7 @@ def test_static_member_is_removed_by_a_leave_group_that_names_its_instance_id(be
     assert len(bench.join(leader, BOTH, instance="leader").answer.members) == 1
 
 
-def test_session_of_a_static_member_expires_like_that_of_a_dynamic_member(bench: Bench) -> None:
+def test_static_member_session_expires_like_a_dynamic_member_session(bench: Bench) -> None:
     leader, _ = stable(bench)
     bench.heartbeat(leader, 1, "leader")
     bench.advance(SESSION_MS - 1)
@@ -160,7 +160,7 @@ def test_session_of_a_static_member_expires_like_that_of_a_dynamic_member(bench:
     assert bench.heartbeat(leader, 1, "leader") == REBALANCING
 
 
-def test_static_member_that_rejoins_before_syncing_is_removed_if_its_sync_is_late(bench: Bench) -> None:
+def test_rejoined_static_member_is_removed_if_it_does_not_sync_in_time(bench: Bench) -> None:
     long = {"session_ms": 100_000, "rebalance_ms": 20_000}
     joins = [bench.join(instance=name, **long) for name in ("leader", "follower")]  # type: ignore[arg-type]
     bench.advance(DELAY_MS * 2)

@@ -42,7 +42,7 @@ def start(release: str, *, racks: bool = True) -> Group:
 @pytest.mark.rule("GO-8", "GN-17")
 @pytest.mark.parametrize("racks", [False, True])
 @pytest.mark.parametrize("release", ["3.9", "4.0", "4.1", "4.2"])
-def test_loaded_group_starts_an_epoch_only_if_its_topics_changed_meanwhile(release: str, racks: bool) -> None:
+def test_loaded_consumer_group_starts_a_new_epoch_only_if_its_topics_have_changed(release: str, racks: bool) -> None:
     group = start(release, racks=racks)
     group.join("A")
     move(group)
@@ -55,7 +55,7 @@ def test_loaded_group_starts_an_epoch_only_if_its_topics_changed_meanwhile(relea
 
 
 @pytest.mark.rule("GO-8")
-def test_racks_are_stored_in_3_9_and_not_in_4_0() -> None:
+def test_partition_metadata_records_contain_racks_in_3_9_but_not_in_4_0() -> None:
     for release, racks in (("3.9", ["r0", "r1", "r2"]), ("4.0", None)):
         group = start(release)
         group.join("A")
@@ -67,7 +67,7 @@ def test_racks_are_stored_in_3_9_and_not_in_4_0() -> None:
 
 
 @pytest.mark.rule("GO-8")
-def test_topics_that_an_older_broker_stored_get_a_tombstone_with_the_next_change_from_4_1_on() -> None:
+def test_topic_records_of_a_group_from_an_older_broker_get_a_tombstone_from_4_1_on() -> None:
     group = start("4.2")
     group.join("A")
     log = group.cluster.state.nodes[group.cluster.state.coordinator_of("g")].groups.groups._storage._log

@@ -87,7 +87,7 @@ def test_members_that_do_not_sync_in_time_are_removed_even_from_a_stable_group(b
     assert (bench.heartbeat(first, 1), bench.heartbeat(second, 1)) == (REBALANCING, UNKNOWN_MEMBER)
 
 
-def test_no_member_is_removed_after_all_members_have_synced(bench: Bench) -> None:
+def test_sync_timeout_removes_no_member_after_all_members_have_synced(bench: Bench) -> None:
     bench.stable(2, session_ms=600_000, rebalance_ms=20_000)
     bench.advance(100_000)
     assert bench.state == "Stable"
@@ -118,7 +118,7 @@ def test_member_session_expires_exactly_after_the_session_timeout(bench: Bench) 
     assert bench.state == "Empty" and bench.heartbeat(member, 1) == UNKNOWN_MEMBER
 
 
-def test_each_member_has_its_own_session_timeout(bench: Bench) -> None:
+def test_each_group_member_expires_after_the_session_timeout_that_it_requested(bench: Bench) -> None:
     first = bench.join(session_ms=6_000)
     two = bench.join(session_ms=20_000)
     bench.advance(DELAY_MS * 2)
@@ -130,7 +130,7 @@ def test_each_member_has_its_own_session_timeout(bench: Bench) -> None:
 
 @pytest.mark.parametrize("sign", ["sync", "commit", "heartbeat"])
 @pytest.mark.rule("GC-45")
-def test_sync_commit_and_heartbeat_each_renew_the_session_of_a_member(bench: Bench, sign: str) -> None:
+def test_sync_group_offset_commit_and_heartbeat_each_renew_the_member_session(bench: Bench, sign: str) -> None:
     (member,) = bench.stable(1)
     for _ in range(3):
         bench.advance(SESSION_MS - 1)
@@ -177,21 +177,21 @@ def test_group_leader_that_does_not_sync_is_removed_when_its_session_expires(ben
     assert bench.heartbeat(first, 1) == UNKNOWN_MEMBER
 
 
-def test_leave_of_a_member_starts_a_rebalance_of_the_other_members(bench: Bench) -> None:
+def test_member_that_leaves_starts_a_rebalance_of_the_other_members(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     assert bench.leave(LeavingMember(leader)) == [0]
     assert bench.heartbeat(follower, 1) == REBALANCING
     assert bench.join(follower).answer.leader_id == follower
 
 
-def test_leave_during_a_rebalance_stops_waiting_for_that_member(bench: Bench) -> None:
+def test_rebalance_stops_waiting_for_a_member_that_leaves(bench: Bench) -> None:
     leader, follower = bench.stable(2)
     join = bench.join(leader)
     assert bench.leave(LeavingMember(follower)) == [0]
     assert len(join.answer.members) == 1
 
 
-def test_leave_of_a_member_completes_its_parked_join_and_sync_with_an_error(bench: Bench) -> None:
+def test_member_that_leaves_gets_errors_for_its_parked_join_and_sync(bench: Bench) -> None:
     leader, _ = bench.stable(2)
     join = bench.join(leader)
     assert bench.leave(LeavingMember(leader)) == [0]

@@ -40,7 +40,7 @@ def described(cluster: VirtualCluster, broker_id: int, requested: dict[str, list
     return sizes
 
 
-def test_describe_log_dirs_lists_the_replicas_that_the_broker_holds(cluster: VirtualCluster) -> None:
+def test_describe_log_dirs_lists_only_replicas_hosted_by_the_broker(cluster: VirtualCluster) -> None:
     assert described(cluster, 0, {"t": [1, 0, 7, 1], "none": [0]}) == {"t": [0, 1000]}
     assert described(cluster, 1, None) == {"t": [1000, 0]}
     assert described(cluster, 0, {}) == described(cluster, 2, None) == {}
@@ -56,7 +56,7 @@ def test_each_broker_without_log_dir_settings_reports_its_own_log_directory() ->
     ("broker_id", "path", "errors"),
     [(0, "/data/a", [0, 3, 3]), (2, "/data/a", [9, 3, 3]), (0, "/data/b", [57] * 3), (2, "relative", [57] * 3)],
 )
-def test_alter_replica_log_dirs_accepts_only_the_directory_the_replica_is_in(
+def test_alter_replica_log_dirs_accepts_only_the_current_directory_of_the_replica(
     cluster: VirtualCluster, broker_id: int, path: str, errors: list[int]
 ) -> None:
     topics = [AlterReplicaLogDirTopic("t", [0, 7]), AlterReplicaLogDirTopic("none", [0])]

@@ -69,7 +69,7 @@ def test_produce_response_returns_log_start_offset_and_log_append_time(cluster: 
 
 
 @pytest.mark.rule("P-2")
-def test_produce_errors_after_the_log_is_found_return_its_log_start_offset() -> None:
+def test_produce_error_detected_while_appending_contains_the_log_start_offset() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", max_message_bytes="200", message_timestamp_before_max_ms="1000")
     fill(cluster, "t", *(batch(b"x", timestamp=cluster.now_ms) for _ in range(2)))
@@ -103,7 +103,7 @@ def test_produce_rejects_a_partition_without_exactly_one_complete_batch(
 
 
 @pytest.mark.rule("P-4", "P-6", "P-7")
-def test_produce_validates_the_request_before_topic_leader_and_in_sync_replicas() -> None:
+def test_produce_validates_the_request_before_checking_topic_leader_and_isr() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2, min_insync_replicas="2")
     cluster.state.controller.ensure_internal("__consumer_offsets")
@@ -226,7 +226,7 @@ def test_parked_produce_gets_unknown_topic_or_partition_when_its_topic_is_delete
 
 
 @pytest.mark.rule("P-14")
-def test_acks_0_requests_can_be_pipelined_and_an_error_closes_the_connection(cluster: VirtualCluster) -> None:
+def test_acks_0_produces_can_be_pipelined_and_an_error_closes_the_connection(cluster: VirtualCluster) -> None:
     """Kafka's SocketServerTest.testNoOpAction and testGracefulClose: ten requests in a row are all appended."""
     client = cluster.connect()
     client.send_bytes(b"".join(client.frame(produce("t", batch(b"a"), acks=0), LATEST) for _ in range(10)))
@@ -241,7 +241,7 @@ def test_acks_0_requests_can_be_pipelined_and_an_error_closes_the_connection(clu
 
 
 @pytest.mark.rule("P-15")
-def test_single_replica_partition_accepts_acks_all_from_its_one_in_sync_replica() -> None:
+def test_single_replica_partition_accepts_a_produce_with_acks_all() -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     client = cluster.connect()
@@ -251,7 +251,7 @@ def test_single_replica_partition_accepts_acks_all_from_its_one_in_sync_replica(
 
 @pytest.mark.rule("P-16", "W-7")
 @pytest.mark.parametrize("version", [0, 3, LATEST])
-def test_exception_in_produce_returns_an_error_for_every_partition(
+def test_exception_in_the_produce_handler_returns_an_error_for_every_partition(
     cluster: VirtualCluster, client: MemoryClient, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(*_: Any, **__: Any) -> None:
@@ -285,7 +285,7 @@ def test_producer_sequence_numbers_are_tracked_per_partition(client: MemoryClien
 
 
 @pytest.mark.rule("P-17", "P-18")
-def test_new_leader_knows_the_producer_sequences_that_it_replicated() -> None:
+def test_new_leader_recognises_duplicates_of_producer_batches_that_it_replicated() -> None:
     cluster = three()
     client = cluster.connect()
     assert ask(client, numbered(0, 3), acks=-1).error_code == 0

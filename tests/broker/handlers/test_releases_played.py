@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pkgutil import iter_modules
+
 import pytest
 
+from kafkaproto.api import ApiKey
+from kafkaproto.broker import handlers
 from kafkaproto.broker.cluster import Cluster
 from kafkaproto.broker.config.release import RELEASES, ranges_of
-from kafkaproto.broker.requests.registry import REGISTRY
+from kafkaproto.broker.requests.registry import REGISTRY, load_handler
 
 
 @pytest.mark.rule("M-9")
 @pytest.mark.parametrize("release", RELEASES)
-def test_broker_offers_the_api_versions_that_its_release_and_the_codec_both_have(release: str) -> None:
+def test_broker_offers_api_versions_that_both_its_release_and_the_codec_support(release: str) -> None:
     offered = {key: (api.min_version, api.max_version) for key, api in Cluster(1, release_name=release).apis.items()}
     theirs = ranges_of(release)
     assert offered.keys() == REGISTRY.keys() & theirs.keys()
@@ -20,6 +26,23 @@ def test_broker_offers_the_api_versions_that_its_release_and_the_codec_both_have
             max(theirs[key][0], REGISTRY[key].min_version),
             min(theirs[key][1], REGISTRY[key].max_version),
         )
+
+
+def test_each_handler_module_registers_the_api_that_the_module_is_named_after() -> None:
+    modules = {module.name for module in iter_modules(handlers.__path__)}
+    assert modules == {ApiKey(key).name.lower() for key in REGISTRY}
+    for key in REGISTRY:
+        handler, failed = load_handler(key)
+        assert {handler.__module__, failed.__module__} == {f"{handlers.__name__}.{ApiKey(key).name.lower()}"}
+
+
+def test_starting_a_broker_imports_no_request_handler_module() -> None:
+    code = (
+        "import sys; from kafkaproto.broker.cluster import Cluster; Cluster(1, {}).apis;"
+        "print([name for name in sys.modules if name.startswith('kafkaproto.broker.handlers.')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
 
 
 @pytest.mark.rule("F-36")

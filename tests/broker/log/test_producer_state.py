@@ -40,7 +40,7 @@ class Log:
 
 
 @pytest.mark.rule("P-18", "P-20")
-def test_recent_duplicate_batches_get_their_original_offsets_and_older_ones_an_error() -> None:
+def test_recent_duplicate_batches_get_original_offsets_and_older_duplicates_an_error() -> None:
     """Kafka's UnifiedLogTest.testDuplicateAppends."""
     log = Log()
     for sequence in range(6):
@@ -119,7 +119,7 @@ def test_producer_sequence_may_wrap_within_a_batch() -> None:
 
 
 @pytest.mark.rule("P-21")
-def test_producer_sequence_that_wraps_to_one_gets_out_of_order_sequence_number() -> None:
+def test_producer_sequence_that_wraps_to_1_gets_out_of_order_sequence_number() -> None:
     """Kafka's ProducerStateManagerTest.testProducerSequenceInvalidWrapAround."""
     log = Log()
     log.produce(header(MAX))
@@ -137,7 +137,7 @@ def test_idle_producers_expire_by_the_timestamp_of_their_last_batch() -> None:
     assert set(states.producers) == {2}
 
 
-def test_truncation_removes_and_returns_producers_with_batches_beyond_its_offset() -> None:
+def test_truncation_removes_and_returns_producers_with_later_batches() -> None:
     states = ProducerStates()
     for sequence in range(3):
         states.update(header(sequence), sequence)

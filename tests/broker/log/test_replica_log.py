@@ -57,7 +57,7 @@ def test_append_assigns_offsets_and_leader_epoch_and_keeps_the_checksum() -> Non
 
 
 @pytest.mark.rule("F-9")
-def test_log_read_starts_with_the_batch_that_holds_the_offset_and_may_end_mid_batch() -> None:
+def test_log_read_starts_at_the_batch_with_the_offset_and_may_end_within_a_batch() -> None:
     log, sizes = three_batches()
     whole = log.read_all()
     for offset, start in [(0, 0), (2, 0), (3, sizes[0]), (4, sizes[0]), (5, sum(sizes[:2])), (9, sum(sizes[:2]))]:
@@ -67,7 +67,7 @@ def test_log_read_starts_with_the_batch_that_holds_the_offset_and_may_end_mid_ba
 
 
 @pytest.mark.rule("F-7", "F-10")
-def test_first_batch_is_read_completely_or_not_at_all_if_larger_than_the_limit() -> None:
+def test_log_read_returns_an_oversized_first_batch_completely_or_not_at_all() -> None:
     log, sizes = three_batches()
     for limit in (0, 1, sizes[0] - 1):
         assert read(log, 0, limit) == log.read_all()[: sizes[0]]
@@ -109,7 +109,7 @@ def test_log_read_outside_the_log_raises_offset_out_of_range() -> None:
 
 
 @pytest.mark.rule("F-14")
-def test_log_read_ends_at_the_end_of_its_segment() -> None:
+def test_log_read_never_continues_beyond_the_end_of_a_segment() -> None:
     batch_bytes = len(batch())
     log = new_log(segment_bytes=3 * batch_bytes)
     for _ in range(8):
@@ -130,7 +130,9 @@ def test_available_bytes_count_whole_batches_from_fetch_offset_to_upper_bound() 
 
 
 @pytest.mark.rule("F-29")
-def test_available_bytes_of_a_large_log_need_at_most_two_small_file_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_available_bytes_of_a_large_log_needs_at_most_two_small_file_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     log = new_log()
     batch_bytes = len(batch())
     for _ in range(20_000):
@@ -167,7 +169,7 @@ def test_replication_shares_the_leader_bytes_with_the_follower_without_copying()
 
 
 @pytest.mark.rule("F-7")
-def test_follower_replicates_whole_batches_up_to_its_limit_and_at_least_one_batch() -> None:
+def test_follower_replicates_whole_batches_up_to_a_limit_but_at_least_one_batch() -> None:
     leader, sizes = three_batches()
     follower = ReplicaLog(leader.store)
     assert follower.replicate_from(leader, 10, at_least_one=False) == 0
@@ -211,7 +213,7 @@ def test_replicating_a_batch_that_overlaps_the_follower_log_is_rejected() -> Non
         follower.replicate_from(leader, ALL)
 
 
-def test_diverged_logs_of_two_replicas_can_both_be_read() -> None:
+def test_both_replicas_of_a_partition_can_be_read_after_their_logs_diverge() -> None:
     leader = new_log()
     other = ReplicaLog(leader.store)
     for _ in range(3):
@@ -311,7 +313,7 @@ def test_truncation_lowers_a_high_watermark_above_the_log_end_and_notifies_obser
     ]
 
 
-def test_truncated_bytes_are_not_overwritten_while_they_are_being_sent() -> None:
+def test_truncated_bytes_are_not_overwritten_while_a_response_still_sends_them() -> None:
     log = new_log()
     append(log, batch(1, 100_000))
     append(log, batch(1, 200_000))
@@ -357,7 +359,7 @@ def test_store_frees_space_when_the_last_replica_has_raised_its_log_start() -> N
 
 
 @pytest.mark.rule("E-4")
-def test_truncating_at_the_log_end_removes_an_epoch_without_records() -> None:
+def test_truncating_at_the_log_end_removes_a_leader_epoch_without_records() -> None:
     """Kafka's `UnifiedLog.truncateTo`: the replica became leader, wrote no record, and lost leadership."""
     log = new_log()
     append(log, batch(3), epoch=1)
@@ -415,7 +417,7 @@ def test_duplicate_batch_returns_the_original_offsets_and_is_not_appended() -> N
 
 
 @pytest.mark.rule("P-2")
-def test_append_returns_log_append_time_only_for_topics_with_log_append_time() -> None:
+def test_append_returns_a_timestamp_only_for_topics_with_log_append_time() -> None:
     log = new_log()
     plain, stamped = batch(), batch(attributes=0x08)
     assert log.append(memoryview(plain), read_header(plain), 0, NOW_MS).log_append_time_ms == -1
@@ -423,7 +425,7 @@ def test_append_returns_log_append_time_only_for_topics_with_log_append_time() -
 
 
 @pytest.mark.rule("P-17")
-def test_follower_replicates_producer_state_and_truncation_restores_older_state() -> None:
+def test_follower_replicates_producer_state_and_truncation_restores_earlier_state() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     for sequence in range(7):
@@ -461,7 +463,7 @@ def test_records_read_from_the_log_equal_the_records_produced() -> None:
 
 
 @pytest.mark.rule("L-5")
-def test_earliest_epoch_is_the_leader_epoch_at_the_log_start() -> None:
+def test_earliest_epoch_of_a_log_is_the_leader_epoch_at_the_log_start() -> None:
     log = new_log()
     assert log.earliest_epoch() == -1
     log.epochs.assign(3, 0)
@@ -474,14 +476,14 @@ def test_earliest_epoch_is_the_leader_epoch_at_the_log_start() -> None:
     assert log.earliest_epoch() == -1
 
 
-def test_reading_a_log_whose_store_is_closed_raises_a_storage_error() -> None:
+def test_reading_a_log_after_its_store_is_closed_raises_a_storage_error() -> None:
     log, _ = three_batches()
     log.store.close()
     with pytest.raises(StorageError, match="no longer contains the bytes"):
         log.read(0, ALL, ALL, True)
 
 
-def test_replica_keeps_its_bytes_when_a_later_run_lies_before_an_earlier_run() -> None:
+def test_follower_keeps_batches_stored_out_of_order_when_the_leader_log_is_closed() -> None:
     batch_bytes = len(batch())
     leader = new_log(segment_bytes=3 * batch_bytes)
     follower = ReplicaLog(leader.store)

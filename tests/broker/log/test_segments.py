@@ -51,7 +51,9 @@ def refuse_writes(fd: int, data: object, offset: int) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_segment_kind_returns_the_bytes_written(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+def test_every_kind_of_segment_returns_the_bytes_that_were_appended(
+    kind: str, budget: MemoryBudget, tmp_path: Path
+) -> None:
     segment = new_segment(kind, budget, tmp_path)
     fill(segment, b"abc", b"defgh")
     region = segment.region(2, 4)
@@ -62,7 +64,7 @@ def test_every_segment_kind_returns_the_bytes_written(kind: str, budget: MemoryB
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_segment_kind_releases_memory_and_file_descriptors_when_dropped(
+def test_every_kind_of_segment_frees_memory_and_file_descriptors_when_dropped(
     kind: str, budget: MemoryBudget, tmp_path: Path
 ) -> None:
     segment = new_segment(kind, budget, tmp_path)
@@ -73,7 +75,9 @@ def test_every_segment_kind_releases_memory_and_file_descriptors_when_dropped(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_named_segment_files_remain_on_disk_after_close(kind: str, budget: MemoryBudget, tmp_path: Path) -> None:
+def test_only_named_segment_files_remain_on_disk_after_the_store_is_closed(
+    kind: str, budget: MemoryBudget, tmp_path: Path
+) -> None:
     segment = new_segment(kind, budget, tmp_path)
     fill(segment, b"x" * 3000)
     segment.close()
@@ -104,7 +108,9 @@ def test_segment_without_free_space_reports_zero_available_bytes(kind: str, limi
     assert segment.make_room(limit_bytes, 1) == 0
 
 
-def test_sealing_a_memory_file_segment_returns_its_unused_memory_budget(budget: MemoryBudget, tmp_path: Path) -> None:
+def test_sealing_a_memory_file_segment_frees_its_unused_share_of_the_memory_budget(
+    budget: MemoryBudget, tmp_path: Path
+) -> None:
     segment = new_segment("memory file", budget, tmp_path)
     fill(segment, b"x" * 100_000)
     assert budget.used_bytes > 102_400
@@ -189,7 +195,7 @@ def test_in_memory_bytes_stay_readable_if_moving_them_to_a_file_fails(monkeypatc
     assert store.read(SMALL_SEGMENT_BYTES - 1, 2) == b"ac"
 
 
-def test_batch_is_never_written_to_a_piece_of_the_shared_file_that_is_too_small(
+def test_batch_is_never_written_to_a_shared_file_piece_that_is_too_small(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A failed first append leaves an empty segment in a piece of the file; a larger batch must not overwrite the next piece."""

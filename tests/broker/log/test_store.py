@@ -34,7 +34,7 @@ def memory_of(file: files.SegmentFile) -> int:
     return os.fstat(file.fileno()).st_blocks * 512
 
 
-def test_store_positions_stay_valid_when_a_partition_moves_from_memory_to_a_file() -> None:
+def test_store_positions_stay_valid_after_a_partition_moves_from_memory_to_a_file() -> None:
     store = Store(MemoryBudget(PLENTY))
     blocks = [bytes([i]) * 3000 for i in range(60)]
     positions = [store.append(block) for block in blocks]
@@ -60,7 +60,7 @@ def test_ten_thousand_small_partitions_use_no_file_descriptors() -> None:
     assert budget.used_bytes == 0
 
 
-def test_partition_moves_to_a_file_only_above_64_kib() -> None:
+def test_partition_moves_from_memory_to_a_file_only_above_64_kib() -> None:
     store = Store(MemoryBudget(PLENTY))
     store.append(b"x" * SMALL_SEGMENT_BYTES)
     assert isinstance(store.region(0, 10), bytes)
@@ -117,7 +117,7 @@ def test_temporary_files_are_used_where_memfd_create_is_missing(monkeypatch: pyt
 
 
 @pytest.mark.rule("F-14")
-def test_segment_rolls_at_segment_bytes_and_reads_stop_at_its_end() -> None:
+def test_segment_rolls_at_segment_bytes_and_reads_stop_at_the_segment_end() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     for i in range(7):
         store.append(bytes([i]) * 300)
@@ -137,7 +137,7 @@ def test_batch_larger_than_segment_bytes_gets_a_segment_of_its_own() -> None:
     assert content(store, 10, 200_000) == b"b" * 200_000
 
 
-def test_dropping_old_positions_frees_whole_segments_only() -> None:
+def test_store_frees_only_whole_segments_when_old_positions_are_dropped() -> None:
     budget = MemoryBudget(PLENTY)
     store = Store(budget, segment_bytes=100_000)
     for _ in range(40):
@@ -185,7 +185,7 @@ def test_file_range_being_sent_outlives_its_segment_and_then_frees_its_memory() 
     assert budget.used_bytes <= held - 300_000
 
 
-def test_store_frees_segments_that_no_reader_needs() -> None:
+def test_store_frees_old_segments_once_no_reader_needs_them() -> None:
     store = Store(MemoryBudget(PLENTY), segment_bytes=1000)
     first, second = store.add_reader(), store.add_reader()
     store.reader_needs(first, 0)
@@ -229,7 +229,7 @@ def test_segment_file_that_cannot_be_created_raises_and_a_later_append_succeeds(
     assert list(folder.iterdir()) == []
 
 
-def test_partial_write_by_the_kernel_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_continues_after_a_partial_write_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(MemoryBudget(0))
     real_pwrite = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real_pwrite(fd, memoryview(data)[:7], offset))
@@ -299,7 +299,7 @@ def test_large_partitions_use_the_shared_file_when_half_of_the_descriptors_are_u
         )
 
 
-def test_piece_of_the_shared_file_is_reused_only_when_no_send_uses_its_bytes() -> None:
+def test_piece_of_the_shared_file_is_reused_only_after_all_sends_of_its_bytes_end() -> None:
     budget = MemoryBudget(0)
     kept, store = Store(budget), Store(budget)
     kept.append(b"k" * 100)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from kafkaproto.broker.log.compaction import CleaningLimits, clean, cleanable
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.store import MemoryBudget, Store
+from kafkaproto.broker.log.transaction_index import AbortedTransaction
 from kafkaproto.records.batch import TRANSACTIONAL, read_header, records
-from kafkaproto.records.control import build_end_txn_marker
+from kafkaproto.records.control import build_end_txn_marker, end_of_transaction
 from tests.support.broker.batches import NOW_MS, batch
 
 RETENTION_MS = 1000
+SEEDS = 300
 LIMITS = CleaningLimits(0, (1 << 63) - 1, 0.0, RETENTION_MS)
 PRODUCER, OTHER = 7, 8
 
@@ -56,7 +60,7 @@ class Compacted:
         return found
 
 
-def test_aborted_records_are_removed_and_do_not_replace_committed_ones() -> None:
+def test_compaction_removes_aborted_records_and_keeps_older_committed_records() -> None:
     log = Compacted()
     log.write(b"a", None)
     log.write(b"a")
@@ -67,7 +71,7 @@ def test_aborted_records_are_removed_and_do_not_replace_committed_ones() -> None
     assert log.clean() == [(0, b"a"), (1, "empty"), (2, "marker"), (3, b"b"), (4, "marker"), (5, b"z")]
 
 
-def test_committed_records_replace_older_ones() -> None:
+def test_compaction_keeps_only_the_newest_committed_record_of_a_key() -> None:
     log = Compacted()
     log.write(b"a", None)
     log.write(b"a")
@@ -77,7 +81,7 @@ def test_committed_records_replace_older_ones() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_marker_of_an_empty_transaction_is_removed_after_delete_retention(commit: bool) -> None:
+def test_compaction_removes_an_empty_transaction_marker_after_delete_retention_ms(commit: bool) -> None:
     log = Compacted()
     log.write(b"a")
     log.end(commit=commit)
@@ -92,7 +96,7 @@ def test_marker_of_an_empty_transaction_is_removed_after_delete_retention(commit
     assert log.log.producers.producers[PRODUCER].last_sequence == 1
 
 
-def test_open_transaction_is_not_compacted() -> None:
+def test_compaction_leaves_records_of_an_open_transaction_unchanged() -> None:
     log = Compacted()
     log.write(b"a", None)
     log.write(b"a")
@@ -103,7 +107,7 @@ def test_open_transaction_is_not_compacted() -> None:
     assert [segment.first_offset for segment in cleanable(log.log, LIMITS, NOW_MS).segments] == [0, 1, 2, 3]
 
 
-def test_empty_marker_keeps_the_epoch_of_a_producer_without_batches() -> None:
+def test_compaction_replaces_the_last_marker_of_a_producer_by_an_empty_batch() -> None:
     log = Compacted()
     log.end(commit=False)
     log.write(b"z", None)
@@ -112,3 +116,77 @@ def test_empty_marker_keeps_the_epoch_of_a_producer_without_batches() -> None:
     restored = ReplicaLog(log.log.store)
     restored.replicate_from(log.log, 1 << 30)
     assert restored.log_end_offset == 2 and restored.last_stable_offset == 0
+
+
+def read_committed(log: ReplicaLog) -> dict[bytes, int]:
+    """Return the offset of the last record of each key that a read_committed consumer gets from a fetch of the whole log."""
+    aborted = sorted(log.producers.transactions.aborted_between(0, log.log_end_offset), key=lambda entry: entry[1])
+    skipped: set[int] = set()
+    last: dict[bytes, int] = {}
+    for position, header in log.batches(0):
+        if header.base_offset >= log.last_stable_offset:
+            break
+        while aborted and aborted[0].first_offset <= header.last_offset:
+            skipped.add(aborted.pop(0).producer_id)
+        listed = list(records(log.store.read(position, header.size)))
+        if header.is_control:
+            end = end_of_transaction(listed[0]) if listed else None
+            if end is not None and not end.committed:
+                skipped.discard(header.producer_id)
+        elif header.producer_id not in skipped:
+            last.update((record.key or b"", record.offset) for record in listed)
+    return last
+
+
+def test_consumers_get_the_last_committed_record_of_each_key_after_any_compactions() -> None:
+    for seed in range(SEEDS):
+        chance, log, now_ms = Random(seed), Compacted(), NOW_MS
+        opened: dict[int, dict[bytes, int]] = {}
+        expected: dict[bytes, int] = {}
+        for _ in range(chance.randrange(5, 40)):
+            key, producer, action = chance.choice([b"a", b"b", b"c"]), chance.choice([1, 2, 3]), chance.random()
+            if action < 0.35:
+                opened.setdefault(producer, {})[key] = log.log.log_end_offset
+                log.write(key, producer)
+            elif action < 0.5:
+                expected[key] = log.log.log_end_offset
+                log.write(key, None)
+            elif action < 0.75 and opened:
+                producer = chance.choice(sorted(opened))
+                written, commit = opened.pop(producer), chance.random() < 0.6
+                log.end(commit=commit, producer=producer)
+                for written_key, offset in written.items() if commit else ():
+                    expected[written_key] = max(offset, expected.get(written_key, -1))
+            else:
+                now_ms += chance.choice([0, 400, RETENTION_MS + 1])
+                log.clean(now_ms)
+            got = read_committed(log.log)
+            stable = {key: offset for key, offset in expected.items() if offset < log.log.last_stable_offset}
+            assert {key: got.get(key) for key in stable} == stable, f"seed {seed}"
+
+
+def test_aborted_transaction_is_forgotten_with_its_last_batch() -> None:
+    log = Compacted()
+    log.write(b"a")
+    log.end(commit=False)
+    log.write(b"b")
+    log.end(commit=True)
+    log.write(b"z", None)
+    assert log.clean() == [(1, "marker"), (2, b"b"), (3, "marker"), (4, b"z")]
+    assert log.log.producers.transactions.aborted == (AbortedTransaction(PRODUCER, 0, 1),)
+    log.clean()
+    assert log.log.producers.transactions.aborted == ()
+    assert log.clean(NOW_MS + RETENTION_MS) == [(2, b"b"), (3, "marker"), (4, b"z")]
+
+
+def test_aborted_transaction_whose_marker_is_gone_deletes_no_later_record() -> None:
+    log = Compacted()
+    for commit in (False, True):
+        log.write(b"a")
+        log.end(commit=commit)
+    log.write(b"z", None)
+    for now_ms in (NOW_MS, NOW_MS, NOW_MS + RETENTION_MS):
+        log.clean(now_ms)
+    log.log.producers.transactions.restore_aborted([AbortedTransaction(PRODUCER, 0, 1)])
+    assert log.clean(NOW_MS + RETENTION_MS) == [(2, b"a"), (3, "marker"), (4, b"z")]
+    assert log.log.producers.transactions.aborted == ()

@@ -44,7 +44,7 @@ def aborted(log: ReplicaLog, offset: int) -> list[tuple[int, int]]:
     return [entry[:2] for entry in log.aborted_transactions(offset, ALL)]
 
 
-@pytest.mark.rule("TX-53", "TX-54")
+@pytest.mark.rule("TX-53", "TX-54", "SN-57")
 def test_last_stable_offset_stays_at_the_oldest_open_transaction() -> None:
     """The offsets of scenario SN-57, as Kafka 3.9.1 returned them."""
     log = new_log()
@@ -58,7 +58,7 @@ def test_last_stable_offset_stays_at_the_oldest_open_transaction() -> None:
 
 
 @pytest.mark.rule("TX-53")
-def test_last_stable_offset_waits_until_the_marker_is_replicated() -> None:
+def test_last_stable_offset_advances_only_after_the_marker_is_replicated() -> None:
     log = new_log()
     write(log, FIRST, 0)
     marker = build_end_txn_marker(True, producer_id=FIRST, producer_epoch=0, coordinator_epoch=0, timestamp=NOW_MS)
@@ -69,7 +69,7 @@ def test_last_stable_offset_waits_until_the_marker_is_replicated() -> None:
 
 
 @pytest.mark.rule("TX-54")
-def test_a_marker_without_an_open_transaction_aborts_nothing() -> None:
+def test_transaction_marker_without_an_open_transaction_aborts_nothing() -> None:
     log = new_log()
     assert end(log, FIRST, commit=False) == 0
     assert aborted(log, 0) == [] and log.last_stable_offset == 1
@@ -79,7 +79,7 @@ def test_a_marker_without_an_open_transaction_aborts_nothing() -> None:
 
 
 @pytest.mark.rule("TX-48")
-def test_a_marker_of_an_older_epoch_is_rejected() -> None:
+def test_transaction_marker_with_an_older_epoch_is_rejected() -> None:
     log = new_log()
     write(log, FIRST, 0, epoch=3)
     with pytest.raises(InvalidBatch) as refusal:
@@ -92,7 +92,7 @@ def test_a_marker_of_an_older_epoch_is_rejected() -> None:
 
 
 @pytest.mark.rule("TX-52", "TX-67")
-def test_a_marker_with_a_newer_epoch_resets_the_sequence_numbers() -> None:
+def test_transaction_marker_with_a_newer_epoch_resets_producer_sequence_numbers() -> None:
     log = new_log()
     write(log, FIRST, 0)
     end(log, FIRST, commit=False, epoch=1)
@@ -108,7 +108,7 @@ def test_a_marker_with_a_newer_epoch_resets_the_sequence_numbers() -> None:
 
 
 @pytest.mark.rule("TX-34")
-def test_a_batch_outside_the_open_transaction_of_its_producer_is_rejected() -> None:
+def test_non_transactional_batch_of_a_producer_with_an_open_transaction_is_rejected() -> None:
     log = new_log()
     write(log, FIRST, 0)
     with pytest.raises(InvalidBatch) as refusal:
@@ -121,7 +121,9 @@ def test_a_batch_outside_the_open_transaction_of_its_producer_is_rejected() -> N
 
 @pytest.mark.rule("TX-33")
 @pytest.mark.parametrize(("adds_partitions", "accepted"), [(True, 0), (False, 3)])
-def test_first_sequence_of_a_verified_transaction(adds_partitions: bool, accepted: int) -> None:
+def test_verified_transaction_rejects_a_first_sequence_above_the_expected_one(
+    adds_partitions: bool, accepted: int
+) -> None:
     """With transaction version 2 it is 0, and otherwise not above the lowest that was tried."""
     log = new_log()
     log.producers.begin_verification(FIRST, 0, 3, NOW_MS, adds_partitions=adds_partitions)
@@ -138,15 +140,16 @@ def test_only_the_first_batch_of_a_transaction_needs_verification() -> None:
     assert log.producers.needs_verification(FIRST, 1)
     write(log, FIRST, 0, epoch=1)
     assert not log.producers.needs_verification(FIRST, 1) and log.producers.needs_verification(FIRST, 2)
+    assert not log.producers.needs_verification(FIRST, None)
     with pytest.raises(InvalidBatch) as refusal:
-        log.producers.needs_verification(FIRST, 0)
+        log.producers.check_epoch(FIRST, 0)
     assert refusal.value.error_code == 47
     end(log, FIRST, commit=True, epoch=1)
     assert log.producers.needs_verification(FIRST, 1)
 
 
 @pytest.mark.rule("TX-53", "TX-54")
-def test_a_follower_has_the_transactions_of_the_batches_that_it_replicated() -> None:
+def test_follower_restores_transaction_state_from_replicated_batches() -> None:
     leader = new_log()
     follower = ReplicaLog(leader.store)
     write(leader, FIRST, 0)
@@ -158,6 +161,17 @@ def test_a_follower_has_the_transactions_of_the_batches_that_it_replicated() -> 
     follower.replicate_from(leader, ALL)
     follower.commit(3)
     assert follower.last_stable_offset == 1 and aborted(follower, 0) == [(FIRST, 0)]
+
+
+@pytest.mark.rule("TX-53")
+def test_last_stable_offset_advances_if_high_watermark_precedes_records_on_follower() -> None:
+    leader = new_log()
+    follower = ReplicaLog(leader.store)
+    write(leader, FIRST, 0)
+    end(leader, FIRST, commit=True)
+    follower.commit(2)  # KIP-392: with the response before the records
+    follower.replicate_from(leader, ALL)
+    assert follower.last_stable_offset == 2
 
 
 @pytest.mark.rule("TX-53", "TX-54")
@@ -194,7 +208,7 @@ def test_log_start_may_pass_the_first_offset_of_an_open_transaction() -> None:
 
 
 @pytest.mark.rule("TX-63")
-def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
+def test_producer_with_an_open_transaction_does_not_expire() -> None:
     log = new_log()
     write(log, FIRST, 0)
     write(log, SECOND, 0)
@@ -207,7 +221,7 @@ def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_aborted_transactions_are_listed_up_to_the_next_index_entry() -> None:
+def test_read_returns_aborted_transactions_up_to_the_next_offset_index_entry() -> None:
     """Kafka's `fetchUpperBoundOffset`: the index has one entry for about 4 KiB, so a short read lists transactions that begin soon after it."""
     log = new_log()
     for sequence in range(100):
@@ -220,7 +234,7 @@ def test_aborted_transactions_are_listed_up_to_the_next_index_entry() -> None:
 
 
 @pytest.mark.rule("F-20")
-def test_aborted_transactions_are_listed_up_to_the_end_of_the_segment() -> None:
+def test_read_returns_aborted_transactions_up_to_the_end_of_the_segment() -> None:
     log = new_log(segment_bytes=400)
     for sequence in range(10):
         write(log, FIRST, sequence)
@@ -229,7 +243,7 @@ def test_aborted_transactions_are_listed_up_to_the_end_of_the_segment() -> None:
     assert [entry.first_offset for entry in log.aborted_transactions(0, 1)] == list(range(0, place_end, 2))
 
 
-def test_the_state_of_transactions_survives_a_restart_of_the_log() -> None:
+def test_transaction_state_survives_a_restart_of_the_log() -> None:
     log = new_log()
     write(log, FIRST, 0)
     end(log, FIRST, commit=False, epoch=1, coordinator_epoch=4)
@@ -245,7 +259,7 @@ def test_the_state_of_transactions_survives_a_restart_of_the_log() -> None:
 
 
 @pytest.mark.parametrize("key", [None, b"\0\0\0\2", b"\0"])
-def test_control_batch_that_ends_no_transaction_changes_nothing(key: bytes | None) -> None:
+def test_control_batch_that_is_no_transaction_marker_leaves_transactions_open(key: bytes | None) -> None:
     log = new_log()
     write(log, FIRST, 0)
     data = batch(key=key, producer_id=FIRST, producer_epoch=0, sequence=-1, attributes=TRANSACTIONAL | CONTROL)

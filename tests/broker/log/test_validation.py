@@ -44,7 +44,7 @@ def test_valid_batch_is_accepted_unchanged_without_a_copy(version: int) -> None:
     assert valid.batch.obj is data  # no copy
 
 
-def test_validation_copies_read_only_bytes_so_that_offsets_can_be_written() -> None:
+def test_batch_validation_copies_read_only_bytes_so_that_offsets_can_be_written() -> None:
     assert not judged(bytes(batch(3))).batch.readonly
 
 
@@ -283,7 +283,7 @@ def test_max_message_bytes_is_checked_again_after_recompression() -> None:
 
 
 @pytest.mark.rule("P-12")
-def test_batch_can_be_recompressed_and_get_log_append_time_in_one_step() -> None:
+def test_batch_is_recompressed_and_gets_log_append_time_in_one_step() -> None:
     valid = judged(built(Compression.NONE, [1, 2, 3]), TopicLimits(log_append_time=True, compression_type="lz4"))
     assert valid.header.compression == Compression.LZ4 and check_crc(valid.batch)
     assert [r.timestamp for r in records(valid.batch)] == [NOW_MS] * 3

@@ -18,7 +18,7 @@ def test_leaders_rotate_over_brokers_and_each_round_shifts_the_followers() -> No
     assert assign(4, 2, NO_RACKS) == [(0, 1), (1, 2), (2, 0), (0, 2)]
 
 
-def test_single_broker_gets_all_partitions() -> None:
+def test_single_broker_is_assigned_all_partitions() -> None:
     assert assign(3, 1, {7: "a"}) == [(7,)] * 3
 
 

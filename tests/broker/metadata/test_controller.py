@@ -61,18 +61,18 @@ def refused(error: ErrorCode, bench: Bench, *args: object, **kwargs: object) -> 
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["a", "A.b_c-1", "x" * 249, "...", "__consumer_offsets"])
-def test_legal_topic_names_are_accepted(name: str) -> None:
+def test_controller_accepts_legal_topic_names(name: str) -> None:
     assert topic_name_is_legal(name)
 
 
 @pytest.mark.rule("M-3")
 @pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a:b"])
-def test_illegal_topic_names_are_rejected(name: str) -> None:
+def test_controller_rejects_illegal_topic_names(name: str) -> None:
     assert not topic_name_is_legal(name)
     refused(ErrorCode.INVALID_TOPIC_EXCEPTION, Bench(), name)
 
 
-def test_planned_topic_is_not_visible_until_created() -> None:
+def test_planned_topic_is_not_in_the_metadata_image_until_it_is_created() -> None:
     bench = Bench()
     planned = bench.controller.plan_topic("t", 2, 3)
     assert bench.images == []
@@ -131,7 +131,7 @@ def test_default_partitions_and_replication_factor_come_from_broker_settings() -
     assert (len(planned.partitions), planned.replication_factor) == (5, 2)
 
 
-def test_stopped_brokers_get_replicas_but_do_not_lead_new_topics() -> None:
+def test_new_topics_may_have_replicas_but_no_leaders_on_stopped_brokers() -> None:
     bench = Bench()
     bench.controller.broker_stopped(0)
     assert [p.replicas for p in bench.controller.plan_topic("t", 2, 3).partitions] == [(1, 2, 0), (2, 1, 0)]
@@ -156,7 +156,7 @@ def test_controller_rejects_deleting_or_configuring_unknown_topics() -> None:
         assert raised.value.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_valid_topic_settings_replace_all_previous_settings() -> None:
+def test_valid_topic_settings_replace_all_previous_settings_of_the_topic() -> None:
     bench = Bench()
     bench.topic("t", max_message_bytes="100")
     bench.controller.set_topic_configs("t", {"retention.ms": "5"})
@@ -240,7 +240,7 @@ def test_stopping_a_broker_publishes_one_image_for_all_affected_partitions() -> 
     assert [changed for _, _, changed in bench.images] == [(), ("a", "b", "c")]
 
 
-def test_elect_moves_leadership_only_to_a_running_in_sync_replica() -> None:
+def test_election_moves_leadership_only_to_a_running_in_sync_replica() -> None:
     bench = Bench()
     bench.topic()
     bench.controller.elect("t", 0, 2)
@@ -256,7 +256,7 @@ def test_elect_moves_leadership_only_to_a_running_in_sync_replica() -> None:
 # ---- in-sync replicas ---------------------------------------------------------------------------------------------------------------
 
 
-def test_isr_changes_are_published_in_one_image_in_replica_order() -> None:
+def test_isr_changes_are_published_in_one_metadata_image_in_replica_order() -> None:
     bench = Bench()
     bench.topic("t", [0, 1, 2], [1, 2, 0])
     bench.topic("u")
@@ -299,7 +299,7 @@ def test_metadata_image_is_immutable() -> None:
 
 
 @pytest.mark.rule("M-5")
-def test_image_lists_only_running_brokers_that_have_the_requested_listener() -> None:
+def test_metadata_image_lists_only_running_brokers_with_the_requested_listener() -> None:
     bench = Bench(2)
     image = bench.controller.image
     assert [b.broker_id for b in image.alive_on("A")] == [0, 1]
@@ -313,7 +313,7 @@ def test_image_lists_only_running_brokers_that_have_the_requested_listener() -> 
     assert image.endpoint(1, "A") is None
 
 
-def test_image_returns_no_leader_for_unknown_topics_and_partitions() -> None:
+def test_metadata_image_returns_no_leader_for_unknown_topics_and_partitions() -> None:
     image = Bench().controller.image
     assert image.leader_of("t", 0) == (NO_LEADER, -1)
     assert image.partition("t", -1) is None

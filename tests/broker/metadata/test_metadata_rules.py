@@ -195,7 +195,7 @@ def alter(client: Any, kind: int, name: str, key: str, value: str | None, operat
 TOPIC, BROKER = 2, 4
 
 
-def test_topic_setting_can_be_set_described_and_deleted(cluster: VirtualCluster) -> None:
+def test_topic_setting_can_be_altered_described_and_deleted(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
     assert alter(client, TOPIC, "t", "max.message.bytes", "2000") == 0
@@ -205,7 +205,7 @@ def test_topic_setting_can_be_set_described_and_deleted(cluster: VirtualCluster)
     assert config(client, TOPIC, "t", "max.message.bytes") == ("1048588", 5)
 
 
-def test_dynamic_broker_setting_applies_to_topics_that_inherit_the_setting(cluster: VirtualCluster) -> None:
+def test_dynamic_broker_setting_applies_to_topics_that_do_not_override_it(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     assert alter(client, BROKER, "", "message.max.bytes", "3000") == 0
     assert alter(client, BROKER, "1", "message.max.bytes", "4000") == 42  # a broker changes only its own settings
@@ -231,7 +231,7 @@ def test_dynamic_broker_setting_applies_to_topics_that_inherit_the_setting(clust
         (99, "t", "retention.ms", "1", 0, 42),
     ],
 )
-def test_invalid_setting_change_returns_an_error_code(
+def test_invalid_change_of_a_topic_or_broker_setting_returns_an_error_code(
     cluster: VirtualCluster, kind: int, name: str, key: str, value: str | None, operation: int, error: int
 ) -> None:
     assert alter(cluster.connect(), kind, name, key, value, operation) == error

@@ -121,7 +121,7 @@ def test_connection_handles_the_next_frame_after_the_response_is_written(bench: 
 
 
 @pytest.mark.rule("W-9")
-def test_connection_reads_behind_a_pending_request_until_a_whole_frame_is_buffered(bench: Bench) -> None:
+def test_connection_buffers_at_most_one_complete_frame_behind_a_pending_request(bench: Bench) -> None:
     bench.give(b"one")
     assert bench.socket.reading
     bench.give_bytes(b"\x00\x00\x00\x03tw")
@@ -134,7 +134,7 @@ def test_connection_reads_behind_a_pending_request_until_a_whole_frame_is_buffer
 
 
 @pytest.mark.rule("P-14")
-def test_connection_handles_the_next_request_after_one_without_a_response(bench: Bench) -> None:
+def test_connection_handles_the_next_request_after_a_request_without_response(bench: Bench) -> None:
     bench.give(b"one", b"two")
     bench.answer(data=None)
     assert bench.frames == [b"one", b"two"]
@@ -152,7 +152,7 @@ def test_connection_closes_after_writing_a_response_marked_as_last(bench: Bench)
 
 
 @pytest.mark.rule("W-8")
-def test_connection_handles_at_most_64_frames_per_event_loop_turn(bench: Bench) -> None:
+def test_connection_handles_at_most_64_frames_per_event_loop_iteration(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(2 * FRAMES_PER_TURN + 1)])
     assert len(bench.frames) == FRAMES_PER_TURN
@@ -165,7 +165,7 @@ def test_connection_handles_at_most_64_frames_per_event_loop_turn(bench: Bench) 
 
 
 @pytest.mark.rule("W-8")
-def test_event_loop_turn_that_takes_too_long_stops_before_64_frames(
+def test_event_loop_iteration_that_takes_too_long_stops_before_64_frames(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = iter(range(1000))
@@ -177,7 +177,7 @@ def test_event_loop_turn_that_takes_too_long_stops_before_64_frames(
 
 
 @pytest.mark.rule("W-8")
-def test_frames_received_between_event_loop_turns_keep_their_order(bench: Bench) -> None:
+def test_frames_received_between_event_loop_iterations_keep_their_order(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"%d" % i for i in range(FRAMES_PER_TURN + 2)])
     bench.connection.proceed(bench.now_ms)
@@ -228,7 +228,7 @@ def test_connection_unmutes_when_its_response_is_written_after_the_throttle_ende
 
 
 @pytest.mark.rule("T-7")
-def test_frames_received_before_a_mute_are_handled_in_order_with_separate_throttles(bench: Bench) -> None:
+def test_frames_received_together_are_handled_and_throttled_one_after_another(bench: Bench) -> None:
     bench.at_once = 100
     bench.give(b"one", b"two", b"three")
     for count in (1, 2, 3):
@@ -254,7 +254,7 @@ def test_throttle_of_a_request_without_response_mutes_the_connection(bench: Benc
 @pytest.mark.rule("T-10")
 @pytest.mark.parametrize("state", [MuteState.NOT_MUTED, *WAITING_STATES])
 @pytest.mark.parametrize("way", ["close", "lost", "refuse", "idle"])
-def test_connection_closed_in_any_state_leaves_no_timers(bench: Bench, state: MuteState, way: str) -> None:
+def test_closing_a_connection_in_any_state_leaves_no_timers(bench: Bench, state: MuteState, way: str) -> None:
     delayed = Delayed()
     if state is not MuteState.NOT_MUTED:
         enter(bench, state)
@@ -305,7 +305,7 @@ def test_client_that_disconnects_without_sending_is_closed_at_once(bench: Bench)
 
 
 @pytest.mark.rule("W-10")
-def test_half_closed_connection_handles_more_frames_than_fit_in_one_turn(bench: Bench) -> None:
+def test_half_closed_connection_handles_more_frames_than_the_limit_per_iteration(bench: Bench) -> None:
     bench.at_once = 0
     bench.give(*[b"x"] * (FRAMES_PER_TURN + 1))
     bench.connection.ended(bench.now_ms)
@@ -351,7 +351,7 @@ def test_exception_in_a_request_closes_the_connection_and_is_logged(
 
 
 @pytest.mark.rule("W-1")
-def test_frames_before_an_invalid_frame_length_are_answered(bench: Bench) -> None:
+def test_requests_received_before_an_invalid_frame_length_are_answered(bench: Bench) -> None:
     bench.at_once = 0
     bench.give_bytes(b"\x00\x00\x00\x03one\xff\xff\xff\xff")
     assert bench.socket.written == [b"one"]

@@ -68,7 +68,9 @@ def bound(arrived_bytes: int) -> int:
     payloads=st.lists(st.binary(max_size=3000) | st.integers(0, 40_000).map(bytes), max_size=12),
     cuts=st.lists(st.integers(1, 20_000), min_size=1, max_size=30),
 )
-def test_frame_reader_returns_the_frames_however_the_stream_is_split(payloads: list[bytes], cuts: list[int]) -> None:
+def test_frame_reader_returns_the_same_frames_however_the_stream_is_split(
+    payloads: list[bytes], cuts: list[int]
+) -> None:
     stream = framed(*payloads)
     made = reader()
     frames: list[bytes] = []
@@ -105,7 +107,7 @@ def test_frame_readers_that_share_a_buffer_pool_do_not_mix_their_bytes(
     assert got == streams
 
 
-def test_empty_frame_is_returned_as_a_frame() -> None:
+def test_frame_reader_returns_an_empty_frame_like_any_other_frame() -> None:
     assert reader().give(framed(b"", b"x", b"")) == [b"", b"x", b""]
 
 
@@ -125,7 +127,7 @@ def test_frame_of_exactly_the_maximum_length_is_accepted() -> None:
 
 
 @pytest.mark.rule("W-9")
-def test_frame_reader_reports_a_complete_frame_without_consuming_it() -> None:
+def test_frame_reader_reports_a_complete_frame_without_consuming_the_frame() -> None:
     made = reader()
     data = framed(b"first", b"second")
     buffer = made.get_buffer()
@@ -143,7 +145,7 @@ def test_frame_reader_reports_a_complete_frame_without_consuming_it() -> None:
 
 
 @pytest.mark.rule("W-1")
-def test_frame_length_above_the_limit_counts_as_a_frame_so_that_reading_stops() -> None:
+def test_frame_length_above_the_limit_counts_as_a_frame_and_stops_reading() -> None:
     made = reader(limit=10)
     buffer = made.get_buffer()
     buffer[:4] = length(11)
@@ -198,7 +200,7 @@ def test_frame_reader_reuses_one_buffer_for_a_stream_of_frames() -> None:
     assert max(sizes) <= 2 * 500_000 + FIRST_BUFFER_BYTES + SURPLUS_BYTES
 
 
-def test_released_frame_reader_drops_the_partial_frame_and_its_memory() -> None:
+def test_released_frame_reader_frees_the_memory_of_a_partial_frame() -> None:
     made = reader()
     made.give(framed(b"abc", b"def")[:-1])
     made.release()

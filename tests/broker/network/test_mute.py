@@ -19,7 +19,7 @@ def walk(*events: MuteEvent) -> MuteState:
 
 
 @pytest.mark.rule("T-6")
-def test_request_without_throttle_mutes_until_its_response_is_sent() -> None:
+def test_request_without_throttle_mutes_the_connection_until_the_response_is_sent() -> None:
     assert walk(E.REQUEST_RECEIVED) is S.MUTED_AND_RESPONSE_PENDING
     assert walk(E.REQUEST_RECEIVED, E.RESPONSE_SENT) is S.NOT_MUTED
 
@@ -41,7 +41,7 @@ def test_connection_stays_muted_until_a_response_later_than_the_throttle_is_sent
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize(("state", "event"), [pair for pair in product(S, E) if pair not in TRANSITIONS])
-def test_impossible_mute_event_raises_an_error(state: MuteState, event: MuteEvent) -> None:
+def test_mute_event_that_is_invalid_in_the_current_state_raises_an_error(state: MuteState, event: MuteEvent) -> None:
     with pytest.raises(ValueError, match=f"{event.name} cannot happen to a connection in the state {state.name}"):
         after(state, event)
 

@@ -90,7 +90,7 @@ CASES: list[tuple[Callable[[], Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("request_of", "version", "expected"), CASES, ids=[text for _, _, text in CASES])
-def test_request_details_text_matches_the_expected_text_for_each_request(
+def test_request_details_of_each_api_have_the_expected_text(
     cluster: VirtualCluster, client: MemoryClient, request_of: Callable[[], Any], version: int, expected: str
 ) -> None:
     client.ask(FindCoordinatorRequest("readers"), 3)
@@ -119,7 +119,9 @@ def test_request_details_show_the_topic_name_for_a_topic_id(cluster: VirtualClus
     assert str(of_unknown.details) == f"topic id {'00' * 15}78-0 UNKNOWN_TOPIC_ID"
 
 
-def test_recorded_request_is_formatted_as_one_line(cluster: VirtualCluster, client: MemoryClient) -> None:
+def test_request_recorded_in_the_journal_is_formatted_as_one_line(
+    cluster: VirtualCluster, client: MemoryClient
+) -> None:
     cluster.advance(1500)
     client.ask(produce("orders", 1, value=bytes(2000)), 9)
     [seen] = cluster.state.journal.requests("Produce")
@@ -128,7 +130,7 @@ def test_recorded_request_is_formatted_as_one_line(cluster: VirtualCluster, clie
     assert (str(seen), repr(seen), seen.errors) == (line, f"<RequestSeen {line}>", ("MESSAGE_TOO_LARGE",))
 
 
-def test_recorded_throttle_and_recorded_event_are_formatted_as_one_line(
+def test_throttle_and_event_recorded_in_the_journal_are_formatted_as_one_line(
     cluster: VirtualCluster, client: MemoryClient
 ) -> None:
     cluster.advance(1500)
@@ -162,7 +164,7 @@ def test_request_details_of_a_large_response_are_limited(cluster: VirtualCluster
     assert str(details) == f"{', '.join(f'wide-{i} offset 0' for i in range(4))}, and {MAX_RESULTS + 1} more"
 
 
-def test_journal_without_details_records_none_for_requests() -> None:
+def test_journal_with_details_disabled_records_requests_without_details() -> None:
     cluster = VirtualCluster()
     cluster.topic("orders")
     cluster.connect().ask(produce("orders", 0), 9)
@@ -180,7 +182,7 @@ def test_parked_request_of_a_closed_connection_adds_no_details_to_the_next_reque
     assert latest(cluster).details == Details()
 
 
-def test_request_details_are_plain_values_with_equality_and_text() -> None:
+def test_request_details_as_text_show_the_result_of_each_partition() -> None:
     result = Result("orders", 0, "NONE", 7)
     details = Details("g", "NONE", (result, Result("orders", 1, "NOT_LEADER_OR_FOLLOWER", None)))
     assert details.errors == ("NOT_LEADER_OR_FOLLOWER",)

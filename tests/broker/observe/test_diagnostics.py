@@ -18,8 +18,6 @@ from kafkaproto.broker.observe import diagnostics
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
 from kafkaproto.client import request_frame
 from kafkaproto.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kafkaproto.messages.describe_acls import DescribeAclsRequest
-from kafkaproto.messages.describe_quorum import DescribeQuorumRequest
 from kafkaproto.messages.fetch import FetchRequest
 from kafkaproto.messages.find_coordinator import FindCoordinatorRequest
 from kafkaproto.messages.init_producer_id import InitProducerIdRequest
@@ -27,6 +25,7 @@ from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestPro
 from kafkaproto.messages.metadata import MetadataRequest
 from kafkaproto.messages.sasl_handshake import SaslHandshakeRequest
 from kafkaproto.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkaproto.messages.streams_group_describe import StreamsGroupDescribeRequest
 from kafkaproto.testing import cluster as running_cluster
 from tests.support.wire import fetch
 
@@ -92,25 +91,17 @@ REFUSED = {
         b"\xff\xff\xff\xff\0\0\0\x09",
         f"a frame of client-id unknown at 10.0.0.7: a frame of -1 bytes was announced; 0 to 104857600 are allowed; {ONLY_PLAINTEXT}",
     ),
-    "SASL": (
-        request_frame(SaslHandshakeRequest("PLAIN"), 1, client_id="me"),
-        f"SaslHandshake v1 of client-id 'me' at 10.0.0.7: {NO_SASL}",
-    ),
     "SASL token": (
         b"\0\0\0\x0c\0user\0secret",
         f"API key 117 v29541 of client-id unknown at 10.0.0.7: no such API; {ONLY_PLAINTEXT}",
-    ),
-    "ACL": (
-        request_frame(DescribeAclsRequest(), 3, client_id="me"),
-        "DescribeAcls v3 of client-id 'me' at 10.0.0.7: ACLs are not served; every client may use everything",
     ),
     "KIP-932": (
         request_frame(ShareGroupHeartbeatRequest("g"), 1, client_id=None),
         "ShareGroupHeartbeat v1 of client-id (none) at 10.0.0.7: share groups (KIP-932) are not served; use a consumer group",
     ),
     "API": (
-        request_frame(DescribeQuorumRequest(), 1, client_id="me"),
-        "DescribeQuorum v1 of client-id 'me' at 10.0.0.7: this broker, as Kafka 3.9, does not serve it; "
+        request_frame(StreamsGroupDescribeRequest(), 0, client_id="me"),
+        "StreamsGroupDescribe v0 of client-id 'me' at 10.0.0.7: this broker, as Kafka 3.9, does not serve it; "
         "`kafkaproto apis --release 3.9` lists what is served",
     ),
     "version": (
@@ -132,7 +123,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("data", "text"), REFUSED.values(), ids=REFUSED)
-def test_refused_connection_logs_one_line_with_the_fix(
+def test_refused_connection_logs_one_line_with_advice_for_the_user(
     cluster: VirtualCluster, lines: Lines, data: bytes, text: str
 ) -> None:
     sent(cluster.connect(1, address="10.0.0.7"), data)
@@ -145,7 +136,14 @@ def test_log_never_contains_the_password_of_a_client(cluster: VirtualCluster, ca
     assert caplog.records and "secret" not in caplog.text
 
 
-def test_repeated_attempts_of_a_client_on_all_brokers_log_one_line_per_minute(
+def test_client_that_requires_sasl_is_logged_once_per_minute(cluster: VirtualCluster, lines: Lines) -> None:
+    client = cluster.connect(client_id="me", address="10.0.0.7")
+    for _ in range(2):
+        client.ask(SaslHandshakeRequest("PLAIN"), 1)
+    assert lines() == [f"broker 0 refused SaslHandshake v1 for 'PLAIN' of client-id 'me' at 10.0.0.7: {NO_SASL}"]
+
+
+def test_repeated_unsupported_requests_of_a_client_log_one_line_per_minute(
     cluster: VirtualCluster, lines: Lines
 ) -> None:
     for broker_id in (0, 1, 0, 1):
@@ -161,19 +159,21 @@ def test_repeated_attempts_of_a_client_on_all_brokers_log_one_line_per_minute(
     assert second.endswith("; 4 more since the last line")
 
 
-def test_different_clients_and_different_attempts_are_logged_separately(cluster: VirtualCluster, lines: Lines) -> None:
-    handshake = SaslHandshakeRequest("PLAIN")
+def test_unsupported_requests_are_logged_separately_for_each_client_and_api(
+    cluster: VirtualCluster, lines: Lines
+) -> None:
+    heartbeat = ShareGroupHeartbeatRequest("g")
     for client_id in ("a", "b"):
-        sent(cluster.connect(address="10.0.0.7"), request_frame(handshake, 1, client_id=client_id))
-    sent(cluster.connect(address="10.0.0.8"), request_frame(handshake, 1, client_id="a"))
-    sent(cluster.connect(address="10.0.0.7"), request_frame(DescribeAclsRequest(), 3, client_id="a"))
-    sent(cluster.connect(address="10.0.0.7"), request_frame(handshake, 0, client_id="a"))
+        sent(cluster.connect(address="10.0.0.7"), request_frame(heartbeat, 1, client_id=client_id))
+    sent(cluster.connect(address="10.0.0.8"), request_frame(heartbeat, 1, client_id="a"))
+    sent(cluster.connect(address="10.0.0.7"), request_frame(StreamsGroupDescribeRequest(), 0, client_id="a"))
+    sent(cluster.connect(address="10.0.0.7"), request_frame(heartbeat, 1, client_id="a"))
     attempts = [line.partition("refused ")[2].partition(":")[0] for line in lines()]
     assert attempts == [
-        "SaslHandshake v1 of client-id 'a' at 10.0.0.7",
-        "SaslHandshake v1 of client-id 'b' at 10.0.0.7",
-        "SaslHandshake v1 of client-id 'a' at 10.0.0.8",
-        "DescribeAcls v3 of client-id 'a' at 10.0.0.7",
+        "ShareGroupHeartbeat v1 of client-id 'a' at 10.0.0.7",
+        "ShareGroupHeartbeat v1 of client-id 'b' at 10.0.0.7",
+        "ShareGroupHeartbeat v1 of client-id 'a' at 10.0.0.8",
+        "StreamsGroupDescribe v0 of client-id 'a' at 10.0.0.7",
     ]
 
 
@@ -189,12 +189,12 @@ def test_diagnostics_remember_a_bounded_number_of_clients(
 
 
 def test_long_client_names_are_shortened_in_the_log(cluster: VirtualCluster, lines: Lines) -> None:
-    sent(cluster.connect(), request_frame(SaslHandshakeRequest("PLAIN"), 1, client_id="x" * 32_000))
+    sent(cluster.connect(), request_frame(ShareGroupHeartbeatRequest("g"), 1, client_id="x" * 32_000))
     [line] = lines()
     assert len(line) < 300
 
 
-def test_client_without_unsupported_requests_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
+def test_client_that_sends_only_supported_requests_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect()
     client.ask(MetadataRequest([]), 9)
     client.ask(InitProducerIdRequest(None), 4)
@@ -204,7 +204,7 @@ def test_client_without_unsupported_requests_is_not_logged(cluster: VirtualClust
     assert lines() == []
 
 
-def test_log_names_the_supported_versions_when_the_release_lacks_a_version(lines: Lines) -> None:
+def test_log_line_of_an_unsupported_version_names_the_supported_versions(lines: Lines) -> None:
     cluster = VirtualCluster(release_name="2.8")
     sent(cluster.connect(), request_frame(MetadataRequest([]), 12, client_id="me"))
     [line] = lines()
@@ -229,7 +229,7 @@ def test_refused_socket_connection_is_logged_with_the_client_port(lines: Lines) 
     assert "an HTTP request of client-id unknown at 127.0.0.1:" in web
 
 
-def test_every_unsupported_api_has_a_log_line(cluster: VirtualCluster, lines: Lines) -> None:
+def test_request_of_every_unsupported_api_is_logged(cluster: VirtualCluster, lines: Lines) -> None:
     for key in ApiKey:
         if key not in cluster.state.apis:
             client = cluster.connect(address=f"10.0.1.{int(key)}")
@@ -269,6 +269,15 @@ def test_client_that_finds_its_coordinator_but_never_joins_is_logged(
     assert len(lines()) == 1
 
 
+def test_client_that_never_joins_is_not_logged_if_both_group_protocols_are_enabled(lines: Lines) -> None:
+    cluster = VirtualCluster(2, {"group.coordinator.rebalance.protocols": "classic,consumer"}, clock=None)
+    client = cluster.connect(client_id="me")
+    for _ in range(4):
+        search(client, "orders")
+    cluster.advance(10_000)
+    assert lines() == []
+
+
 def test_client_that_joins_its_group_in_time_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
     client = cluster.connect(client_id="me")
     for _ in range(4):
@@ -294,7 +303,7 @@ def test_client_that_looks_up_its_coordinator_only_rarely_is_not_logged(cluster:
 
 @pytest.mark.slow
 @pytest.mark.clients
-def test_unsupported_attempts_of_real_clients_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_unsupported_requests_of_real_clients_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     """The clients are librdkafka and kafka-python."""
     confluent = pytest.importorskip("confluent_kafka")
     quiet = {"log_level": 0}
@@ -316,7 +325,7 @@ def test_unsupported_attempts_of_real_clients_are_logged(caplog: pytest.LogCaptu
     assert any("client-id 'k848'" in line and "set group.protocol=classic" in line for line in messages)
 
 
-def test_consumer_that_reads_without_joining_its_group_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
+def test_consumer_that_fetches_without_joining_its_group_is_not_logged(cluster: VirtualCluster, lines: Lines) -> None:
     """librdkafka with `assign` also looks up the coordinator of its group.id several times."""
     cluster.topic("orders")
     client = cluster.connect(client_id="me", address="10.0.0.7")
@@ -359,7 +368,9 @@ def test_log_line_about_a_missing_group_coordinator_contains_the_reason(lines: L
     ]
 
 
-def test_client_of_the_new_group_protocol_is_logged_where_it_is_off(caplog: pytest.LogCaptureFixture) -> None:
+def test_new_group_protocol_client_is_logged_if_the_broker_disables_that_protocol(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     client = VirtualCluster().connect(client_id="me")
     for _ in range(2):
         assert client.ask(ConsumerGroupHeartbeatRequest("g"), 0).error_code == 35

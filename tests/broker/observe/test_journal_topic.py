@@ -52,7 +52,7 @@ def read_all(client: MemoryClient, cluster: VirtualCluster) -> None:
     client.ask(fetch((DEFAULT_TOPIC, 0, end(cluster) - 1)), 11)
 
 
-def test_journal_topic_reports_a_throttle_as_the_journal_recorded_it() -> None:
+def test_journal_topic_reports_the_same_throttle_details_as_the_journal() -> None:
     cluster = virtual()
     limit(cluster, producer_byte_rate=10_000.0)
     client = cluster.connect()
@@ -157,7 +157,7 @@ def test_journal_topic_reports_connected_clients_that_fall_behind() -> None:
     assert len(published(cluster, "behind")) == 2 and published(cluster, "fetched")[-1]["next_offset"] == 6
 
 
-def test_read_positions_are_kept_for_a_bounded_number_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_journal_topic_tracks_fetch_positions_of_a_bounded_number_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_topic, "MOST_WAITING", 3)
     cluster = virtual()
     reached = Reached(cluster.state)
@@ -178,7 +178,7 @@ def test_journal_topic_reports_no_positions_of_follower_replicas() -> None:
     assert published(cluster, "fetched") == [] and len(published(cluster, "produced")) == 1
 
 
-def test_journal_topic_groups_100_ms_of_events_and_keeps_only_the_latest_positions() -> None:
+def test_journal_topic_batches_100_ms_of_events_and_only_the_latest_positions() -> None:
     cluster = virtual()
     log = direct.leader_of(cluster.state, DEFAULT_TOPIC, 0).log
     before = log.log_end_offset
@@ -254,7 +254,7 @@ def test_journal_topic_loses_no_records_when_its_leader_stops_and_starts() -> No
     assert len(published(cluster, "broker")) == 12
 
 
-def test_journal_records_wait_while_the_journal_topic_has_no_leader() -> None:
+def test_journal_records_are_queued_while_the_journal_topic_has_no_leader() -> None:
     cluster = virtual(2)
     for broker_id in (0, 1):
         cluster.state.stop_broker(broker_id)
@@ -299,7 +299,7 @@ def test_idle_cluster_writes_no_journal_records_and_adds_no_timers() -> None:
     assert end(cluster) == before and len(cluster.state.timers) <= deadlines
 
 
-def test_restarted_cluster_continues_its_journal_topic(tmp_path: Path) -> None:
+def test_journal_topic_continues_after_a_cluster_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path / "data", journal_topic=DEFAULT_TOPIC)
     processes.cluster.state.events.noted(processes.cluster.now_ms, 0, "broker", {"state": "first"})
     processes.cluster.advance(EVERY_MS)

@@ -45,7 +45,7 @@ def test_metrics_report_byte_rate_throttle_time_and_queue_size_of_a_client() -> 
     assert value(cluster, "throttle-time", "Produce", **tags) == (5000 + 6000) / 2
 
 
-def test_throttle_queues_drop_ended_entries_behind_a_long_throttle() -> None:
+def test_throttle_queue_removes_ended_throttles_behind_a_longer_one() -> None:
     queues = ThrottleQueues()
     reason = ThrottleReason("Produce", "", "c", QuotaEntity(client_id="c"), 1.0, 1.0, 1.0, 1000, 1)
 
@@ -103,7 +103,7 @@ def test_metrics_report_request_time_and_exempt_request_time() -> None:
 
 
 @pytest.mark.rule("R-10")
-def test_metrics_report_replication_rates_of_throttled_replicas_on_both_sides() -> None:
+def test_metrics_report_replication_rates_of_throttled_leaders_and_followers() -> None:
     cluster = three()
     assert value(cluster, "byte-rate", "LeaderReplication") == 0.0
     for side in ("leader", "follower"):
@@ -137,7 +137,7 @@ def replica_bytes(cluster: VirtualCluster) -> int:
 
 
 @pytest.mark.rule("S-15")
-def test_metrics_report_sessions_partitions_and_evictions_of_the_session_cache() -> None:
+def test_metrics_report_sessions_partitions_and_evictions_of_the_fetch_session_cache() -> None:
     cluster = VirtualCluster(1, {"max.incremental.fetch.session.cache.slots": "2"})
     cluster.topic("t", 3)
     cluster.topic("u", 1)

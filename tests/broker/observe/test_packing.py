@@ -89,7 +89,7 @@ def as_recorded(drawn: Exchange) -> Traced:
 
 
 @given(st.lists(EXCHANGES, min_size=1, max_size=3), st.integers(1, 3))
-def test_trace_writer_and_trace_format_encode_an_exchange_to_identical_bytes(
+def test_trace_writer_and_generic_trace_encoder_encode_a_request_identically(
     exchanges: list[Exchange], together: int
 ) -> None:
     def write(sink: Callable[[bytes, int], None]) -> None:
@@ -169,7 +169,7 @@ def as_written(exchange: Exchange, version: int, records: list[list[Records | No
 
 
 @given(st.lists(st.tuples(EXCHANGES, FETCH_RESPONSES), min_size=1, max_size=3), st.integers(1, 3))
-def test_trace_writer_and_trace_format_encode_a_fetch_response_identically(
+def test_trace_writer_and_generic_trace_encoder_encode_a_fetch_response_identically(
     file: SegmentFile, fetches: list[tuple[Exchange, tuple[int, list[list[Records | None]]]]], together: int
 ) -> None:
     file_end = 0
@@ -211,7 +211,7 @@ OFFSETS = st.tuples(INT64, INT64, INT64, INT64)
 
 
 @given(st.text(max_size=20), INT32, INT32, INT64, st.lists(OFFSETS, min_size=1, max_size=4), st.integers(1, 3))
-def test_trace_writer_and_trace_format_encode_log_positions_identically(
+def test_trace_writer_and_generic_trace_encoder_encode_log_positions_identically(
     topic: str, partition: int, broker: int, clock_ms: int, moves: list[tuple[int, int, int, int]], together: int
 ) -> None:
     def write(sink: Callable[[bytes, int], None]) -> None:

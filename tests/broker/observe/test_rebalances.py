@@ -82,7 +82,7 @@ class Classic:
         return joined
 
 
-def test_rebalance_of_a_classic_group_has_members_generations_and_duration() -> None:
+def test_rebalance_history_of_a_classic_group_has_members_generations_and_duration() -> None:
     classic = Classic()
     one, two = classic.connect(), classic.connect()
     first = classic.first(one)
@@ -109,7 +109,7 @@ def test_rebalance_of_a_classic_group_has_members_generations_and_duration() -> 
     )
 
 
-def test_classic_member_that_leaves_or_times_out_is_the_cause_of_the_rebalance() -> None:
+def test_rebalance_cause_names_the_classic_member_that_left_or_timed_out() -> None:
     classic = Classic()
     client = classic.connect()
     first = classic.first(client)
@@ -124,7 +124,7 @@ def test_classic_member_that_leaves_or_times_out_is_the_cause_of_the_rebalance()
     ]
 
 
-def test_classic_members_that_do_not_join_or_sync_in_time_are_named_as_causes() -> None:
+def test_rebalance_causes_name_classic_members_that_missed_a_timeout() -> None:
     classic = Classic()
     one, two, three = (classic.connect() for _ in range(3))
     first = classic.first(one)
@@ -147,7 +147,7 @@ def test_classic_members_that_do_not_join_or_sync_in_time_are_named_as_causes() 
     assert third.generation_id == 4
 
 
-def test_sync_and_join_timeouts_of_classic_members_are_named_as_causes() -> None:
+def test_rebalance_causes_name_sync_and_join_timeouts_of_classic_members() -> None:
     classic = Classic()
     client = classic.connect()
     changes_of = classic.cluster.state.rebalances.of_group
@@ -169,7 +169,7 @@ def test_sync_and_join_timeouts_of_classic_members_are_named_as_causes() -> None
     ]
 
 
-def test_classic_member_that_joins_again_shows_whether_its_subscription_changed() -> None:
+def test_rebalance_cause_says_if_a_rejoining_classic_member_changed_its_subscription() -> None:
     classic = Classic()
     client = classic.connect()
     first = classic.first(client)
@@ -182,7 +182,7 @@ def test_classic_member_that_joins_again_shows_whether_its_subscription_changed(
     ]
 
 
-def test_restart_of_a_static_classic_member_is_an_event_but_no_rebalance() -> None:
+def test_restart_of_a_static_classic_member_is_reported_but_not_as_a_rebalance() -> None:
     classic = Classic()
     old, new = classic.connect(), classic.connect()
     first = classic.first(old, instance="one")
@@ -192,7 +192,7 @@ def test_restart_of_a_static_classic_member_is_an_event_but_no_rebalance() -> No
     assert len(history(classic.cluster)) == 1
 
 
-def test_join_of_a_classic_group_that_loses_its_coordinator_ends_unfinished() -> None:
+def test_rebalance_of_a_classic_group_that_loses_its_coordinator_stays_unfinished() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "3000"})
     leader = cluster.state.coordinator_of("g")
     protocols = [JoinGroupRequestProtocol("range", subscription("orders"))]
@@ -202,7 +202,7 @@ def test_join_of_a_classic_group_that_loses_its_coordinator_ends_unfinished() ->
     assert [entry[:4] for entry in history(cluster)] == [(0, None, "Dead", None)]
 
 
-def test_deleted_classic_group_is_reported_dead_and_keeps_its_rebalances() -> None:
+def test_deleted_classic_group_is_reported_as_dead_and_keeps_its_rebalance_history() -> None:
     classic = Classic()
     client = classic.connect()
     first = classic.first(client)
@@ -212,7 +212,7 @@ def test_deleted_classic_group_is_reported_dead_and_keeps_its_rebalances() -> No
     assert [entry[:3] for entry in history(classic.cluster)] == [(0, 1, "Stable"), (1, 2, "Empty")]
 
 
-def test_classic_group_that_moves_to_another_coordinator_is_unloaded_and_loaded() -> None:
+def test_classic_group_that_moves_to_another_coordinator_reports_unload_and_load() -> None:
     cluster = VirtualCluster(2, {"offsets.topic.replication.factor": "2", "group.initial.rebalance.delay.ms": "0"})
     leader = cluster.state.coordinator_of("g")
     client = cluster.connect(leader)
@@ -233,7 +233,7 @@ def test_classic_group_that_moves_to_another_coordinator_is_unloaded_and_loaded(
 # ---- groups of the new protocol ----------------------------------------------------------------------------------------------
 
 
-def test_epochs_of_a_consumer_group_are_rebalances_with_causes_and_durations(group: Group) -> None:
+def test_each_consumer_group_epoch_is_a_rebalance_with_causes_and_duration(group: Group) -> None:
     group.join("A")
     group.cluster.advance(1000)
     group.join("B")
@@ -273,7 +273,7 @@ def test_members_that_leave_a_consumer_group_are_reported_with_the_reason(group:
     assert group.epochs[0] == "Empty" and history(group.cluster)[-1][2:4] == ("Empty", 0)
 
 
-def test_changed_subscription_and_changed_topics_are_causes_of_a_new_epoch(group: Group) -> None:
+def test_rebalance_causes_of_a_new_epoch_include_changed_subscriptions_and_topics(group: Group) -> None:
     group.join("A")
     group.beat("A", 1, None, ["T", "t1"])
     group.client.ask(CreatePartitionsRequest([CreatePartitionsTopic("t1", 8, None)], 10_000), 3)
@@ -284,7 +284,7 @@ def test_changed_subscription_and_changed_topics_are_causes_of_a_new_epoch(group
     ]
 
 
-def test_subscribed_topic_that_is_created_later_is_the_cause_of_a_new_epoch(group: Group) -> None:
+def test_rebalance_cause_names_a_subscribed_topic_that_is_created_later(group: Group) -> None:
     group.join("A", "later")
     group.cluster.topic("later", 2)
     group.beat("A", 1, None)
@@ -321,7 +321,7 @@ def test_consumer_group_whose_first_heartbeat_is_rejected_causes_no_event() -> N
     assert len(changes(group.cluster)) == before
 
 
-def test_group_change_that_cannot_be_stored_is_reported_and_reported_as_undone() -> None:
+def test_group_change_that_cannot_be_stored_is_reported_and_later_as_undone() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.join("A")
     group.cluster.advance(100)
@@ -331,7 +331,7 @@ def test_group_change_that_cannot_be_stored_is_reported_and_reported_as_undone()
     assert [causes for *_, causes in changes(group.cluster)[-2:]] == [["member B joined"], ["member B was removed"]]
 
 
-def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_dead() -> None:
+def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_as_dead() -> None:
     group = Group("4.2", 2, offsets_topic_replication_factor="2", min_insync_replicas="2")
     group.cluster.state.stop_broker(1 - group.cluster.state.coordinator_of("g"))
     group.cluster.run()
@@ -340,7 +340,7 @@ def test_consumer_group_whose_first_member_cannot_be_stored_is_reported_dead() -
     assert history(group.cluster) == [(0, 1, "Stable", 0, ["member A joined"])]
 
 
-def test_consumer_group_that_was_never_reported_is_not_reported_dead() -> None:
+def test_consumer_group_that_was_never_reported_is_not_reported_as_dead() -> None:
     reported: list[GroupChange] = []
     events = Events()
     events.attach(
@@ -383,7 +383,7 @@ def test_restart_of_a_static_member_that_cannot_be_stored_is_reported_as_undone(
     ]
 
 
-def test_loading_a_consumer_group_does_not_report_its_members_as_joined(group: Group) -> None:
+def test_members_of_a_consumer_group_that_is_loaded_are_not_reported_as_joined(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -401,7 +401,7 @@ def test_loading_a_consumer_group_does_not_report_its_members_as_joined(group: G
     assert [entry[:2] for entry in history(moved.cluster)] == [(0, 1), (1, 2)]
 
 
-def test_topic_that_changes_after_a_consumer_group_was_loaded_is_a_cause(group: Group) -> None:
+def test_rebalance_cause_names_a_topic_changed_after_the_group_was_loaded(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -418,7 +418,7 @@ def test_topic_that_changes_after_a_consumer_group_was_loaded_is_a_cause(group: 
     ]
 
 
-def test_member_that_leaves_a_loaded_consumer_group_is_the_only_cause(group: Group) -> None:
+def test_rebalance_cause_of_a_loaded_group_is_only_the_member_that_leaves(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.cluster.advance(100)
@@ -430,7 +430,7 @@ def test_member_that_leaves_a_loaded_consumer_group_is_the_only_cause(group: Gro
     assert history(moved.cluster)[-1][4] == ["member A left"]
 
 
-def test_topic_that_is_deleted_after_a_consumer_group_was_loaded_is_a_cause(group: Group) -> None:
+def test_rebalance_cause_names_a_topic_deleted_after_the_group_was_loaded(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A", "T", "t1")
     moved.cluster.advance(100)
@@ -446,7 +446,7 @@ def test_topic_that_is_deleted_after_a_consumer_group_was_loaded_is_a_cause(grou
     assert history(moved.cluster)[-1][4] == [f"the subscribed topics changed: {name}"]
 
 
-def test_rebalance_of_a_consumer_group_continues_on_another_coordinator(group: Group) -> None:
+def test_consumer_group_rebalance_continues_after_a_move_to_another_coordinator(group: Group) -> None:
     moved = Group(group.release, 2, offsets_topic_replication_factor="2")
     moved.join("A")
     moved.join("B")
@@ -460,7 +460,7 @@ def test_rebalance_of_a_consumer_group_continues_on_another_coordinator(group: G
     assert history(moved.cluster)[1:] == [(1, 2, "Stable", 100, ["member B joined"])]
 
 
-def test_deleted_consumer_group_is_reported_dead(group: Group) -> None:
+def test_deleted_consumer_group_is_reported_as_dead(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
     group.client.ask(DeleteGroupsRequest(["g"]), 2)
@@ -488,7 +488,7 @@ def test_journal_event_of_a_group_names_state_epochs_members_and_causes(group: G
     assert len(group.cluster.state.journal.events("group")) == 1
 
 
-def test_trace_has_the_group_events_of_the_journal(group: Group) -> None:
+def test_trace_contains_the_same_group_events_as_the_journal(group: Group) -> None:
     entries: list[Entry] = []
     group.cluster.state.record(recorder_into(entries))
     group.join("A")
@@ -522,7 +522,7 @@ def test_rebalance_history_drops_the_group_whose_last_rebalance_is_the_oldest() 
     assert [seen.group_id for seen in kept.latest(2)] == ["g0", "new"] and kept.latest(0) == []
 
 
-def test_rebalance_history_is_empty_after_a_reset_and_counts_time_from_then() -> None:
+def test_rebalance_history_is_empty_and_restarts_its_clock_after_a_cluster_reset() -> None:
     kept = RebalanceHistory(0)
     kept.group_changed(0, bump("g", 1), 10)
     kept.cleared(100)

@@ -34,7 +34,7 @@ def exchange_some_requests(cluster: VirtualCluster) -> None:
 
 
 @pytest.mark.parametrize("together", [2, 5, 1000])
-def test_batched_trace_entries_equal_single_entries_in_content_and_order(together: int) -> None:
+def test_trace_entries_written_in_batches_keep_their_content_and_order(together: int) -> None:
     def times_apart(entries: list[Entry]) -> list[Any]:
         timed = ("received_ns", "handled_ns", "ready_ns", "sent_ns", "wait_ns", "at_ns", "connection")
         facts_of_entries: list[Any] = [e.facts if isinstance(e, Event) else e._asdict() for e in entries]
@@ -94,7 +94,7 @@ def test_trace_entry_that_cannot_be_written_is_logged_and_others_are_written(
     assert len(caplog.records) == 1 and "does not fit its field" in caplog.text
 
 
-def test_recorder_whose_trace_has_ended_cannot_be_used_again(bench: Bench) -> None:
+def test_trace_recorder_cannot_be_used_again_after_its_trace_has_ended(bench: Bench) -> None:
     recorder = recorder_into(bench.entries, 1000)
     bench.cluster.state.record(recorder)
     bench.cluster.state.record(recorder)
@@ -106,7 +106,7 @@ def test_recorder_whose_trace_has_ended_cannot_be_used_again(bench: Bench) -> No
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_request_that_started_in_one_trace_is_not_recorded_in_the_next(lost: bool) -> None:
+def test_request_received_during_one_trace_is_not_recorded_in_the_next_trace(lost: bool) -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, consumer_byte_rate=1.0)
     client = bench.cluster.connect()
@@ -129,7 +129,7 @@ def test_request_that_started_in_one_trace_is_not_recorded_in_the_next(lost: boo
     assert event.seq == max(seqs) and sorted(seqs) == list(range(1, len(seqs) + 1))
 
 
-def test_requests_after_recording_is_switched_off_are_not_in_the_trace(bench: Bench) -> None:
+def test_requests_after_recording_is_stopped_are_not_in_the_trace(bench: Bench) -> None:
     client = bench.cluster.connect()
     bench.cluster.state.record(None)
     bench.entries.clear()
@@ -140,7 +140,7 @@ def test_requests_after_recording_is_switched_off_are_not_in_the_trace(bench: Be
     assert bench.entries == []
 
 
-def test_recorder_does_not_keep_deleted_replicas_in_memory(bench: Bench) -> None:
+def test_trace_recorder_does_not_keep_deleted_replicas_in_memory(bench: Bench) -> None:
     cluster = bench.cluster
     cluster.connect().ask(produce("t", batch(b"x")), 9)
     log = weakref.ref(cluster.state.nodes[0].replicas.partitions["t", 0].log)

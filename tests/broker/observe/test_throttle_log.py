@@ -24,7 +24,7 @@ def cluster() -> VirtualCluster:
 
 
 @pytest.mark.rule("Q-6")
-def test_journal_records_entity_rate_bound_window_and_mute_of_a_throttle(cluster: VirtualCluster) -> None:
+def test_journal_entry_of_a_throttle_has_entity_rate_bound_window_and_mute_time(cluster: VirtualCluster) -> None:
     limit(cluster, client_id="x", producer_byte_rate=1000.0)
     client = cluster.connect(client_id="x")
     begun = cluster.now_ms
@@ -52,7 +52,7 @@ def test_journal_records_entity_rate_bound_window_and_mute_of_a_throttle(cluster
 
 
 @pytest.mark.rule("T-10", "T-11")
-def test_recorded_mute_ends_when_its_connection_is_closed(cluster: VirtualCluster) -> None:
+def test_recorded_mute_time_ends_when_the_muted_connection_is_closed(cluster: VirtualCluster) -> None:
     cluster.state.forced_throttles.add(ForcedThrottle(10_000))
     client = cluster.connect()
     client.ask(metadata(), 9)
@@ -151,7 +151,7 @@ def test_throttle_log_remembers_all_entities_logged_within_the_last_second(
     assert len(caplog.records) == len(rules)
 
 
-def test_throttle_log_logs_again_after_the_clock_was_set_back(
+def test_throttle_log_logs_an_entity_again_after_the_clock_is_set_back(
     cluster: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A cluster reset sets the clock back to wall time."""

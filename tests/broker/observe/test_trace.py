@@ -17,8 +17,11 @@ from kafkaproto.broker.quota.forced import ForcedThrottle
 from kafkaproto.broker.requests import throttling
 from kafkaproto.broker.runtime.clock import monotonic_ns
 from kafkaproto.flat import uvarint
+from kafkaproto.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest, ScramCredentialUpsertion
 from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkaproto.records.batch import HEADER_BYTES, read_header
+from kafkaproto.records.control import build_end_txn_marker
 from kafkaproto.trace.cutting import batch_heads
 from kafkaproto.trace.decoded import Decoded
 from kafkaproto.trace.format import UNANSWERED, Event, Exchange, State
@@ -102,6 +105,17 @@ def test_trace_of_a_fetch_from_a_truncated_file_contains_only_existing_bytes(siz
         assert heads(whole)[:HEADER_BYTES] == stored[:HEADER_BYTES] and len(heads(whole)) <= 2 * HEADER_BYTES
 
 
+@pytest.mark.parametrize("size", [100, 20_000])
+def test_trace_of_a_fetch_from_a_file_contains_whole_transaction_markers(size: int) -> None:
+    """The first header, and a header after a large batch, are read without the bytes after them."""
+    marker = build_end_txn_marker(True, producer_id=5, producer_epoch=0, coordinator_epoch=0, timestamp=1)
+    stored = marker + batch(b"x" * size) + marker + marker
+    file = open_temporary_file(MemoryBudget(0))
+    os.pwrite(file.fileno(), stored, 0)
+    kept = heads(FileRange(file, 0, len(stored)))
+    assert kept == marker + stored[len(marker) :][:HEADER_BYTES] + marker + marker == heads(stored)
+
+
 def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench) -> None:
     client = bench.cluster.connect()
     request = metadata(["t"])
@@ -111,7 +125,7 @@ def test_trace_of_requests_without_records_contains_all_their_bytes(bench: Bench
     assert exchange.request == frame[4:] and len(exchange.response) == exchange.response_bytes
 
 
-def test_trace_shows_no_response_for_acks_0_and_the_wait_of_a_parked_fetch(bench: Bench) -> None:
+def test_trace_shows_no_response_for_acks_0_and_the_wait_time_of_a_parked_fetch(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(produce("t", batch(b"x"), acks=0), 9)
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
@@ -124,7 +138,7 @@ def test_trace_shows_no_response_for_acks_0_and_the_wait_of_a_parked_fetch(bench
     assert bench.exchanges[2].closes and client.closed_ms is not None
 
 
-def test_trace_shows_a_request_behind_a_parked_fetch_handled_after_that_fetch(bench: Bench) -> None:
+def test_trace_shows_that_requests_wait_behind_a_parked_fetch_of_their_connection(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.send(fetch(("t", 1, 0), max_wait_ms=500, min_bytes=1), 11)
     client.send(metadata(), 9)
@@ -135,7 +149,7 @@ def test_trace_shows_a_request_behind_a_parked_fetch_handled_after_that_fetch(be
     assert (parked.handled_ms + 500, parked.seq) == (behind.handled_ms, behind.seq - 2)
 
 
-def test_trace_shows_an_unsent_response_as_answered_with_no_sent_time(bench: Bench) -> None:
+def test_trace_entry_of_a_response_that_was_not_sent_has_no_send_time(bench: Bench) -> None:
     client = bench.cluster.connect()
     client.write = lambda buffers: False  # type: ignore[method-assign]  # the kernel accepts no bytes
     client.send(metadata(), 9)
@@ -273,6 +287,22 @@ def test_trace_of_a_produce_in_an_unsupported_version_contains_no_record_values(
     assert bytes(decoded(exchange)[1].topic_data[0].partition_data[0].records) == data[:HEADER_BYTES]
 
 
+def test_trace_of_a_sasl_token_contains_no_secret(bench: Bench) -> None:
+    client = bench.cluster.connect()
+    assert client.ask(SaslAuthenticateRequest(b"\0user\0secret"), 2).error_code
+    [exchange] = bench.exchanges
+    assert exchange.answered and b"secret" not in exchange.request
+
+
+def test_trace_of_scram_credentials_contains_no_salted_password(bench: Bench) -> None:
+    credential = ScramCredentialUpsertion("u", 1, 4096, b"salt", b"secret")
+    request = AlterUserScramCredentialsRequest([], [credential])
+    assert bench.cluster.connect().ask(request, 0).results[0].error_code == 0
+    [exchange] = bench.exchanges
+    assert exchange.answered and b"secret" not in exchange.request
+    assert bench.cluster.state.controller.image.scram.keys() == {("u", 1)}
+
+
 @pytest.mark.parametrize(("version", "whole"), [(4, True), (9, False)])
 def test_trace_of_an_unsupported_api_versions_request_contains_its_response(version: int, whole: bool) -> None:
     """KIP-511. Of a request in an unknown version only the header is recorded."""
@@ -359,7 +389,7 @@ def test_trace_of_a_throttled_fetch_contains_the_empty_response_sent(bench: Benc
     assert (response.throttle_time_ms, response.responses, exchange.throttle_ms) == (7, [], 7)
 
 
-def test_trace_marks_a_response_delayed_by_a_throttle_as_held() -> None:
+def test_trace_marks_a_response_delayed_by_a_throttle() -> None:
     bench = Bench(release_name="1.1")
     limit(bench.cluster, producer_byte_rate=10_000.0)
     client = bench.cluster.connect()
@@ -389,7 +419,7 @@ def test_trace_sequence_numbers_are_consecutive_over_exchanges_and_events(bench:
 
 
 @pytest.mark.parametrize(("version", "behind"), [(7, 4), (9, 2), (11, 2)])
-def test_trace_of_a_produce_is_right_if_record_bytes_resemble_the_end_of_the_field(
+def test_trace_of_a_produce_is_correct_if_record_bytes_look_like_a_length_field(
     bench: Bench, version: int, behind: int
 ) -> None:
     """The batch starts with bytes that look like the length of its field, followed by as many bytes as after the real length."""
@@ -439,7 +469,7 @@ def test_trace_of_a_produce_with_names_that_cannot_be_encoded_contains_the_heade
 
 
 @pytest.mark.rule("P-15")
-def test_trace_shows_high_watermark_moves_of_all_replicas_before_the_acks_all_reply() -> None:
+def test_trace_shows_high_watermark_moves_of_replicas_before_the_acks_all_response() -> None:
     bench = Bench(brokers=3)
     bench.cluster.topic("all", 1, 3)
     leader = bench.cluster.state.controller.image.topics["all"].partitions[0].leader

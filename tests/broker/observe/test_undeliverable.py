@@ -95,7 +95,7 @@ def test_response_that_exactly_fits_the_quota_window_logs_no_warning(
 
 
 @pytest.mark.rule("Q-14")
-def test_response_larger_than_one_window_is_delivered_if_it_fits_the_longest_window(world: VirtualCluster) -> None:
+def test_response_above_one_quota_window_is_delivered_if_it_fits_the_longest_window(world: VirtualCluster) -> None:
     """The window is longest if the last value of its oldest sample came at the end of the sample and nothing followed."""
     world.topic("empty")
     free = world.connect(client_id="free")
@@ -111,7 +111,7 @@ def test_response_larger_than_one_window_is_delivered_if_it_fits_the_longest_win
 
 
 @pytest.mark.rule("Q-14")
-def test_undeliverable_batches_are_logged_per_partition_and_again_per_new_quota(
+def test_undeliverable_batch_is_logged_once_for_each_partition_and_quota_value(
     world: VirtualCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     for topic in ("one", "two"):
@@ -125,7 +125,9 @@ def test_undeliverable_batches_are_logged_per_partition_and_again_per_new_quota(
     assert "consumer_byte_rate=500 allows at most 5999 bytes" in warnings(caplog)[2]
 
 
-def test_release_that_delays_responses_delivers_large_batches_without_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_old_release_that_delays_responses_delivers_large_batches_without_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     world = VirtualCluster(release_name="1.1")
     limit(world, client_id="reader", consumer_byte_rate=QUOTA)
     world.topic("large")
@@ -216,7 +218,7 @@ def test_cluster_explain_updates_an_undeliverable_batch_without_a_new_warning(
 
 
 @pytest.mark.parametrize("option", ["trace", "data_dir", "memory_bytes"])
-def test_cluster_explain_finds_an_undeliverable_batch_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
+def test_cluster_explain_reports_undeliverable_batches_in_memory_and_in_files(option: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {option: 0 if option == "memory_bytes" else tmp_path}
     with cluster(topics={"orders": 1}, clock="manual", **options) as c:
         c.set_quota(client_id="pipeline", consumer_byte_rate=QUOTA)

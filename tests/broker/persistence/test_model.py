@@ -167,7 +167,7 @@ class Restarts(RuleBasedStateMachine):
             self.quotas[client_id] = rate
 
     def take_producer_id(self) -> None:
-        given_id = self.cluster.state.next_producer_id()
+        given_id = self.cluster.state.nodes[0].transactions.producer_ids.take()
         assert given_id not in self.producer_ids
         self.producer_ids.add(given_id)
 

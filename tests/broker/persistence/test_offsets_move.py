@@ -39,7 +39,7 @@ def written(cluster: VirtualCluster) -> list[OffsetRecord | GroupRecord]:
     return [record for record in parsed if record is not None]
 
 
-def test_committed_offsets_of_an_earlier_version_move_to_the_topic_once(processes: Processes) -> None:
+def test_offsets_stored_by_an_earlier_version_move_to_the_offsets_topic_only_once(processes: Processes) -> None:
     for _ in range(3):
         after = processes.crash_and_restart()
         assert [committed(after, group, "t") for group in GROUPS] == [0, 1, 2]
@@ -54,7 +54,7 @@ def test_committed_offsets_of_an_earlier_version_move_to_the_topic_once(processe
 
 
 @pytest.mark.parametrize("moved", range(4))
-def test_kill_while_offsets_move_to_the_topic_loses_no_committed_offset(
+def test_kill_during_the_move_to_the_offsets_topic_loses_no_committed_offset(
     processes: Processes, monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
     """The process is killed after the offsets of `moved` groups are in the topic, and before the last of them leaves the metadata log."""
@@ -90,10 +90,10 @@ def test_offsets_stay_in_the_metadata_log_if_the_offsets_topic_cannot_be_created
     assert [committed(after, group, "t") for group in GROUPS] == [0, 1, 2]
 
 
-def test_deleted_group_whose_offsets_moved_stays_deleted_after_a_restart(processes: Processes) -> None:
+def test_group_deleted_after_its_offsets_moved_stays_deleted_after_a_restart(processes: Processes) -> None:
     after = processes.crash_and_restart()
     broker = after.state.nodes[0]
-    assert broker.groups.delete(["second"], after.now_ms) == {"second": 0}
+    assert broker.groups.groups.delete(["second"], after.now_ms) == {"second": 0}
     after = processes.crash_and_restart()
     assert committed(after, "second", "t") == -1
     assert {g.group_id for g in after.state.groups.list_groups()} == {"first", "third"}

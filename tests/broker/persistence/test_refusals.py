@@ -80,7 +80,9 @@ def test_failed_flush_rejects_the_produce_and_leaves_no_bytes_in_the_log(
     assert not processes.cluster.state.journal.events("recovery")
 
 
-def test_log_start_moves_to_the_log_end_without_a_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_start_can_be_raised_to_the_log_end_without_a_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t", flush_messages="100")
     write(processes.cluster, "t", b"a")
@@ -124,7 +126,7 @@ def test_full_disk_leaves_topics_quotas_commits_and_records_unchanged(
         assert values(then, "t") == [(0, b"a")]
 
 
-def test_elections_on_a_full_disk_take_place_and_are_persisted_later(
+def test_leader_elections_on_a_full_disk_succeed_and_are_persisted_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes = Processes(tmp_path, 2)
@@ -239,7 +241,7 @@ def test_data_dir_that_is_a_file_is_rejected(tmp_path: Path) -> None:
     assert "cannot be created" in refusal(tmp_path / "f" / "below")
 
 
-def test_data_dir_with_foreign_files_is_rejected_and_left_unchanged(tmp_path: Path) -> None:
+def test_data_dir_with_files_of_other_programs_is_rejected_and_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "letter").write_text("dear")
     assert "letter" in refusal(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter"]
@@ -263,7 +265,7 @@ def test_start_with_fewer_brokers_than_the_stored_replicas_need_is_rejected(tmp_
     Processes(tmp_path, 4).end()
 
 
-def test_data_dir_in_use_is_rejected_with_the_process_id_and_free_after_a_refusal(tmp_path: Path) -> None:
+def test_data_dir_in_use_is_rejected_and_can_be_opened_when_its_process_has_ended(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     assert f"in use by process {os.getpid()}" in refusal(tmp_path)
     processes.end()
@@ -284,7 +286,9 @@ def test_read_only_data_dir_is_rejected(tmp_path: Path, monkeypatch: pytest.Monk
         assert "Read-only file system" in refusal(tmp_path / "d")
 
 
-def test_full_disk_at_start_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broker_start_on_a_full_disk_fails_with_a_one_line_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Processes(tmp_path).end()
 
     def replace(self: object, facts: object) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkaproto.broker.config.client_metrics import SubscriptionResource
 from kafkaproto.broker.config.dynamic import BrokerResource, Change, GroupResource, change
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
@@ -47,7 +48,7 @@ def test_records_survive_a_clean_stop_and_restart(tmp_path: Path) -> None:
     assert values(processes.restart(), "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_segments_continue_after_a_restart(tmp_path: Path) -> None:
+def test_appends_and_segment_rolls_continue_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="300")
     for _ in range(3):
@@ -65,12 +66,12 @@ def test_commits_quotas_settings_and_producer_ids_survive_a_restart(tmp_path: Pa
     limit(processes.cluster, "c", consumer_byte_rate=1000.0)
     entity = next(entity for entity, _ in processes.cluster.state.quota_store.all() if not entity.client_id)
     processes.cluster.state.quota_store.set(entity, "producer_byte_rate", None)
-    ids = {processes.cluster.state.next_producer_id() for _ in range(3)}
+    ids = {processes.cluster.state.nodes[0].transactions.producer_ids.take() for _ in range(3)}
     for _ in range(2):
         after = processes.crash_and_restart()
         assert committed(after, "g", "t") == 7
         assert list(after.state.quota_store.all().values()) == [1000.0]
-        new = {after.state.next_producer_id() for _ in range(3)}
+        new = {after.state.nodes[0].transactions.producer_ids.take() for _ in range(3)}
         assert not new & ids
         ids |= new
 
@@ -105,7 +106,19 @@ def test_broker_and_group_settings_survive_a_restart_as_they_were_written(tmp_pa
         assert (config.get(0, "log.retention.ms"), config.get(0, "min.insync.replicas")) == (9000, 2)
 
 
-def test_topics_of_another_release_keep_settings_that_the_current_release_rejects(tmp_path: Path) -> None:
+def test_subscriptions_to_client_metrics_survive_a_restart_but_no_reset(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    for name in ("kept", "gone"):
+        change(SubscriptionResource(processes.cluster.state, name), [Change("metrics", 0, "a.,b.")], strict_kip=True)
+    change(SubscriptionResource(processes.cluster.state, "gone"), [Change("metrics", 1, None)], strict_kip=True)
+    for _ in range(2):
+        state = processes.crash_and_restart().state
+        assert state.config.client_metrics == {"kept": {"metrics": "a.,b."}}
+    state.reset()
+    assert state.config.client_metrics == {}
+
+
+def test_stored_topics_keep_settings_that_another_release_rejects(tmp_path: Path) -> None:
     older = Processes(tmp_path, release_name="3.9")
     older.cluster.topic("t", segment_bytes="500", message_format_version="2.8", message_downconversion_enable="false")
     older.end()
@@ -151,7 +164,7 @@ def test_followers_have_all_records_of_the_leader_after_a_restart(tmp_path: Path
     assert replica(after, 0).log.high_watermark == 2
 
 
-def test_records_that_a_new_leader_lacked_do_not_reappear_after_a_restart(tmp_path: Path) -> None:
+def test_records_missing_on_a_new_leader_do_not_reappear_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, 3)
     processes.cluster.topic("t", 1, 3)
     write(processes.cluster, "t", b"a", acks=-1)
@@ -170,7 +183,7 @@ def test_records_that_a_new_leader_lacked_do_not_reappear_after_a_restart(tmp_pa
     assert after.state.controller.image.leader_of("t", 0) == (2, 2)
 
 
-def test_records_that_a_new_empty_leader_lacked_do_not_reappear_after_a_restart(tmp_path: Path) -> None:
+def test_records_missing_on_an_empty_new_leader_do_not_reappear_after_a_restart(tmp_path: Path) -> None:
     processes = Processes(tmp_path, 3)
     processes.cluster.topic("t", 1, 3)
     hold(processes.cluster, 1, 2)
@@ -251,7 +264,7 @@ def test_flush_messages_of_a_topic_syncs_its_files_to_disk(tmp_path: Path, monke
     assert len(flushed) == 1
 
 
-def test_metadata_log_is_compacted_after_growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metadata_log_is_compacted_when_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata_log, "LEAST_GROWTH_BYTES", 10_000)
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
@@ -275,7 +288,7 @@ def test_records_in_a_data_dir_are_kept_until_the_cluster_is_reset(tmp_path: Pat
 
 @pytest.mark.rule("P-17")
 @pytest.mark.parametrize("has_later_batches", [False, True], ids=["nothing after", "batches after"])
-def test_producer_whose_batches_were_deleted_before_a_crash_is_known_after_restart(
+def test_producer_state_of_deleted_batches_survives_a_crash_and_restart(
     tmp_path: Path, has_later_batches: bool
 ) -> None:
     processes = Processes(tmp_path)
@@ -315,7 +328,7 @@ def test_finished_compaction_survives_a_crash_and_unfinished_compaction_is_dropp
     assert values(processes.crash_and_restart(), "t") == [*left, (12, b"z")]
 
 
-def test_divergence_is_detected_from_batch_epochs_if_missing_in_the_metadata_log(
+def test_log_divergence_is_found_by_batch_epochs_if_the_metadata_log_lacks_epochs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_log.PartitionRecorder, "begun", lambda self, state: None)
@@ -330,7 +343,7 @@ def test_divergence_is_detected_from_batch_epochs_if_missing_in_the_metadata_log
     assert values(processes.crash_and_restart(), "t") == [(0, b"a"), (1, b"b")]
 
 
-def test_log_start_follows_from_the_remaining_segments_if_not_in_the_metadata_log(tmp_path: Path) -> None:
+def test_log_start_comes_from_the_first_segment_if_missing_in_the_metadata_log(tmp_path: Path) -> None:
     """A follower drops segments without an entry in the metadata log, and the entry of its new leadership may be missing."""
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="150")

@@ -49,7 +49,7 @@ def test_batch_cut_off_at_any_byte_is_removed_at_restart(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("is_reported", [False, True], ids=["since the last state", "before it"])
-def test_changed_byte_truncates_its_batch_and_all_later_batches_at_restart(tmp_path: Path, is_reported: bool) -> None:
+def test_restart_truncates_the_log_at_the_first_batch_with_a_corrupt_byte(tmp_path: Path, is_reported: bool) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t", segment_bytes="200")
     for i in range(6):
@@ -71,7 +71,7 @@ def test_changed_byte_truncates_its_batch_and_all_later_batches_at_restart(tmp_p
     assert values(processes.crash_and_restart(), "t") == [*left, (len(left), b"x")]
 
 
-def test_checksums_are_not_verified_after_a_clean_stop(tmp_path: Path) -> None:
+def test_batch_checksums_are_not_verified_at_a_start_after_a_clean_stop(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")
@@ -102,7 +102,7 @@ def test_metadata_entry_cut_off_at_any_byte_is_ignored_at_restart(tmp_path: Path
         again.close()
 
 
-def test_metadata_log_damaged_before_valid_entries_stops_the_start_unchanged(tmp_path: Path) -> None:
+def test_broker_refuses_to_start_if_the_metadata_log_is_damaged_before_valid_entries(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")
@@ -186,7 +186,7 @@ def test_topic_deleted_while_its_broker_was_stopped_can_be_created_again(tmp_pat
     assert values(cluster, "t") == [(0, b"c")]
 
 
-def test_foreign_files_in_the_topics_folder_are_left_unchanged(tmp_path: Path) -> None:
+def test_files_of_other_programs_in_the_topics_folder_are_left_unchanged(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.cluster.topic("t")
     write(processes.cluster, "t", b"a")
@@ -237,7 +237,7 @@ def test_metadata_entry_that_cannot_be_written_completely_is_not_persisted(
     assert WriteAheadLog(tmp_path / "facts").records == [{"number": 1}, {"number": 3}]
 
 
-def test_metadata_log_that_cannot_be_opened_after_a_rewrite_keeps_its_records(
+def test_failed_rewrite_of_the_metadata_log_keeps_its_old_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = WriteAheadLog(tmp_path / "facts")

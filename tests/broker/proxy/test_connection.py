@@ -174,7 +174,7 @@ def test_proxy_forwards_responses_without_addresses_unchanged() -> None:
 
 
 @pytest.mark.parametrize("version", versions(ApiKey.API_VERSIONS))
-def test_proxy_lowers_max_versions_to_those_in_which_it_can_replace_addresses(version: int) -> None:
+def test_proxy_lowers_max_versions_to_versions_whose_addresses_it_can_replace(version: int) -> None:
     offered = [ApiVersion(3, 0, 99), ApiVersion(0, 3, 5), ApiVersion(11, 0, 99), ApiVersion(999, 0, 4)]
     got = Bench().exchange(ApiVersionsRequest(), ApiVersionsResponse(api_keys=offered), ApiKey.API_VERSIONS, version)
     assert [(api_key.api_key, api_key.max_version) for api_key in got.api_keys] == [
@@ -200,7 +200,7 @@ def test_proxy_decodes_an_unsupported_api_versions_response_as_version_0(version
     assert seen.response.api_keys == offered
 
 
-def test_proxy_answers_unknown_api_versions_requests_itself_and_records_them() -> None:
+def test_proxy_itself_answers_and_records_api_versions_requests_of_unknown_versions() -> None:
     """KIP-511: a request in an unknown version is not forwarded; its header is recorded."""
     bench = Bench()
     out = bytearray()
@@ -280,7 +280,7 @@ def test_proxy_handles_frames_split_into_any_pieces() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\x7f\0\0\0", b"GET / HTTP/1.1", b"\x16\x03\x01\x02\x00"])
-def test_proxy_refuses_connections_that_do_not_speak_kafka(data: bytes) -> None:
+def test_proxy_closes_connections_that_do_not_use_the_kafka_protocol(data: bytes) -> None:
     with pytest.raises(NotKafka):
         Bench().connection.requested(data, 0)
 

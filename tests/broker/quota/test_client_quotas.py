@@ -44,7 +44,7 @@ class Cluster:
 
 
 @pytest.mark.rule("Q-8")
-def test_quota_precedence_of_users_and_client_ids_equals_that_of_kafka() -> None:
+def test_quota_precedence_of_users_and_client_ids_is_the_same_as_in_kafka() -> None:
     """The precedence table of Kafka's ClientQuotaManagerTest.testQuotaConfigPrecedence."""
     c = Cluster()
     for user, client_id, value in [
@@ -130,7 +130,7 @@ def test_each_of_the_eight_quota_levels_gives_the_expected_bound_and_metric_tags
         (ALL, ("", "c")),
     ],
 )
-def test_client_without_a_quota_gets_metric_tags_for_each_set_of_quota_levels(
+def test_metric_tags_of_a_client_without_quota_depend_on_the_defined_quota_levels(
     levels: Levels, tags: tuple[str, str]
 ) -> None:
     none: dict[QuotaEntity, float] = {}
@@ -147,7 +147,7 @@ def test_clients_without_client_id_share_the_default_quota_in_kip_mode() -> None
 
 
 @pytest.mark.rule("Q-9", "D9")
-def test_clients_without_client_id_escape_client_id_quotas_in_kafka_mode() -> None:
+def test_clients_without_client_id_are_not_limited_by_client_id_quotas_in_kafka_mode() -> None:
     c = Cluster("kafka")
     c.set(1000, None, DEFAULT)
     assert c.fetch.record("u", "", 10**9, 0) == 0
@@ -179,7 +179,7 @@ def test_changed_quota_applies_to_bytes_recorded_before_the_change() -> None:
 
 
 @pytest.mark.rule("Q-1")
-def test_quota_type_that_was_never_configured_records_nothing() -> None:
+def test_quota_type_that_was_never_configured_records_no_client_usage() -> None:
     c = Cluster()
     assert not c.fetch.enabled
     assert c.fetch.record("u", "c", 10**9, 0) == 0
@@ -239,14 +239,14 @@ def test_byte_throttle_is_limited_to_int32_and_request_throttle_to_one_window() 
 
 
 @pytest.mark.rule("Q-6")
-def test_smallest_possible_quota_throttles_for_one_window() -> None:
+def test_request_above_the_smallest_possible_quota_is_throttled_for_one_window() -> None:
     c = Cluster()
     c.store.set(entity("u"), REQUEST, 5e-324)
     assert c.quotas.request.record("u", "c", 0.4, 0) == 1000
 
 
 @pytest.mark.rule("Q-17")
-def test_recorded_throttle_and_metrics_contain_rate_bound_and_throttle_time() -> None:
+def test_journal_and_metrics_of_a_throttle_contain_rate_bound_and_throttle_time() -> None:
     c = Cluster()
     c.set(1000, "u")
     wait_ms = c.fetch.record("u", "c", 15000, 7)
@@ -287,7 +287,7 @@ def test_client_that_returns_after_an_idle_hour_starts_with_an_empty_rate() -> N
 
 
 @pytest.mark.rule("Q-10")
-def test_used_quota_sensors_stay_and_expiry_runs_at_most_every_30_seconds() -> None:
+def test_quota_sensors_in_use_are_kept_and_expiry_runs_at_most_every_30_seconds() -> None:
     c, sensors = Cluster(), Living(Sensor)
     c.set(1000, None, DEFAULT)
     for n in range(100):
@@ -317,7 +317,7 @@ def test_quota_remembers_a_bounded_number_of_clients_per_sensor() -> None:
 
 
 @pytest.mark.rule("Q-17")
-def test_quota_metrics_show_a_changed_bound_before_the_next_request() -> None:
+def test_quota_metrics_show_a_changed_quota_before_the_next_request() -> None:
     c = Cluster()
     c.set(1000, None, DEFAULT)
     c.fetch.record("u", "c", 500, 0)

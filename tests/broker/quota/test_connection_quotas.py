@@ -129,7 +129,7 @@ def test_listener_can_have_its_own_connection_limit() -> None:
 
 
 @pytest.mark.rule("W-12")
-def test_inter_broker_listener_closes_the_least_recently_used_client_for_a_slot() -> None:
+def test_full_broker_closes_the_least_recently_used_client_for_an_inter_broker_one() -> None:
     cluster = VirtualCluster(config={"max.connections": "3", "inter.broker.listener.name": "INSIDE"})
     cluster.state.nodes[0].acceptor("INSIDE")
     clients = []
@@ -149,7 +149,7 @@ def test_inter_broker_listener_closes_the_least_recently_used_client_for_a_slot(
 
 
 @pytest.mark.rule("W-12")
-def test_single_listener_is_not_protected_from_the_connection_limit() -> None:
+def test_inter_broker_listener_gets_no_extra_slot_if_it_is_the_only_listener() -> None:
     cluster = VirtualCluster(config={"max.connections": "1"})
     first = cluster.connect()
     assert cluster.connect().served_ms is None
@@ -222,7 +222,7 @@ def test_connections_waiting_for_a_slot_are_closed_when_the_broker_stops() -> No
 
 
 @pytest.mark.rule("W-13")
-def test_connections_above_the_creation_rate_are_accepted_later_in_order() -> None:
+def test_connections_above_the_creation_rate_are_delayed_and_accepted_in_order() -> None:
     cluster = cluster_with(max_connection_creation_rate="5", quota_window_num="2")
     begun_ms = cluster.now_ms
     clients = [cluster.connect() for _ in range(8)]
@@ -277,7 +277,7 @@ def test_inter_broker_listener_is_not_delayed_by_the_broker_connection_rate() ->
 
 
 @pytest.mark.rule("W-13")
-def test_changed_connection_rate_applies_to_new_connections_not_to_delayed_ones() -> None:
+def test_changed_connection_rate_does_not_shorten_delays_that_have_started() -> None:
     cluster = cluster_with(max_connection_creation_rate="1", quota_window_num="2", inter_broker_listener_name="ADMIN")
     cluster.state.nodes[0].acceptor("ADMIN")
     cluster.connect()
@@ -290,7 +290,7 @@ def test_changed_connection_rate_applies_to_new_connections_not_to_delayed_ones(
 
 
 @pytest.mark.rule("W-13")
-def test_connection_throttled_by_its_ip_rate_is_held_then_closed_and_not_counted() -> None:
+def test_connection_above_its_ip_rate_is_delayed_then_closed_and_not_counted() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 5)
     clients = [cluster.connect() for _ in range(7)]  # testConnectionRatePerIp
@@ -311,7 +311,7 @@ def test_connection_throttled_by_its_ip_rate_is_held_then_closed_and_not_counted
 
 
 @pytest.mark.rule("W-13")
-def test_connection_held_by_an_ip_throttle_is_closed_once_when_the_broker_stops() -> None:
+def test_connection_delayed_by_an_ip_quota_is_closed_once_when_the_broker_stops() -> None:
     cluster = cluster_with(quota_window_num="2")
     limit_ip(cluster, HOME, 1)
     held = [cluster.connect() for _ in range(2)][1]
@@ -354,7 +354,7 @@ def test_connection_throttled_by_ip_does_not_delay_connections_behind_it() -> No
 
 
 @pytest.mark.rule("W-13")
-def test_ip_addresses_unseen_for_an_hour_are_removed_from_the_connection_quotas() -> None:
+def test_ip_addresses_idle_for_an_hour_are_removed_from_the_connection_quotas() -> None:
     cluster = cluster_with()
     limit_ip(cluster, None, 1000)
     quotas = cluster.state.nodes[0].connection_quotas

@@ -106,7 +106,7 @@ def test_forced_throttles_never_apply_to_follower_fetches() -> None:
     assert rule.hits == 0
 
 
-def test_first_matching_forced_throttle_rule_applies_alone(cluster: VirtualCluster) -> None:
+def test_only_the_first_matching_forced_throttle_rule_applies(cluster: VirtualCluster) -> None:
     first, second = force(cluster, 1, user="ANONYMOUS", times=1), force(cluster, 2, broker_id=0)
     other = force(cluster, 3, broker_id=1)
     client = cluster.connect()
@@ -153,7 +153,7 @@ def test_forced_throttle_rule_survives_a_json_round_trip() -> None:
     assert ForcedThrottle.from_json(as_json).to_json() | {"rule_id": 0} == rule.to_json() | {"rule_id": 0}
 
 
-def test_cluster_can_force_and_cancel_throttles() -> None:
+def test_forced_throttles_can_be_added_and_cancelled_by_cluster_methods() -> None:
     with started(topics={"t": 1}, clock="manual") as c:
         rule = c.force_throttle(700, api="Fetch")
         assert c.state.forced_throttles.active == [rule]

@@ -37,7 +37,7 @@ def described_values(answer: Any) -> dict[tuple[tuple[str, str | None], ...], di
 
 @pytest.mark.rule("Q-20")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_alter_client_quotas_returns_one_result_per_entity_and_describe_shows_values(version: int) -> None:
+def test_alter_client_quotas_returns_one_result_for_each_entity(version: int) -> None:
     client = VirtualCluster().connect()
     both: Entity = [("user", None), ("client-id", "c")]
     request = alter(

@@ -94,7 +94,7 @@ def test_invalid_quota_alteration_gets_invalid_request_and_is_not_applied(
 
 
 @pytest.mark.rule("Q-20")
-def test_integer_quota_accepts_a_value_within_rounding_tolerance() -> None:
+def test_integer_quota_accepts_a_fraction_below_the_rounding_tolerance_only() -> None:
     store = ClientQuotaStore()
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.0000005)) == 0
     assert alter(store, ALICE, QuotaOp(PRODUCE, 5.00001)) == ErrorCode.INVALID_REQUEST
@@ -124,7 +124,7 @@ def test_quota_entity_repeated_in_a_request_gets_one_result() -> None:
 
 
 @pytest.mark.rule("Q-20")
-def test_integer_quota_may_be_a_millionth_too_large_but_not_too_small() -> None:
+def test_integer_quota_is_accepted_up_to_a_millionth_above_an_integer_but_not_below() -> None:
     store = ClientQuotaStore()
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (5.0000009, 4.9999999, 5.1)] == [0, 42, 42]
     assert [alter(store, ALICE, QuotaOp(PRODUCE, value)) for value in (2.0**63, 2.0**64)] == [0, 42]
@@ -152,7 +152,7 @@ def test_removing_a_missing_quota_succeeds_without_notifying_listeners() -> None
 
 
 @pytest.mark.rule("Q-20")
-def test_quota_change_that_cannot_be_persisted_is_not_applied_but_clearing_is() -> None:
+def test_quota_change_is_not_applied_if_it_cannot_be_persisted() -> None:
     notified: list[tuple[QuotaEntity, str, float | None]] = []
     refused: list[Change] = []
 
@@ -174,7 +174,7 @@ def test_quota_change_that_cannot_be_persisted_is_not_applied_but_clearing_is() 
 
 
 @pytest.mark.rule("Q-19")
-def test_null_entity_name_is_the_default_entity_and_default_string_is_a_plain_name() -> None:
+def test_null_entity_name_means_the_default_entity_but_the_string_default_does_not() -> None:
     assert parse_entity([("user", None)]) == QuotaEntity(user=DEFAULT)
     assert parse_entity([("user", "<default>")]) == QuotaEntity(user="<default>")
     assert QuotaEntity(user=DEFAULT, client_id="c").components() == [("user", None), ("client-id", "c")]
@@ -241,7 +241,7 @@ def any_of(kind: str) -> FilterComponent:
         ([default("ip")], False, 0),
     ],
 )
-def test_describe_client_quotas_returns_the_expected_number_of_entities_per_filter(
+def test_describe_client_quotas_returns_as_many_entities_per_filter_as_in_kafka(
     described: ClientQuotaStore, components: list[FilterComponent], strict: bool, count: int
 ) -> None:
     """The counts of Kafka's ClientQuotasRequestTest.testDescribeClientQuotas."""
@@ -264,7 +264,7 @@ def test_describe_client_quotas_returns_the_expected_number_of_entities_per_filt
         ([exact("weather", "rain")], 35),
     ],
 )
-def test_contradictory_quota_filter_is_rejected(components: list[FilterComponent], code: int) -> None:
+def test_contradictory_describe_client_quotas_filter_is_rejected(components: list[FilterComponent], code: int) -> None:
     with pytest.raises(KafkaError) as caught:
         ClientQuotaStore().describe(components, False)
     assert caught.value.error_code == code

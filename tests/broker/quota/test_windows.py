@@ -42,7 +42,7 @@ def test_sampled_rate_equals_a_slow_reference_implementation_exactly(
 
 @pytest.mark.rule("Q-3")
 @given(_STEPS, st.integers(0, 20_000))
-def test_peeking_at_a_rate_returns_the_measured_value_and_changes_nothing(
+def test_reading_a_rate_without_recording_leaves_its_samples_unchanged(
     steps: list[tuple[int, float, bool]], later_ms: int
 ) -> None:
     looked_at, other, now_ms = SampledRate(), SampledRate(), 0
@@ -116,7 +116,7 @@ def test_throttle_times_after_a_quota_violation_match_kafka() -> None:
 
 
 @pytest.mark.rule("Q-6")
-def test_request_time_throttles_equal_those_of_kafka() -> None:
+def test_request_time_throttles_are_the_same_as_in_kafka() -> None:
     rate, now_ms, bound = SampledRate(), 0, 1.0
 
     def charge(thread_ms: float) -> int:
@@ -141,7 +141,7 @@ def test_request_time_throttles_equal_those_of_kafka() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_batch_larger_than_twelve_seconds_of_quota_is_throttled_forever() -> None:
+def test_fetch_of_a_batch_above_twelve_seconds_of_quota_is_always_throttled() -> None:
     rate, slow, now_ms, waits = SampledRate(), SlowRate(11, 1000), 0, []
     for late_ms in (5, 11, 1, 4, 3, 9, 0, 0, 2, 7):
         wait_ms = rate.record_and_throttle(4096, now_ms, 250)
@@ -157,7 +157,7 @@ def test_batch_larger_than_twelve_seconds_of_quota_is_throttled_forever() -> Non
 
 
 @pytest.mark.rule("Q-14")
-def test_retries_at_exact_times_get_the_throttles_of_the_reference_implementation() -> None:
+def test_retries_at_exact_times_get_the_same_throttles_as_in_the_reference_model() -> None:
     rate, now_ms, waits = SampledRate(), 0, []
     for _ in range(4):
         waits.append(rate.record_and_throttle(4096, now_ms, 250))
@@ -176,7 +176,7 @@ def test_rate_without_prior_samples_is_measured_over_a_full_window() -> None:
 
 
 @pytest.mark.rule("Q-4")
-def test_rate_window_with_expired_samples_equals_that_of_kafka() -> None:
+def test_rate_window_with_expired_samples_has_the_same_length_as_in_kafka() -> None:
     """Kafka's MetricsTest.testRateWindowing."""
     rate = SampledRate(3, 30_000)
     rate.record(100, 0)
@@ -192,7 +192,7 @@ def test_rate_with_one_sample_is_measured_over_at_least_one_millisecond() -> Non
 
 
 @pytest.mark.rule("Q-3")
-def test_negative_value_keeps_a_rate_sample_in_use() -> None:
+def test_rate_sample_stays_in_use_after_a_negative_value_is_recorded() -> None:
     kept, purged = SampledRate(), SampledRate()
     for rate in (kept, purged):
         rate.record(500, 0)
@@ -229,7 +229,7 @@ def test_quota_windows_module_imports_no_other_part_of_the_broker() -> None:
 
 @pytest.mark.rule("Q-6")
 @pytest.mark.parametrize("seed", range(4))
-def test_million_random_records_are_throttled_as_by_the_reference_implementation(seed: int) -> None:
+def test_throttles_of_a_million_random_values_equal_the_reference_implementation(seed: int) -> None:
     rng, transcription = Random(seed), Transcription()
     rates = {identity: SampledRate() for identity in ("quiet", "busy", "changing", "one too large")}
     bounds = dict.fromkeys(rates, 1000.0)

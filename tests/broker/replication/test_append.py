@@ -28,7 +28,7 @@ def append(cluster: VirtualCluster, data: bytes, *, acks_all: bool = False) -> A
 
 
 @pytest.mark.rule("P-2")
-def test_appends_with_acks_1_get_consecutive_offsets_and_await_no_replication() -> None:
+def test_appends_with_acks_1_get_consecutive_offsets_without_awaiting_replication() -> None:
     cluster = three()
     assert append(cluster, batch(b"a", b"b")) == AppendResult(0, 2, -1, 0, True, None)
     assert append(cluster, batch(b"c")) == AppendResult(2, 3, -1, 0, True, None)
@@ -100,7 +100,7 @@ def test_append_checks_the_in_sync_replicas_before_validating_the_batch() -> Non
 
 
 @pytest.mark.rule("F-29")
-def test_append_completes_a_parked_consumer_fetch_and_a_parked_follower_fetch() -> None:
+def test_append_completes_parked_fetches_of_consumers_and_followers() -> None:
     cluster = three()
     reader = cluster.connect()
     reader.send(fetch(("t", 0, 0), max_wait_ms=5000), 12)
@@ -138,7 +138,7 @@ def by_the_journal(cluster: VirtualCluster) -> None:
     [("t", by_request), ("t", by_a_test), (DEFAULT_TOPIC, by_the_journal)],
     ids=["request", "test", "journal"],
 )
-def test_appends_of_clients_tests_and_journal_complete_fetches_and_reach_followers(
+def test_appends_of_every_source_complete_parked_fetches_and_are_replicated(
     topic: str, write: Callable[[VirtualCluster], None]
 ) -> None:
     cluster = VirtualCluster(2, journal_topic=DEFAULT_TOPIC)

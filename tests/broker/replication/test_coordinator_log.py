@@ -45,7 +45,7 @@ def test_coordinator_reads_its_records_and_tombstones_in_order() -> None:
     assert list(writer.log.read(1)) == []
 
 
-def test_coordinator_write_completes_when_all_in_sync_replicas_have_it() -> None:
+def test_coordinator_write_completes_when_all_in_sync_replicas_have_the_record() -> None:
     writer = Writer(3, 3)
     hold(writer.cluster, *writer.followers, topic="c")
     writer.write((b"a", b"1"))
@@ -97,6 +97,6 @@ def test_rejected_coordinator_writes_return_an_error_and_append_nothing() -> Non
 
 
 @pytest.mark.parametrize("index", [0, 7])
-def test_coordinator_write_without_waiting_returns_its_error_at_once(index: int) -> None:
+def test_coordinator_write_without_awaiting_replication_returns_errors_at_once(index: int) -> None:
     writer = Writer()
     assert writer.log.append_only(index, [(b"a", None)], 0) == (NONE if index == 0 else NOT_LEADER)

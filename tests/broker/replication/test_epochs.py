@@ -25,7 +25,7 @@ def epoch_end(answer: Any) -> tuple[int, int, int]:
 
 
 @pytest.mark.rule("E-3")
-def test_new_leader_adds_its_epoch_before_any_write() -> None:
+def test_new_leader_adds_its_leader_epoch_to_the_log_before_any_write() -> None:
     cluster = VirtualCluster(2)
     cluster.topic("t", 1, 2)
     cluster.connect().ask(produce("t", batch(b"v"), acks=-1), 9)
@@ -37,7 +37,7 @@ def test_new_leader_adds_its_epoch_before_any_write() -> None:
 
 
 @pytest.mark.rule("E-5")
-def test_offset_for_leader_epoch_answers_topics_and_partitions_in_request_order() -> None:
+def test_offset_for_leader_epoch_response_has_the_order_of_the_request() -> None:
     cluster = VirtualCluster()
     for name in ("a", "b"):
         cluster.topic(name, 2)

@@ -158,7 +158,7 @@ def test_append_that_does_not_move_the_high_watermark_completes_no_consumer_fetc
 
 
 @pytest.mark.rule("F-18")
-def test_response_to_a_follower_has_the_high_watermark_before_that_fetch_updates_it() -> None:
+def test_follower_fetch_response_has_the_high_watermark_from_before_that_fetch() -> None:
     cluster = VirtualCluster(2, semantics="kafka")
     cluster.topic("t", 1, 2)
     hold(cluster, 1)
@@ -263,7 +263,7 @@ def test_follower_without_the_fetch_offset_is_not_a_preferred_read_replica() -> 
 
 
 @pytest.mark.rule("N-3")
-def test_follower_out_of_sync_is_not_a_preferred_read_replica() -> None:
+def test_out_of_sync_follower_is_not_a_preferred_read_replica() -> None:
     cluster = racks()
     hold(cluster, 1)
     client = cluster.connect()
@@ -305,7 +305,7 @@ class LastOne:
 
 
 @pytest.mark.rule("N-14")
-def test_python_replica_selector_class_is_used_and_its_exception_means_the_leader() -> None:
+def test_python_replica_selector_chooses_the_replica_or_the_leader_if_it_raises() -> None:
     cluster = three(**{"replica.selector.class": f"{__name__}:LastOne"})
     cluster.connect().ask(produce("t", batch_of_bytes(100)), 9)
     assert preferred(cluster.connect().ask(fetch(("t", 0, 0)), 11)) == 2
@@ -441,7 +441,7 @@ def test_partition_whose_only_replica_is_stopped_has_no_leader_until_it_restarts
     assert replica(cluster, 0).log.log_end_offset == 1
 
 
-def test_replica_delay_setting_delays_acks_all_produces_by_that_time() -> None:
+def test_replica_delay_setting_delays_acks_all_responses_by_the_given_time() -> None:
     cluster = three(**{"kafkaproto.replica.delay.ms": "250"})
     client = cluster.connect()
     begun = cluster.now_ms
@@ -460,7 +460,7 @@ def test_replication_copies_no_bytes_between_replicas() -> None:
 
 @pytest.mark.rule("P-15")
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
-def test_followers_that_restart_in_one_turn_all_rejoin_the_isr(order: tuple[int, ...]) -> None:
+def test_followers_that_restart_at_the_same_time_all_rejoin_the_isr(order: tuple[int, ...]) -> None:
     cluster = three()
     cluster.connect().ask(produce("t", batch(b"a"), acks=-1), 9)
     for broker_id in order:
@@ -473,7 +473,7 @@ def test_followers_that_restart_in_one_turn_all_rejoin_the_isr(order: tuple[int,
 
 
 @pytest.mark.rule("P-15")
-def test_isr_removal_and_addition_in_one_turn_are_both_applied() -> None:
+def test_isr_removal_and_addition_at_the_same_time_are_both_applied() -> None:
     cluster = three()
     cluster.state.isr_changes.propose("t", 0, (0, 1))
     cluster.run()
@@ -504,7 +504,7 @@ def test_slow_follower_delays_each_of_its_fetches_without_delaying_other_followe
 
 
 @pytest.mark.rule("N-9", "N-15")
-def test_follower_ending_inside_the_first_leader_batch_restarts_at_the_log_start() -> None:
+def test_follower_whose_log_ends_within_a_leader_batch_restarts_at_the_log_start() -> None:
     """DeleteRecords moved the new leader's log start into a batch, exactly to the end of the old leader's log.
 
     Found by seed 1610 of the simulation.

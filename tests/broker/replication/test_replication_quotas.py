@@ -57,7 +57,7 @@ def as_follower(cluster: VirtualCluster, offset: int, broker_id: int = 2, **more
         ("1:0,", {1}, set()),
     ],
 )
-def test_each_broker_throttles_the_replicas_that_the_list_names_for_that_broker(
+def test_each_broker_throttles_only_the_replicas_listed_for_that_broker(
     text: str, on_0: set[int], on_1: set[int]
 ) -> None:
     """The tests shouldParse... of Kafka's DynamicConfigChangeTest."""
@@ -94,7 +94,7 @@ def test_each_broker_throttles_the_replicas_that_the_list_names_for_that_broker(
         ("-1:1", False, False),
     ],
 )
-def test_kip_and_kafka_modes_accept_different_spellings_of_throttled_replica_lists(
+def test_kip_and_kafka_modes_accept_different_formats_of_throttled_replica_lists(
     text: str, kip: bool, kafka: bool
 ) -> None:
     for semantics, allowed in (("kip", kip), ("kafka", kafka)):
@@ -129,7 +129,7 @@ def test_replication_rate_of_a_broker_overrides_the_cluster_wide_rate() -> None:
 
 
 @pytest.mark.rule("R-12")
-def test_replication_rate_given_at_start_has_no_effect_and_is_reported() -> None:
+def test_replication_rate_in_static_broker_settings_has_no_effect_and_is_reported() -> None:
     cluster = three(**{"leader.replication.throttled.rate": "1000", "2.follower.replication.throttled.rate": "5"})
     assert quota(cluster, LEADER, 0).bound == quota(cluster, FOLLOWER, 2).bound == 2**63 - 1
     assert cluster.state.config.without_effect() == [
@@ -141,7 +141,7 @@ def test_replication_rate_given_at_start_has_no_effect_and_is_reported() -> None
 
 
 @pytest.mark.rule("R-2")
-def test_replication_quota_windows_follow_the_settings() -> None:
+def test_replication_quota_windows_have_the_configured_number_and_size() -> None:
     cluster = three(**{"replication.quota.window.num": "2", "replication.quota.window.size.seconds": "3"})
     leader_quota = quota(cluster, LEADER, 0)
     leader_quota.limit(100)
@@ -241,7 +241,7 @@ def test_replication_throttle_does_not_affect_other_partitions_brokers_or_consum
 
 
 @pytest.mark.rule("R-4", "R-5")
-def test_replication_quota_counts_only_listed_partitions_and_is_checked_first() -> None:
+def test_replication_quota_is_checked_before_bytes_of_listed_partitions_are_counted() -> None:
     """Kafka's ReplicaManagerQuotasTest: a whole response may exceed the limit, because its bytes are counted after it is built."""
     cluster = VirtualCluster(2, {"replica.lag.time.max.ms": "1000"})
     cluster.topic("t", 3, 2)
@@ -393,7 +393,7 @@ def moving(
         ([KB] * 100, None, None),
     ],
 )
-def test_reassignment_under_throttle_progresses_as_the_reference_model_predicts(
+def test_throttled_reassignment_progresses_as_the_reference_model_predicts(
     batch_sizes: list[int], leader_rate: int | None, follower_rate: int | None, semantics: Any
 ) -> None:
     if leader_rate == 0:
@@ -407,7 +407,7 @@ def test_reassignment_under_throttle_progresses_as_the_reference_model_predicts(
 
 @pytest.mark.rule("R-3", "R-4", "R-5", "R-6", "R-7")
 @pytest.mark.parametrize("seed", range(60))
-def test_random_reassignments_progress_as_the_reference_model_predicts(seed: int) -> None:
+def test_random_throttled_reassignments_progress_as_the_reference_model_predicts(seed: int) -> None:
     rng = Random(seed)
     settings = {
         "replica.fetch.max.bytes": rng.choice((1000, 50_000, 2**20)),
@@ -454,7 +454,7 @@ def test_throttled_reassignment_takes_the_time_given_by_size_and_rate(
 
 
 @pytest.mark.rule("R-7")
-def test_throttled_follower_causes_as_few_timer_events_as_in_kafka() -> None:
+def test_throttled_follower_causes_no_more_timer_events_than_in_kafka() -> None:
     """There is one event per second while all partitions are throttled by the follower, and two if throttled by the leader."""
     for leader_rate, follower_rate, wakes in ((KB, None, 2), (None, KB, 1)):
         cluster = VirtualCluster(2)
@@ -542,7 +542,7 @@ def test_throttled_follower_stops_waiting_on_link_cut_broker_stop_or_topic_delet
 
 
 @pytest.mark.rule("R-7")
-def test_throttled_follower_starts_fetching_when_throttling_ends() -> None:
+def test_throttled_follower_fetches_again_as_soon_as_its_throttle_is_removed() -> None:
     """The follower started behind a cut link while records of another leader exceeded the rate. Found by seed 1021 of the simulation."""
     cluster = VirtualCluster(3, semantics="kafka")
     controller = cluster.state.controller
@@ -568,7 +568,7 @@ def test_throttled_follower_starts_fetching_when_throttling_ends() -> None:
 
 
 @pytest.mark.rule("R-7", "D11")
-def test_in_sync_follower_is_never_throttled_but_its_bytes_count() -> None:
+def test_in_sync_follower_is_never_throttled_but_its_bytes_count_towards_the_quota() -> None:
     cluster = three()
     for side in (LEADER, FOLLOWER):
         set_list(cluster, side, "*")
@@ -620,7 +620,7 @@ def test_idle_follower_fetches_use_replication_quota_only_while_throttled() -> N
 
 
 @pytest.mark.rule("R-9")
-def test_follower_fetch_has_size_limits_and_serves_all_partitions_in_turn() -> None:
+def test_follower_fetch_is_limited_in_size_and_serves_partitions_round_robin() -> None:
     """Partitions that returned records move to the end; a response is limited by replica.fetch.response.max.bytes."""
     cluster = VirtualCluster(2, {"replica.fetch.response.max.bytes": "150000", "replica.lag.time.max.ms": "1000"})
     for name in ("a", "b"):
@@ -666,7 +666,7 @@ def test_restarted_broker_keeps_throttle_lists_and_rates_but_not_recorded_bytes(
 @pytest.mark.parametrize(
     "groups", [[], [[10]], [[0]], [[126]], [[127]], [[0, 300], [70_000]], [[1] * 130], [[1]] * 200, [[16383], [2**21]]]
 )
-def test_internal_fetch_response_size_equals_the_size_of_the_encoded_response(groups: list[list[int]]) -> None:
+def test_computed_follower_fetch_response_size_equals_the_encoded_size(groups: list[list[int]]) -> None:
     """groups: for each topic, the sizes of the records of its partitions."""
     topics = [
         FetchableTopicResponse(

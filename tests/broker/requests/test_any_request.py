@@ -18,6 +18,7 @@ from kafkaproto.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkaproto.messages.produce import ProduceRequest
+from tests.support.acls import with_known_codes
 from tests.support.codec.values import Values
 from tests.support.offered import OFFERED
 from tests.support.scene import fill
@@ -34,7 +35,7 @@ def is_unanswered(request: Any) -> bool:
 
 @pytest.mark.rule("X-1", "W-7")
 @pytest.mark.parametrize(("name", "key", "version"), VERSIONS, ids=[f"{name}-{v}" for name, _, v in VERSIONS])
-def test_request_with_random_content_is_answered_and_breaks_no_state(
+def test_random_valid_request_is_answered_and_leaves_the_cluster_consistent(
     name: str, key: int, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = VirtualCluster(2, {"connections.max.idle.ms": "-1"})
@@ -42,7 +43,7 @@ def test_request_with_random_content_is_answered_and_breaks_no_state(
     fill(cluster, "topic-1", batch(b"a"))
     layout = codec(key, version).request
     for number, shape in enumerate(SHAPES):
-        request = Values(f"{name} {version} {number}").object(layout, shape)
+        request = with_known_codes(Values(f"{name} {version} {number}").object(layout, shape))
         client = cluster.connect()
         sent = client.send(request, version)
         cluster.advance(LONGEST_WAIT_MS)
@@ -61,7 +62,7 @@ OTHERS = [v for v in VERSIONS if v[0] not in ("Produce", "Fetch", "WriteTxnMarke
 @pytest.mark.parametrize(("name", "key", "version"), OTHERS, ids=[f"{name}-{v}" for name, _, v in OTHERS])
 def test_every_api_is_charged_request_time_and_its_connection_is_muted(name: str, key: int, version: int) -> None:
     cluster = VirtualCluster()
-    request = Values(f"{name} {version}").object(codec(key, version).request, "empty")
+    request = with_known_codes(Values(f"{name} {version}").object(codec(key, version).request, "empty"))
     limit(cluster, client_id="test", request_percentage=0.1)
     cluster.state.request_cost_ms[name] = 100.0
     client = cluster.connect()
@@ -99,7 +100,9 @@ def alter(resource_type: int, resource: str, name: str, value: str) -> Increment
         (alter(BROKER, "0", "message.max.bytes", LONG), 42),
     ],
 )
-def test_error_message_shortens_a_long_quoted_name(message: Any, error: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_error_message_with_a_very_long_name_is_shortened_to_1000_characters(
+    message: Any, error: int, caplog: pytest.LogCaptureFixture
+) -> None:
     cluster = VirtualCluster()
     cluster.topic("t")
     answer = cluster.connect().ask(message, 1)

@@ -48,7 +48,7 @@ def test_request_time_quota_is_named_if_byte_and_time_throttles_are_equal() -> N
 
 
 @pytest.mark.rule("Q-12")
-def test_only_the_quota_with_the_larger_throttle_records_a_throttle_time() -> None:
+def test_throttle_time_metric_is_recorded_only_for_the_quota_with_larger_throttle() -> None:
     q = quotas(produce=1, fetch=1, request=0.01)
     assert which(charge_produce(q, "u", "c", 100, 50, 1, 0)) == (90_000, "Produce")
     assert which(charge_fetch(q, "u", "c", 100, 50, 0)) == (90_000, "Fetch")
@@ -75,7 +75,7 @@ def test_exempt_requests_are_counted_separately_and_never_throttled() -> None:
 
 @pytest.mark.rule("T-3", "Q-15")
 @pytest.mark.parametrize(("acks", "exempt_percent"), [(0, 50), (1, 0), (-1, 0)])
-def test_request_time_is_counted_as_exempt_for_acks_0_only(acks: int, exempt_percent: float) -> None:
+def test_only_acks_0_produces_count_their_request_time_as_exempt(acks: int, exempt_percent: float) -> None:
     q = quotas(produce=1000, request=1)
     charge_produce(q, "u", "c", 10, 500, acks, 0)
     assert q.exempt_request_time.peek(0) == exempt_percent
@@ -100,7 +100,7 @@ def test_fetch_bytes_are_credited_back_if_request_time_throttles_the_fetch() -> 
 
 
 @pytest.mark.rule("Q-13")
-def test_crediting_fetch_bytes_back_keeps_the_rate_sample_in_use() -> None:
+def test_rate_sample_stays_in_use_when_fetch_bytes_are_credited_back() -> None:
     q, expected = quotas(fetch=1000), SampledRate()
     for now_ms, value in ((0, 30_000), (999, 40_000), (11_500, 9_000)):
         wait_ms = expected.record_and_throttle(value, now_ms, 1000)
@@ -110,7 +110,7 @@ def test_crediting_fetch_bytes_back_keeps_the_rate_sample_in_use() -> None:
 
 
 @pytest.mark.rule("Q-14")
-def test_batch_that_can_never_be_consumed_is_throttled_for_6384_and_6000_ms_in_turn() -> None:
+def test_undeliverable_batch_is_throttled_alternately_for_6384_and_6000_ms() -> None:
     q, now_ms, waits = quotas(fetch=250), 0, []
     for _ in range(6):
         charged = charge_fetch(q, "u", "c", 4096, 0, now_ms)
@@ -120,7 +120,7 @@ def test_batch_that_can_never_be_consumed_is_throttled_for_6384_and_6000_ms_in_t
 
 
 @pytest.mark.rule("Q-1")
-def test_requests_are_not_charged_without_quotas() -> None:
+def test_requests_are_not_charged_if_no_quotas_are_set() -> None:
     q = quotas()
     assert charge_fetch(q, "u", "c", 10**9, 10**9, 0).throttle_ms == 0
     assert charge_produce(q, "u", "c", 10**9, 10**9, 1, 0).throttle_ms == 0

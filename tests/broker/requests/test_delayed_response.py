@@ -76,7 +76,7 @@ def test_fetch_in_an_old_release_is_answered_after_its_throttle_with_its_data(cl
 
 
 @pytest.mark.rule("D9b")
-def test_old_release_waits_for_the_byte_throttle_and_then_for_request_time(cluster: VirtualCluster) -> None:
+def test_old_release_delays_a_response_by_byte_throttle_plus_request_time_throttle(cluster: VirtualCluster) -> None:
     limit(cluster, producer_byte_rate=10_000.0, request_percentage=1.0)
     cluster.state.request_cost_ms["Produce"] = (
         110.0  # 11 percent of a second, 10 of which are free: 1 s over the window

@@ -115,7 +115,7 @@ def test_acks_0_produce_over_quota_mutes_the_connection_without_a_response(clust
 
 
 @pytest.mark.rule("P-14")
-def test_acks_0_produce_gets_no_response_and_the_next_request_is_handled_at_once(cluster: VirtualCluster) -> None:
+def test_request_after_an_acks_0_produce_without_throttle_is_handled_at_once(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.send(produce("t", batch(b"a"), acks=0), 9)
     client.send(metadata(), 1)
@@ -409,7 +409,7 @@ def test_produce_reports_the_larger_of_byte_and_request_time_throttle(cluster: V
     assert [seen.reason.quota for seen in cluster.state.journal.throttles()] == ["Produce"]
 
 
-def test_flat_helper_of_the_tests_returns_topic_and_partition_data_of_a_fetch(cluster: VirtualCluster) -> None:
+def test_flat_helper_returns_topic_and_partition_pairs_of_a_fetch_response(cluster: VirtualCluster) -> None:
     client = cluster.connect()
     client.ask(produce("t", batch(b"a", b"b")), 9)
     [(topic, data)] = flat(client.ask(fetch(("t", 0, 0)), 11))

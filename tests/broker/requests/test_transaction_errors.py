@@ -30,7 +30,7 @@ UNAVAILABLE, NOT_COORDINATOR, NOT_ENOUGH_REPLICAS = 15, 16, 19
         (ApiKey.TXN_OFFSET_COMMIT, NOT_COORDINATOR, {0: UNAVAILABLE, 5: UNAVAILABLE}),
     ],
 )
-def test_transaction_error_of_each_version_is_one_that_the_version_knows(
+def test_transaction_error_code_depends_on_the_request_version(
     api: ApiKey, error_code: int, by_version: dict[int, int]
 ) -> None:
     assert {version: error_for(api, version, error_code) for version in by_version} == by_version

@@ -9,7 +9,7 @@ import pytest
 from kafkaproto.broker.runtime.actions import ActionQueue
 
 
-def test_action_queue_runs_steps_in_order_and_then_the_steps_that_they_add() -> None:
+def test_action_queue_runs_actions_in_order_and_added_actions_after_them() -> None:
     actions, seen = ActionQueue(0), []
 
     def first(now_ms: int) -> None:
@@ -23,7 +23,7 @@ def test_action_queue_runs_steps_in_order_and_then_the_steps_that_they_add() -> 
     assert seen == ["first", "second", "of the first"]
 
 
-def test_all_steps_of_an_action_queue_run_get_the_same_time() -> None:
+def test_all_actions_of_one_action_queue_run_get_the_same_time() -> None:
     actions, seen = ActionQueue(1), []
     actions.soon(lambda now_ms: actions.soon(seen.append) or seen.append(now_ms))  # type: ignore[func-returns-value]
     actions.run(42)
@@ -31,7 +31,7 @@ def test_all_steps_of_an_action_queue_run_get_the_same_time() -> None:
     assert actions.now_ms == 42
 
 
-def test_action_queue_runs_a_chain_of_100000_steps_without_recursion() -> None:
+def test_action_queue_runs_a_chain_of_100000_actions_without_recursion() -> None:
     actions, seen = ActionQueue(0), []
 
     def step(now_ms: int) -> None:
@@ -47,7 +47,7 @@ def test_action_queue_runs_a_chain_of_100000_steps_without_recursion() -> None:
 
 
 @pytest.mark.rule("W-8")
-def test_exception_in_a_step_of_the_action_queue_is_logged_and_other_steps_run(
+def test_exception_in_a_queued_action_is_logged_and_other_actions_run(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     actions, seen = ActionQueue(0), []
@@ -62,7 +62,7 @@ def test_exception_in_a_step_of_the_action_queue_is_logged_and_other_steps_run(
     assert seen == [3, 4]
 
 
-def test_keyboard_interrupt_in_a_step_of_the_action_queue_is_not_caught() -> None:
+def test_keyboard_interrupt_in_a_queued_action_is_not_caught() -> None:
     actions, seen = ActionQueue(0), []
 
     def interrupted(now_ms: int) -> None:

@@ -30,7 +30,7 @@ def test_system_clock_never_goes_backwards_and_has_fractions_of_milliseconds() -
     assert clock.now_ms() >= int(times[-1])
 
 
-def test_jump_clock_adds_its_advances_to_wall_time() -> None:
+def test_jump_clock_shows_wall_time_plus_all_advances() -> None:
     clock, wall = JumpClock(), SystemClock()
     clock.advance(3_600_000)
     assert 3_599_000 < clock.now_ms() - wall.now_ms() < 3_601_000
@@ -52,7 +52,7 @@ def test_jump_clock_returns_to_wall_time_when_reset() -> None:
 
 
 @pytest.mark.parametrize("clock", [SystemClock(), JumpClock()])
-def test_deadline_in_real_time_has_the_requested_delay(clock: SystemClock) -> None:
+def test_system_clock_deadline_is_due_after_the_requested_delay(clock: SystemClock) -> None:
     delay_ms = clock.real_delay_ms(clock.now_ms() + 5000)
     assert delay_ms is not None and 4000 < delay_ms <= 5000
     past_ms = clock.real_delay_ms(clock.now_ms() - 5000)
@@ -76,7 +76,7 @@ def test_manual_clock_stands_still_until_advanced() -> None:
     assert not clock.is_wall
 
 
-def test_deadline_under_the_manual_clock_has_no_real_delay() -> None:
+def test_manual_clock_deadline_in_the_future_has_no_real_delay() -> None:
     clock = ManualClock(1000)
     assert clock.real_delay_ms(1001) is None
     assert clock.real_delay_ms(1000) == 0.0

@@ -32,7 +32,7 @@ def observer_of(calls: list[tuple[str, tuple[Any, ...]]], *names: str) -> Observ
     return type("Noting", (Observer,), {name: noting(name, calls) for name in names})()
 
 
-def test_event_without_subscriber_is_none_and_with_a_subscriber_calls_its_method() -> None:
+def test_event_is_none_without_observers_and_otherwise_calls_the_observer_method() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     assert [getattr(events, name) for name in EVENTS] == [None] * len(EVENTS)
     observer = observer_of(calls, "cleared")
@@ -45,7 +45,7 @@ def test_event_without_subscriber_is_none_and_with_a_subscriber_calls_its_method
     assert events.cleared is None
 
 
-def test_event_subscribers_are_called_in_the_order_they_were_attached() -> None:
+def test_observers_are_called_in_the_order_they_were_attached() -> None:
     events, calls = Events(), []  # type: ignore[var-annotated]
     first, second = observer_of(calls, "cleared", "throttle_ended"), observer_of(calls, "cleared")
     events.attach(second)
@@ -63,7 +63,7 @@ def test_event_subscribers_are_called_in_the_order_they_were_attached() -> None:
         events.attach(first)
 
 
-def test_records_are_reported_separately_while_an_observer_requests_that() -> None:
+def test_records_are_reported_separately_while_an_attached_observer_requests_it() -> None:
     events = Events()
     wanting = type("Wanting", (Observer,), {"wants_records_apart": True})()
     events.attach(wanting)
@@ -101,7 +101,7 @@ def play_a_run(cluster: VirtualCluster) -> list[tuple[int, int, int]]:
     return [(a.at_ms, a.correlation_id, a.size_bytes) for a in [*client.answers, *member.answers]]
 
 
-def test_new_observer_receives_all_events_of_a_run() -> None:
+def test_attached_observer_receives_all_events_of_a_cluster() -> None:
     cluster = VirtualCluster(2, release_name="3.9")
     calls: list[tuple[str, tuple[Any, ...]]] = []
     cluster.state.events.attach(observer_of(calls, *EVENTS))
@@ -117,7 +117,7 @@ def test_new_observer_receives_all_events_of_a_run() -> None:
     assert {arguments[2] for name, arguments in calls if name == "noted"} >= {"parked", "broker", "leader"}
 
 
-def test_every_event_is_documented_in_the_observer_docstring() -> None:
+def test_docstring_of_observer_lists_every_event() -> None:
     assert Observer.__doc__ is not None
     assert [name for name in EVENTS if f"`{name}`" not in Observer.__doc__] == []
 
@@ -197,7 +197,7 @@ def raising(name: str, calls: Counter[str]) -> Callable[..., None]:
     return method
 
 
-def test_exception_in_an_observer_is_logged_and_does_not_change_the_run(caplog: pytest.LogCaptureFixture) -> None:
+def test_exception_in_an_observer_is_logged_and_does_not_affect_the_broker(caplog: pytest.LogCaptureFixture) -> None:
     undisturbed, disturbed = VirtualCluster(2, release_name="3.9"), VirtualCluster(2, release_name="3.9")
     raised: Counter[str] = Counter()
     calls: list[tuple[str, tuple[Any, ...]]] = []

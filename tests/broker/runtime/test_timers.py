@@ -61,7 +61,7 @@ def test_timer_callback_may_cancel_a_timer_due_at_the_same_time() -> None:
     assert fired == []
 
 
-def test_timer_callback_that_raises_has_fired_and_other_timers_remain() -> None:
+def test_timer_whose_callback_raises_is_removed_and_other_timers_remain() -> None:
     timers, fired = Timers(), []
     timers.at(10, lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
     timers.at(10, fired.append)
@@ -97,7 +97,7 @@ def test_cancelled_timer_releases_its_callback() -> None:
     assert seen() is None
 
 
-def test_cleanup_of_cancelled_timers_during_firing_loses_no_timers() -> None:
+def test_removing_cancelled_timers_while_others_fire_loses_no_timers() -> None:
     timers, fired = Timers(), []
     many = [timers.at(20, lambda _: None) for _ in range(300)]
 
@@ -113,7 +113,7 @@ def test_cleanup_of_cancelled_timers_during_firing_loses_no_timers() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["set", "cancel", "run"]), st.integers(0, 40)), max_size=150))
-def test_timers_behave_like_a_sorted_list(steps: list[tuple[str, int]]) -> None:
+def test_random_timer_operations_fire_in_the_same_order_as_a_sorted_list(steps: list[tuple[str, int]]) -> None:
     timers = Timers()
     model: dict[int, tuple[int, Timer]] = {}
     fired: list[int] = []

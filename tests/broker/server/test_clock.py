@@ -26,7 +26,11 @@ from tests.support.raw import client_of, open_sockets, serving
 from tests.support.wire import batch, fetch, metadata, produce
 
 OBSERVERS = 9
-"""The observers of every test cluster: journal; rebalances; logs of throttles, undeliverable fetches, requests, refusals, SASL; queues; server."""
+"""The observers of every test cluster.
+
+The journal; the histories of rebalances and transactions; logs of throttles, undeliverable fetches, requests and refusals; the queues;
+the server.
+"""
 
 
 class BlockingClient:
@@ -92,7 +96,7 @@ def test_throttle_ends_at_its_exact_millisecond_under_the_manual_clock() -> None
 
 
 @pytest.mark.rule("F-29")
-def test_parked_fetches_complete_at_their_own_times_within_one_clock_advance() -> None:
+def test_parked_fetches_time_out_at_their_own_times_within_one_clock_advance() -> None:
     with cluster(topics={"t": 1}, clock="manual") as c:
         clients = [BlockingClient(c, str(wait)) for wait in (700, 100, 400)]
         begun_ms = c.clock.now_ms()
@@ -108,7 +112,7 @@ def test_parked_fetches_complete_at_their_own_times_within_one_clock_advance() -
         assert c.clock.now_ms() == begun_ms + 5000
 
 
-def test_requests_already_sent_are_handled_before_the_clock_advances() -> None:
+def test_requests_sent_before_a_clock_advance_are_handled_before_the_clock_moves() -> None:
     """This includes a connection that was just opened and is not accepted yet."""
     with cluster(clock="manual") as c:
         for _ in range(30):
@@ -120,7 +124,7 @@ def test_requests_already_sent_are_handled_before_the_clock_advances() -> None:
                 assert c.journal.requests()[-1].at_ms == begun_ms
 
 
-def test_request_sent_after_a_response_within_an_advance_has_the_response_time() -> None:
+def test_request_sent_after_a_response_during_a_clock_advance_has_the_response_time() -> None:
     """On one connection, each long poll of a chain starts when the previous one ends."""
     with cluster(topics={"t": 1}, clock="manual") as c, connected(c) as client:
         begun_ms = c.clock.now_ms()
@@ -133,7 +137,7 @@ def test_request_sent_after_a_response_within_an_advance_has_the_response_time()
         assert [s.at_ms - begun_ms for s in c.journal.requests()] == [300, 600, 900, 1200, 1500]
 
 
-def test_event_loop_timer_is_reset_only_when_the_earliest_deadline_moves_forward(
+def test_event_loop_timer_is_reset_only_if_the_earliest_deadline_becomes_earlier(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def delays() -> list[float]:
@@ -209,7 +213,7 @@ def test_jump_clock_moves_idle_timeouts_of_connections() -> None:
         assert client.at_end()
 
 
-def test_advancing_the_system_clock_raises_an_error_that_names_other_clocks() -> None:
+def test_advancing_the_system_clock_raises_an_error_that_suggests_other_clocks() -> None:
     with cluster(clock="system") as c, pytest.raises(TypeError, match="make it with clock='jump' or clock='manual'"):
         c.clock.advance(1)
     with pytest.raises(
@@ -226,7 +230,7 @@ def test_advancing_a_test_clock_by_a_negative_time_is_rejected() -> None:
 
 @pytest.mark.rule("T-8", "X-5")
 @pytest.mark.parametrize("clock", ["system", "jump"])
-def test_throttle_lasts_its_throttle_time_in_real_time(clock: str) -> None:
+def test_throttled_connection_is_muted_for_its_throttle_time_in_real_time(clock: str) -> None:
     with cluster(topics={"t": 1}, clock=clock) as c, connected(c) as client:
         c.set_quota(client_id="blocking", producer_byte_rate=10_000.0)
         begun = time.monotonic()  # the throttle counts from the decision, which comes between this and the response
@@ -237,7 +241,7 @@ def test_throttle_lasts_its_throttle_time_in_real_time(clock: str) -> None:
         assert throttle_ms - 1 <= passed_ms < throttle_ms + 1000
 
 
-async def test_clock_can_be_advanced_inside_the_event_loop() -> None:
+async def test_async_cluster_clock_can_be_advanced_in_the_event_loop() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (c, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=250), 11)
         await c.wait_for(lambda journal: journal.events("parked"))
@@ -348,7 +352,7 @@ def use(c: TestCluster) -> list[BlockingClient]:
     return clients
 
 
-def test_cluster_reset_removes_all_state_of_previous_use() -> None:
+def test_cluster_reset_removes_all_state_from_before_the_reset() -> None:
     with cluster(2, {"t": 1}) as c:
         fresh = remains(c)
         for _ in range(3):

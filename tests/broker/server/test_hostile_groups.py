@@ -8,12 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from kafkaproto.api import ApiKey, codec
-from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.api import ApiKey
 from kafkaproto.client import key_of
 from kafkaproto.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkaproto.messages.consumer_group_heartbeat import (
@@ -38,36 +37,15 @@ from kafkaproto.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from kafkaproto.testing import AsyncTestCluster, async_cluster
-from tests.support.memory import memory_left_within, memory_within
-from tests.support.raw import RawClient, client_of, frame, framed, open_sockets, until
+from tests.support.hostile import MIB, cases_of, check_cuts, check_lengths, missing_versions, rest_of, send_noise
+from tests.support.memory import memory_left_within
+from tests.support.raw import RawClient, client_of, open_sockets, until
 
-MIB = 1 << 20
 GROUP, MEMBER, TOPIC, OFFSET = "group", "member", "t", 7
 FIRST_WITH_GROUPS = 8
 """The first version of OffsetFetch with several groups."""
 UNKNOWN_TOPIC, OFFSET_METADATA_TOO_LARGE, INVALID_REQUEST, NO_GROUP, UNSUPPORTED_ASSIGNOR = 3, 12, 42, 69, 112
 MANY = 5_000
-LENGTHS = {
-    "int16": b"\x7f\xff",
-    "int32": b"\x7f\xff\xff\xff",
-    "varint": b"\xff\xff\xff\xff\x07",
-    "endless varint": b"\xff" * 6,
-    "negative": b"\xff\xff\xff\xfe",
-}
-"""Bytes that announce as many items or characters as the type allows, or an invalid number."""
-
-
-class Case(NamedTuple):
-    """A valid request of one version. payload: its frame without the length; body: where the body begins in it."""
-
-    request: Any
-    version: int
-    payload: bytes
-    body: int
-
-    @property
-    def name(self) -> str:
-        return f"{type(self.request).__name__.removesuffix('Request')} {self.version}"
 
 
 def requests() -> Iterator[tuple[Any, range]]:
@@ -83,30 +61,14 @@ def requests() -> Iterator[tuple[Any, range]]:
     yield OffsetDeleteRequest("other", [deleted]), range(1)
     committed = [OffsetCommitRequestPartition(i, committed_offset=3, committed_metadata="x" * 5) for i in range(2)]
     topics = [OffsetCommitRequestTopic(TOPIC, partitions=committed)]
-    yield OffsetCommitRequest("other", 3, "m", topics=topics), range(10)
+    yield OffsetCommitRequest("other", 3, "m", topics=topics), range(11)
     old = OffsetFetchRequest("other", [OffsetFetchRequestTopic(TOPIC, [0, 1])])
     yield old, range(FIRST_WITH_GROUPS)
     fetched = OffsetFetchRequestGroup("other", topics=[OffsetFetchRequestTopics(TOPIC, partition_indexes=[0, 1])])
-    yield OffsetFetchRequest(groups=[fetched, fetched]), range(FIRST_WITH_GROUPS, 10)
+    yield OffsetFetchRequest(groups=[fetched, fetched]), range(FIRST_WITH_GROUPS, 11)
 
 
-def cases() -> Iterator[Case]:
-    for request, versions in requests():
-        for version in versions:
-            payload = frame(request, version)[4:]
-            api = codec(key_of(request), version)
-            header = 8 + 2 + len("raw") + (api.request_header_version == 2)
-            yield Case(request, version, payload, header)
-
-
-CASES = {case.name: case for case in cases()}
-RANGES = {release: VirtualCluster(release_name=release).state.apis for release in ("3.9", "4.2")}
-
-
-def release_with(case: Case) -> str:
-    """Return a release whose brokers offer the version of a case."""
-    offered = RANGES["4.2"][ApiKey(key_of(case.request))]
-    return "4.2" if offered.min_version <= case.version <= offered.max_version else "3.9"
+CASES = cases_of(requests())
 
 
 @asynccontextmanager
@@ -140,34 +102,19 @@ async def check_group(healthy: RawClient) -> None:
     assert answer.topics[0].partitions[0].committed_offset == OFFSET
 
 
-async def rest_of(cluster: AsyncTestCluster, payload: bytes) -> bytes:
-    """Send one frame and the end of the stream, and return all bytes that the broker sends until it closes the connection."""
-    async with client_of(cluster) as client:
-        await client.send_bytes(framed(payload))
-        client.finish()
-        return await client.rest()
-
-
 def test_hostile_group_requests_cover_all_versions_that_the_broker_offers() -> None:
     keys = {key_of(request) for request, _ in requests()}
     assert {ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.OFFSET_DELETE} <= keys
-    for release, apis in RANGES.items():
-        for key, offered in apis.items():
-            versions = {case.version for case in CASES.values() if key_of(case.request) == key}
-            if key in keys:
-                assert versions >= set(range(offered.min_version, offered.max_version + 1)), (key, release)
+    assert missing_versions(CASES.values()) == set()
 
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("name", CASES)
 async def test_group_request_cut_at_any_byte_closes_the_connection_and_changes_nothing(name: str) -> None:
     case = CASES[name]
-    async with cluster_with_a_group(release_with(case)) as (cluster, _):
-        before = len(cluster.journal.requests())
+    async with cluster_with_a_group(case.release) as (cluster, _):
         groups = sorted(group.group_id for group in cluster.state.nodes[0].groups.groups)
-        for cut in range(len(case.payload)):
-            assert await rest_of(cluster, case.payload[:cut]) == b"", cut
-        assert len(cluster.journal.requests()) == before
+        await check_cuts(cluster, case)
         assert sorted(group.group_id for group in cluster.state.nodes[0].groups.groups) == groups
         assert await rest_of(cluster, case.payload) != b""
         await until(lambda: open_sockets(cluster) == 1)
@@ -177,33 +124,21 @@ async def test_group_request_cut_at_any_byte_closes_the_connection_and_changes_n
 @pytest.mark.rule("W-5", "W-8")
 @pytest.mark.parametrize("name", CASES)
 async def test_group_request_that_announces_an_impossible_length_uses_no_memory(name: str) -> None:
-    """At every byte of the body, bytes are replaced that may be a length there: the client gets a response or is disconnected."""
     case = CASES[name]
-    async with cluster_with_a_group(release_with(case)) as (cluster, healthy):
-        with memory_within(4 * MIB):
-            for at in range(case.body, len(case.payload)):
-                for length in LENGTHS.values():
-                    damaged = case.payload[:at] + length + case.payload[at + len(length) :]
-                    sent = await rest_of(cluster, damaged)
-                    assert len(sent) < 1000, (at, length)
+    async with cluster_with_a_group(case.release) as (cluster, healthy):
+        await check_lengths(cluster, case)
         await check_group(healthy)
 
 
 @pytest.mark.rule("W-5", "W-8")
 @pytest.mark.parametrize("name", CASES)
-async def test_group_requests_with_random_bodies_leave_nothing_in_memory(name: str) -> None:
+async def test_group_requests_with_random_bodies_leak_no_memory(name: str) -> None:
     case, rng = CASES[name], random.Random(name)
-    async with cluster_with_a_group(release_with(case)) as (cluster, healthy):
-
-        async def send_noise(count: int) -> None:
-            for _ in range(count):
-                noise = rng.choice([rng.randbytes(rng.randrange(300)), bytes(rng.randrange(300))])
-                await rest_of(cluster, case.payload[: case.body] + noise)
-
-        await send_noise(20)
+    async with cluster_with_a_group(case.release) as (cluster, healthy):
+        await send_noise(cluster, case, rng, 20)
         await healthy.ask(DeleteGroupsRequest(["", "\0"]), 0)
         with memory_left_within(MIB):
-            await send_noise(100)
+            await send_noise(cluster, case, rng, 100)
             await until(lambda: open_sockets(cluster) == 1)
 
 
@@ -253,7 +188,7 @@ def errors_in(message: Any) -> set[int]:
 @pytest.mark.slow
 @pytest.mark.rule("W-8", "GO-21")
 @pytest.mark.parametrize("number", range(len(list(large_requests()))))
-async def test_group_request_with_very_many_items_gets_its_error_and_leaves_no_memory(number: int) -> None:
+async def test_group_request_with_very_many_items_gets_an_error_and_leaks_no_memory(number: int) -> None:
     request, version, errors = list(large_requests())[number]
     async with cluster_with_a_group("3.9") as (cluster, healthy), client_of(cluster) as client:
         assert errors_in(await client.ask(request, version)) == errors
@@ -268,10 +203,10 @@ async def test_group_request_with_very_many_items_gets_its_error_and_leaves_no_m
 
 @pytest.mark.rule("W-5")
 @pytest.mark.parametrize("version", [8, 9])
-async def test_group_request_with_too_long_a_text_closes_the_connection(version: int) -> None:
+async def test_group_request_with_an_overlong_string_closes_the_connection(version: int) -> None:
     """A compact string may announce more than 32767 bytes, which Kafka refuses to read."""
     case = CASES[f"OffsetCommit {version}"]
     text = b"x" * 32_768
     length = bytes([0x81, 0x80, 0x02])  # 32769, one more than the length, as a varint
-    async with cluster_with_a_group(release_with(case)) as (cluster, _):
+    async with cluster_with_a_group(case.release) as (cluster, _):
         assert await rest_of(cluster, case.payload[: case.body] + length + text + bytes(100)) == b""

@@ -94,7 +94,7 @@ async def test_restarted_broker_keeps_its_ports_and_topics() -> None:
             assert await advertised(*before[1]) == [(0, *before[1])]
 
 
-async def test_broker_stopped_while_its_listeners_open_does_not_listen() -> None:
+async def test_broker_stopped_while_opening_its_listeners_does_not_listen_afterwards() -> None:
     async with async_cluster(2) as cluster:
         address = bound(cluster)[0]
         for _ in range(3):
@@ -109,7 +109,7 @@ async def test_broker_stopped_while_its_listeners_open_does_not_listen() -> None
         assert (0, *address) in await advertised(*address)
 
 
-async def test_cluster_stopped_while_its_listeners_open_does_not_listen() -> None:
+async def test_cluster_stopped_while_opening_its_listeners_does_not_listen_afterwards() -> None:
     async with async_cluster(2) as cluster:
         address = bound(cluster)[0]
         cluster.broker(0).stop()
@@ -203,7 +203,7 @@ async def two_addresses(monkeypatch: pytest.MonkeyPatch) -> OpenServer:
 
 
 @pytest.mark.usefixtures("two_addresses")
-async def test_listener_on_a_name_with_two_addresses_uses_the_same_port_on_both() -> None:
+async def test_listener_on_a_host_name_with_two_addresses_uses_one_port_for_both() -> None:
     """Metadata contains one port for both addresses."""
     async with async_cluster(3) as cluster:
         for broker_id in range(3):
@@ -212,7 +212,7 @@ async def test_listener_on_a_name_with_two_addresses_uses_the_same_port_on_both(
                 assert len(await advertised(host, port)) == 3
 
 
-async def test_listener_reports_an_error_when_no_port_is_free_on_all_addresses(
+async def test_listener_reports_an_error_if_no_port_is_free_on_all_of_its_addresses(
     two_addresses: OpenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each port that is free on one address is in use on the other."""

@@ -50,7 +50,7 @@ async def test_parked_fetch_delays_only_its_own_connection() -> None:
         assert await ids(client, 1) == [1]
 
 
-async def test_parked_request_whose_response_fails_closes_the_connection_with_a_reason(
+async def test_failed_response_of_a_parked_request_closes_the_connection_with_a_reason(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     errors_expected.append("cannot be sent")
@@ -65,7 +65,7 @@ async def test_parked_request_whose_response_fails_closes_the_connection_with_a_
 
 
 @pytest.mark.rule("W-8")
-async def test_broker_serves_other_connections_after_64_frames_of_one_connection() -> None:
+async def test_broker_serves_other_connections_after_each_64_frames_of_one_connection() -> None:
     async with serving() as (cluster, busy), client_of(cluster, client_id="other") as other:
         await busy.ask(metadata(), 1)
         await other.ask(metadata(), 1)
@@ -188,7 +188,7 @@ async def test_ten_acks_0_produces_before_a_close_write_ten_records() -> None:
 
 
 @pytest.mark.rule("W-10")
-async def test_client_that_resets_its_connection_while_parked_leaves_no_state() -> None:
+async def test_client_that_resets_its_connection_with_a_parked_fetch_leaves_no_state() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)
         await cluster.wait_for(lambda journal: journal.events("parked"))
@@ -199,7 +199,7 @@ async def test_client_that_resets_its_connection_while_parked_leaves_no_state() 
 
 
 @pytest.mark.rule("W-10")
-async def test_no_requests_are_handled_after_a_response_that_could_not_be_written() -> None:
+async def test_connection_handles_no_requests_after_a_response_that_cannot_be_written() -> None:
     async with serving(topics={"t": 1}, clock="manual") as (cluster, client):
         await client.send_bytes(
             client.frame(fetch(("t", 0, 0), max_wait_ms=PARK_MS), 11)

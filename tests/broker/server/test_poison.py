@@ -65,7 +65,7 @@ def _frames_die(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pipeline, "begin", request.param)
 
 
-async def test_poisoned_frame_buffers_reveal_a_handler_that_keeps_a_view(
+async def test_poisoned_frame_buffers_detect_a_handler_that_keeps_a_memoryview(
     monkeypatch: pytest.MonkeyPatch, errors_expected: list[str]
 ) -> None:
     """A handler that keeps a view is detected by its overwritten text or by memory that is not released."""
@@ -86,7 +86,7 @@ async def test_poisoned_frame_buffers_reveal_a_handler_that_keeps_a_view(
 
 
 @pytest.mark.rule("P-13")
-async def test_parked_produce_keeps_its_topic_and_records_after_its_frame_is_released() -> None:
+async def test_parked_produce_is_unchanged_after_its_frame_buffer_is_released() -> None:
     async with async_cluster(3, {"topic-of-the-test": {"replication_factor": 3}}, clock="manual") as cluster:
         for follower in (1, 2):
             cluster.follower("topic-of-the-test", 0, follower).hold()
@@ -108,7 +108,7 @@ async def test_parked_produce_keeps_its_topic_and_records_after_its_frame_is_rel
 
 @pytest.mark.rule("F-29")
 @pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
-async def test_parked_fetch_and_its_session_keep_topic_names_after_frame_release(version: int) -> None:
+async def test_parked_fetch_and_its_session_are_unchanged_after_frame_buffers_are_released(version: int) -> None:
     async with async_cluster(topics={"alpha": 1, "beta": 1}, clock="manual") as cluster:
         ids = {name: topic.topic_id for name, topic in cluster.state.controller.image.topics.items()}
         async with client_of(cluster, client_id="the reader") as client, client_of(cluster) as writer:
@@ -141,7 +141,7 @@ def join(member_id: str = "", name: str = "range", metadata_bytes: bytes = b"sub
     )
 
 
-async def test_group_members_and_commits_stay_valid_after_their_frames_are_released() -> None:
+async def test_group_members_and_commits_stay_valid_after_frame_buffers_are_released() -> None:
     async with (
         async_cluster(topics={"t": 2}, clock="manual") as cluster,
         client_of(cluster, client_id="one") as client_a,
@@ -197,7 +197,7 @@ async def test_group_members_and_commits_stay_valid_after_their_frames_are_relea
         assert listed.group_id == "the-group"
 
 
-async def test_topics_and_their_settings_stay_valid_after_their_frames_are_released() -> None:
+async def test_topics_and_topic_settings_stay_valid_after_frame_buffers_are_released() -> None:
     async with async_cluster() as cluster, client_of(cluster) as client:
         topic = CreatableTopic("made-here", 2, 1, configs=[CreatableTopicConfig("max.message.bytes", "12345")])
         await client.ask(CreateTopicsRequest([topic]), 4)
@@ -211,7 +211,7 @@ async def test_topics_and_their_settings_stay_valid_after_their_frames_are_relea
 
 
 @pytest.mark.rule("P-17")
-async def test_producer_state_stays_valid_after_its_frames_are_released() -> None:
+async def test_producer_state_stays_valid_after_frame_buffers_are_released() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         given = await client.ask(InitProducerIdRequest(None, 60_000), 1)
         for sequence in range(3):
@@ -224,7 +224,7 @@ async def test_producer_state_stays_valid_after_its_frames_are_released() -> Non
 
 
 @pytest.mark.rule("Q-4")
-async def test_quota_of_a_client_id_applies_after_its_frame_is_released() -> None:
+async def test_client_id_quota_still_applies_after_frame_buffers_are_released() -> None:
     async with (
         async_cluster(topics={"t": 1}, clock="manual") as cluster,
         client_of(cluster, client_id="limited") as client,
@@ -239,7 +239,7 @@ async def test_quota_of_a_client_id_applies_after_its_frame_is_released() -> Non
 
 
 @pytest.mark.rule("W-9")
-async def test_pipelined_frames_behind_a_released_frame_stay_valid() -> None:
+async def test_pipelined_requests_stay_valid_after_an_earlier_frame_buffer_is_released() -> None:
     """Pipelined frames are adjacent in one buffer; large ones move into their own buffer."""
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         values = [bytes([i]) * size for i, size in enumerate([10, 70_000, 600_000, 3, 900_000, 100] * 3)]

@@ -106,7 +106,7 @@ def tasks_of_the_broker() -> Iterator[list[str]]:
         loop.set_task_factory(None)
 
 
-async def test_small_file_ranges_are_sent_in_one_write_without_a_task() -> None:
+async def test_small_file_ranges_are_sent_in_one_write_without_an_asyncio_task() -> None:
     async with async_cluster(topics={"t": 1}) as cluster, client_of(cluster) as client:
         for number in range(40):
             cluster.produce("t", [bytes([number]) * 5000], 0)
@@ -193,7 +193,7 @@ async def test_connection_stops_reading_while_a_large_response_is_sent() -> None
         assert (await client.answer()).correlation_id == 2
 
 
-async def test_broker_loop_reports_sending_until_the_client_has_read_a_large_response() -> None:
+async def test_event_loop_counts_as_sending_until_the_client_has_read_a_large_response() -> None:
     async with large(True, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         await client.ask(metadata(), 1)
         assert not cluster.server.loop.is_sending
@@ -205,7 +205,7 @@ async def test_broker_loop_reports_sending_until_the_client_has_read_a_large_res
 
 
 @pytest.mark.rule("W-9")
-async def test_paused_reading_stays_paused_after_sendfile_completes() -> None:
+async def test_connection_with_a_parked_request_does_not_resume_reading_after_sendfile() -> None:
     """A long poll is parked behind the large fetch, followed by one complete frame: the broker reads no more."""
     async with large(True, 3 * MIB) as cluster, client_of(cluster) as client:
         end = leader_of(cluster.state, "t", 0).log.log_end_offset
@@ -253,7 +253,7 @@ def file_range(cluster: AsyncTestCluster, length: int) -> FileRange:
 
 @pytest.mark.rule("T-6", "T-7")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_throttle_mute_applies_again_after_a_large_response_is_sent(sendfile: bool) -> None:
+async def test_throttled_connection_stays_muted_after_a_large_response_is_sent(sendfile: bool) -> None:
     async with large(sendfile, 3 * MIB) as cluster, client_of(cluster) as client:
         answer_fetches_with(cluster, file_range(cluster, 2 * MIB), b"behind")
         cluster.force_throttle(5000, api="Fetch")
@@ -274,7 +274,7 @@ async def test_throttle_mute_applies_again_after_a_large_response_is_sent(sendfi
 
 @pytest.mark.rule("T-6")
 @pytest.mark.parametrize("sendfile", SENDFILE)
-async def test_throttle_that_ends_during_a_large_response_unmutes_after_the_response(sendfile: bool) -> None:
+async def test_connection_unmutes_after_a_large_response_if_its_throttle_ended_meanwhile(sendfile: bool) -> None:
     """Behind the fetch is a request that the broker has already read: only the mute keeps it from being handled."""
     async with large(sendfile, 8 * MIB) as cluster, client_of(cluster, small_buffer=True) as client:
         answer_fetches_with(cluster, file_range(cluster, 8_000_000))

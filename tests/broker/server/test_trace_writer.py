@@ -46,7 +46,7 @@ def test_trace_writer_starts_a_new_file_with_its_run_and_number_at_the_size_limi
     assert [e.facts["seq"] for e in events(tmp_path)] == list(range(100))
 
 
-def test_trace_writer_drops_and_counts_entries_that_do_not_fit_its_queue(tmp_path: Path) -> None:
+def test_trace_writer_drops_and_counts_entries_that_exceed_its_queue_limit(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, "run", {}, queue_pieces=0)
     for number in range(7):
         writer.put(event("e", {"seq": number}))

@@ -183,7 +183,7 @@ def test_invalid_method_arguments_are_rejected_with_argument_value_and_fix(
     assert shared.records("t") == []
 
 
-def test_new_record_text_is_encoded_as_utf_8() -> None:
+def test_record_key_and_value_strings_are_encoded_as_utf_8() -> None:
     with cluster(topics={"t": 1}) as c:
         c.produce("t", [NewRecord("ä", "k", headers=[("h", "ö"), ("n", None)])])  # type: ignore[arg-type, list-item]
         [record] = c.records("t")

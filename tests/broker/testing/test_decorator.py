@@ -50,7 +50,7 @@ async def test_each_call_of_a_decorated_function_gets_a_new_cluster() -> None:
 
 
 @cluster()
-def test_pytest_runs_a_decorated_test_with_other_fixtures(kafka: TestCluster, tmp_path: Any) -> None:
+def test_decorated_test_function_can_use_pytest_fixtures(kafka: TestCluster, tmp_path: Any) -> None:
     assert kafka.topics() == {}
     assert tmp_path.is_dir()
 

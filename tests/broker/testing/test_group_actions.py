@@ -80,7 +80,7 @@ def heartbeat(c: TestCluster, member_id: str, generation: int, instance: str | N
 # ---- group -------------------------------------------------------------------------------------------------------------------
 
 
-def test_group_of_the_new_protocol_shows_epochs_targets_offsets_and_lag() -> None:
+def test_group_method_returns_epochs_targets_offsets_and_lag_of_a_consumer_group() -> None:
     with cluster(**NEW) as c:
         c.produce("orders", ["a", "b", "c"], partition=1)
         beat(c, "A", 0, [])
@@ -110,7 +110,7 @@ def test_group_of_the_new_protocol_shows_epochs_targets_offsets_and_lag() -> Non
         assert c.groups() == {"readers": seen}
 
 
-def test_classic_group_shows_generation_coordinator_and_topics_of_members() -> None:
+def test_group_method_returns_generation_coordinator_and_topics_of_a_classic_group() -> None:
     with cluster(topics={"orders": 4}) as c:
         member_id = join_classic(c)
         seen = c.group("readers")
@@ -122,7 +122,7 @@ def test_classic_group_shows_generation_coordinator_and_topics_of_members() -> N
         assert member.pending_revocation == ()
 
 
-def test_lag_of_a_group_leaves_out_partitions_without_leader() -> None:
+def test_reported_lag_of_a_group_omits_partitions_without_leader() -> None:
     with cluster(brokers=2, topics={"orders": {"assignment": {0: [0], 1: [1]}}}) as c:
         topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(i, 0) for i in (0, 1)])]
         ask(address(c, "readers"), OffsetCommitRequest("readers", topics=topics), 8)
@@ -134,7 +134,7 @@ def test_lag_of_a_group_leaves_out_partitions_without_leader() -> None:
 # ---- history -----------------------------------------------------------------------------------------------------------------
 
 
-def test_rebalances_and_explain_show_causes_and_remain_after_stop() -> None:
+def test_rebalances_and_explain_return_causes_even_after_the_cluster_is_stopped() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(2000)
@@ -157,7 +157,7 @@ def test_rebalances_and_explain_show_causes_and_remain_after_stop() -> None:
     assert c.explain().splitlines()[-1] == lines[-1]
 
 
-def test_rebalances_of_a_group_without_members_are_empty() -> None:
+def test_rebalances_method_returns_an_empty_list_for_a_group_without_members() -> None:
     with cluster(topics={"orders": 1}) as c:
         topics = [OffsetCommitRequestTopic("orders", partitions=[OffsetCommitRequestPartition(0, 0)])]
         ask(address(c, "readers"), OffsetCommitRequest("readers", topics=topics), 8)
@@ -241,7 +241,7 @@ def test_dynamic_member_of_a_classic_group_cannot_be_fenced() -> None:
 
 
 @pytest.mark.parametrize("load_ms", [0, 50])
-def test_new_coordinator_has_the_group_and_the_old_one_rejects_requests(load_ms: int) -> None:
+def test_move_coordinator_loads_the_group_and_the_old_coordinator_rejects_requests(load_ms: int) -> None:
     with cluster(brokers=2, config={"kafkaproto.group.load.ms": load_ms}, **NEW) as c:
         while beat(c, "A", 0, []).error_code:  # the first coordinator is loading, too
             pass
@@ -256,7 +256,7 @@ def test_new_coordinator_has_the_group_and_the_old_one_rejects_requests(load_ms:
         assert c.move_coordinator("readers", 1 - old).coordinator == 1 - old
 
 
-def test_coordinator_that_does_not_load_in_time_is_reported() -> None:
+def test_move_coordinator_raises_timeout_error_if_the_group_is_not_loaded_in_time() -> None:
     with cluster(brokers=2, clock="manual", config={"kafkaproto.group.load.ms": 500}, **NEW) as c:
         beat(c, "A", 0, [])
         c.clock.advance(500)
@@ -270,7 +270,7 @@ def test_coordinator_that_does_not_load_in_time_is_reported() -> None:
         assert c.group("readers").coordinator == 1 - old
 
 
-def test_coordinator_cannot_move_to_a_broker_without_replica_or_a_stopped_one() -> None:
+def test_coordinator_cannot_move_to_a_stopped_broker_or_one_without_a_replica() -> None:
     with cluster(brokers=2, config={"offsets.topic.replication.factor": 1}, **NEW) as c:
         beat(c, "A", 0, [])
         old = c.group("readers").coordinator
@@ -292,7 +292,7 @@ def test_coordinator_cannot_move_to_a_broker_without_replica_or_a_stopped_one() 
             c.move_coordinator("readers", 1 - old)
 
 
-async def test_coordinator_of_a_cluster_in_the_event_loop_moves_while_awaited() -> None:
+async def test_async_cluster_move_coordinator_returns_the_group_when_awaited() -> None:
     async with async_cluster(brokers=2, config={"kafkaproto.group.load.ms": 50}, **NEW) as c:
         old = c.run_in_loop(lambda: c.state.coordinator_of("readers"))
         await asyncio.sleep(0.2)
@@ -307,7 +307,7 @@ async def test_coordinator_of_a_cluster_in_the_event_loop_moves_while_awaited() 
 # ---- waiting -----------------------------------------------------------------------------------------------------------------
 
 
-async def test_wait_for_group_returns_in_each_state_of_the_new_protocol() -> None:
+async def test_wait_for_group_can_wait_for_each_state_of_a_consumer_group() -> None:
     with cluster(**NEW) as c:
 
         async def waiting(state: str, members: int) -> asyncio.Task[GroupSeen]:
@@ -331,13 +331,13 @@ async def test_wait_for_group_returns_in_each_state_of_the_new_protocol() -> Non
 
 
 @pytest.mark.parametrize("state", ["Assigning", "Reconciling"])
-def test_waiting_for_no_members_in_a_state_with_members_is_rejected(state: str) -> None:
+def test_wait_for_group_rejects_zero_members_in_a_state_that_requires_members(state: str) -> None:
     text = rf"members must be at least 1 for a group that is {state} \(got 0\); leave members or state out"
     with cluster() as c, pytest.raises(ValueError, match=text):
         c.wait_for_group("readers", members=0, state=state)
 
 
-def test_wait_for_group_sees_a_member_that_times_out_without_any_request() -> None:
+def test_wait_for_group_returns_when_a_member_expires_without_any_request() -> None:
     with cluster(**NEW, clock="manual") as c:
         beat(c, "A", 0, [])
         c.clock.advance(45_000)
@@ -404,7 +404,7 @@ def readers() -> Any:
 
 
 @pytest.mark.parametrize(("method", "arguments", "error", "text"), WRONG, ids=[f"{w[0]}{w[1]}" for w in WRONG])
-def test_error_for_a_wrong_group_member_or_broker_names_it_and_the_fix(
+def test_error_for_an_unknown_group_member_or_broker_names_the_value_and_the_fix(
     readers: TestCluster, method: str, arguments: tuple[Any, ...], error: type[Exception], text: str
 ) -> None:
     before = readers.group("readers")
@@ -414,7 +414,7 @@ def test_error_for_a_wrong_group_member_or_broker_names_it_and_the_fix(
     assert readers.group("readers") == before
 
 
-async def test_methods_for_groups_work_in_the_event_loop_as_in_a_thread() -> None:
+async def test_async_cluster_offers_the_same_group_methods_as_the_threaded_cluster() -> None:
     async with async_cluster(topics={"orders": 4}) as c:
         assert isinstance(c, AsyncTestCluster)
         with pytest.raises(

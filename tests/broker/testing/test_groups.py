@@ -39,7 +39,7 @@ def test_topics_lists_internal_topics_only_on_request() -> None:
         assert c.topics(internal=True) == {"orders": 2, "payments": 1, "__consumer_offsets": 4}
 
 
-def test_committed_offsets_and_lag_of_a_group_are_returned() -> None:
+def test_group_method_returns_committed_offsets_and_lag() -> None:
     with cluster(topics={"orders": 2, "payments": 1}) as c:
         c.produce("orders", ["a", "b", "c"], partition=0)
         commit(c, "readers", orders=1, payments=0)
@@ -57,7 +57,7 @@ def test_committed_offsets_and_lag_of_a_group_are_returned() -> None:
         assert c.group("readers") == expected
 
 
-def test_group_of_another_protocol_type_has_members_without_partitions() -> None:
+def test_group_of_protocol_type_connect_is_shown_with_members_without_partitions() -> None:
     with cluster() as c:
         ask(c.bootstrap, FindCoordinatorRequest("workers"), 3)
         protocols = [JoinGroupRequestProtocol("v1", b"anything")]
@@ -74,7 +74,7 @@ def test_group_of_another_protocol_type_has_members_without_partitions() -> None
         assert (member.member_id, member.group_instance_id) == (joined.member_id, None)
 
 
-async def test_consumer_group_is_reported_from_its_first_member_until_empty() -> None:
+async def test_wait_for_group_follows_a_group_from_its_first_member_until_it_is_empty() -> None:
     async with async_cluster(topics={"orders": 2}) as c:
         c.produce("orders", ["a"], partition=1)
         waiting = asyncio.create_task(c.wait_for_group("readers", members=2, state="Stable"))
@@ -182,7 +182,9 @@ async def never(journal: object) -> None:
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else None,
 )
-async def test_wait_that_can_never_succeed_is_rejected_at_once(wait: Any, error: type[Exception], text: str) -> None:
+async def test_wait_for_call_that_can_never_succeed_is_rejected_at_once(
+    wait: Any, error: type[Exception], text: str
+) -> None:
     with cluster() as c, pytest.raises(error) as raised:
         wait(c)
     assert str(raised.value)[: len(text)] == text

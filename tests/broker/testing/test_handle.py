@@ -35,7 +35,7 @@ def test_changing_an_unknown_topic_is_rejected_by_name() -> None:
             c.delete_topic("nosuch")
 
 
-async def test_async_cluster_has_a_clock_and_a_reset() -> None:
+async def test_async_cluster_can_advance_its_clock_and_be_reset() -> None:
     async with async_cluster(topics={"t": 1}) as c:
         before = c.clock.now_ms()
         await c.clock.advance(60_000)
@@ -46,7 +46,7 @@ async def test_async_cluster_has_a_clock_and_a_reset() -> None:
         assert c.clock.now_ms() < before + 60_000
 
 
-def test_settings_can_be_given_as_numbers_and_booleans() -> None:
+def test_cluster_settings_can_be_given_as_numbers_and_booleans() -> None:
     with cluster(
         config={"num.partitions": 3, "auto.create.topics.enable": True}, topics={"t": {"configs": {"retention.ms": 5}}}
     ) as c:
@@ -59,7 +59,7 @@ def test_settings_can_be_given_as_numbers_and_booleans() -> None:
         }
 
 
-def test_wrong_types_of_topics_and_records_are_rejected_with_a_clear_message() -> None:
+def test_topics_and_records_of_wrong_types_are_rejected_with_a_clear_message() -> None:
     with pytest.raises(TypeError, match="dict of names"), cluster(topics=["t"]):  # type: ignore[arg-type]
         pass
     with cluster() as c:
@@ -81,7 +81,7 @@ def followed(c: TestCluster) -> list[int]:
     return [c.follower("t", 0, broker_id).log_end_offset for broker_id in range(3)]
 
 
-def test_cut_replication_link_stays_cut_over_restarts_and_elections() -> None:
+def test_cut_replication_link_stays_cut_after_restarts_and_elections() -> None:
     with cluster(brokers=3, clock="manual") as c:
         c.broker(1).cut_link(0)
         c.create_topic("t", assignment={0: [0, 1, 2]})
@@ -97,7 +97,7 @@ def test_cut_replication_link_stays_cut_over_restarts_and_elections() -> None:
         assert followed(c) == [5, 5, 5]
 
 
-def test_topic_deletion_and_reset_end_held_followers_and_cut_replication_links() -> None:
+def test_topic_deletion_and_reset_restore_held_followers_and_cut_links() -> None:
     with cluster(brokers=3, clock="manual", topics=OF_ALL) as c:
         c.follower("t", 0, 1).hold()
         c.follower("t", 0, 2).slow(60_000)
@@ -113,7 +113,7 @@ def test_topic_deletion_and_reset_end_held_followers_and_cut_replication_links()
         assert followed(c) == [1, 1, 1]
 
 
-def test_unknown_follower_or_link_is_rejected_with_a_clear_message() -> None:
+def test_unknown_follower_or_replication_link_is_rejected_with_a_clear_message() -> None:
     with cluster(brokers=2, topics={"t": 1}) as c:
         for wrong in (lambda: c.follower("t", 0, 2), lambda: c.broker(0).cut_link(2), lambda: c.broker(0).cut_link(0)):
             with pytest.raises(ValueError, match="ids are 0 to 1"):
@@ -125,7 +125,7 @@ def test_unknown_follower_or_link_is_rejected_with_a_clear_message() -> None:
 
 
 @pytest.mark.parametrize("change", [lambda f: f.hold(), lambda f: f.slow(5)], ids=["hold", "slow"])
-def test_hold_and_slow_raise_value_error_for_a_broker_without_a_replica(
+def test_holding_or_slowing_a_broker_that_is_no_follower_raises_value_error(
     change: Callable[[FollowerHandle], None],
 ) -> None:
     topics = {"t": {"assignment": {0: [0, 1]}}, "u": {"assignment": {0: [0, 2]}}}

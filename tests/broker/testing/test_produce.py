@@ -58,7 +58,13 @@ def nothing(c: TestCluster) -> None:
             10,
             "values[1] is 10072 bytes as a batch of its own; max.message.bytes of topic t is 10000",
         ),
-        (stop_the_leader_of_1, ["a", "b"], None, 5, "t-1 has no leader."),
+        (
+            stop_the_leader_of_1,
+            ["a", "b"],
+            None,
+            5,
+            "t-1 has no leader, because no in-sync replica is running; start its broker.",
+        ),
         (nothing, ["a"], 2, 3, "Topic t has no partition 2: it has 2 partitions."),
         (nothing, ["a"], -1, 3, "Topic t has no partition -1: it has 2 partitions."),
         (

@@ -68,7 +68,7 @@ async def test_async_cluster_can_be_started_stopped_and_started_again() -> None:
 
 
 @pytest.mark.parametrize("make", [cluster, async_cluster])
-def test_cluster_used_before_its_start_raises_an_error_that_names_start(make: Callable[[], Any]) -> None:
+def test_cluster_used_before_its_start_raises_an_error_that_suggests_start(make: Callable[[], Any]) -> None:
     c = make()
     assert repr(c) == f"<{type(c).__name__} not running>"
     for use in (lambda: c.bootstrap, lambda: c.topics(), lambda: c.explain()):
@@ -76,7 +76,7 @@ def test_cluster_used_before_its_start_raises_an_error_that_names_start(make: Ca
             use()
 
 
-def test_stopped_cluster_raises_an_error_and_keeps_its_addresses() -> None:
+def test_method_call_on_a_stopped_cluster_raises_an_error_but_bootstrap_still_works() -> None:
     with cluster() as c:
         address = c.bootstrap
     assert c.bootstrap == address
@@ -84,7 +84,7 @@ def test_stopped_cluster_raises_an_error_and_keeps_its_addresses() -> None:
         c.topics()
 
 
-def test_stopped_cluster_still_explains_the_recorded_requests() -> None:
+def test_explain_and_journal_of_a_stopped_cluster_still_show_its_requests() -> None:
     with cluster() as c:
         c.produce("t", ["a"])
         ask(c.bootstrap, MetadataRequest([]), 9)
@@ -101,7 +101,7 @@ def test_cluster_repr_shows_addresses_and_topics() -> None:
         assert repr(c) == f"<TestCluster {c.bootstrap}, topics: none>"
 
 
-def test_objects_of_a_cluster_have_a_repr_of_one_line() -> None:
+def test_cluster_journal_and_clock_have_a_one_line_repr() -> None:
     c = cluster(2, topics={"orders": 3}, clock="manual")
     assert (repr(c.journal), repr(c.clock)) == (
         "<journal of a cluster that is not started>",
@@ -124,7 +124,7 @@ def test_objects_of_a_cluster_have_a_repr_of_one_line() -> None:
     assert repr(c.journal).startswith("<journal of 1 request, ")
 
 
-def test_repr_of_a_cluster_does_not_wait_for_its_thread() -> None:
+def test_repr_of_a_cluster_does_not_wait_for_the_broker_thread() -> None:
     with cluster(topics={"orders": 1}) as c:
         shown: list[str] = []
         asking = threading.Thread(
@@ -174,7 +174,7 @@ def in_a_fork(action: Callable[[], object], timeout_s: float = 10) -> str:
         lambda c: c.stop(),
     ],
 )
-def test_cluster_used_in_a_fork_of_its_process_raises_an_error_that_names_it(use: Callable[[Any], object]) -> None:
+def test_cluster_used_in_a_forked_process_raises_an_error_about_the_fork(use: Callable[[Any], object]) -> None:
     with cluster(topics={"orders": 1}) as c:
         text = in_a_fork(lambda: use(c))
         assert f"is a fork of process {os.getpid()}, which runs the cluster" in text
@@ -189,14 +189,14 @@ async def test_async_cluster_used_in_a_forked_process_raises_an_error_about_the_
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
-def test_fork_that_leaves_the_block_of_a_cluster_leaves_the_cluster_to_its_parent() -> None:
+def test_forked_process_that_exits_the_with_block_does_not_stop_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert in_a_fork(lambda: c.__exit__(None, None, None)) == "returned None"
         assert c.topics() == {"orders": 1}
 
 
 @pytest.mark.parametrize("moment", ["before the loop ends", "while the loop ends", "after the loop is closed"])
-def test_call_that_meets_stop_in_another_thread_raises_an_error(
+def test_cluster_call_during_a_stop_in_another_thread_raises_an_error(
     moment: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The call is past its first check when the cluster stops, and reaches the loop at the given moment."""
@@ -322,7 +322,7 @@ def test_start_errors_name_arguments_instead_of_command_line_options(options: di
 # ---- unusual uses ----------------------------------------------------------------------------------------------------------------------
 
 
-async def test_running_cluster_cannot_be_entered_again_in_an_event_loop() -> None:
+async def test_running_cluster_cannot_be_entered_again_with_async_with() -> None:
     c = cluster()
     async with c:
         with pytest.raises(RuntimeError, match="runs already"):
@@ -354,7 +354,7 @@ def test_only_one_of_several_threads_can_start_a_cluster() -> None:
     assert cluster_threads() == threads
 
 
-def test_create_topic_with_a_misspelt_argument_names_the_right_one() -> None:
+def test_create_topic_error_for_a_misspelt_argument_suggests_the_correct_argument() -> None:
     with cluster() as c:
         with pytest.raises(TypeError) as caught:
             c.create_topic("z", config={"retention.ms": 1})  # type: ignore[call-arg]
@@ -365,7 +365,7 @@ def test_create_topic_with_a_misspelt_argument_names_the_right_one() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_wait_for_condition_cannot_stop_the_cluster_or_wait() -> None:
+def test_wait_for_condition_that_stops_the_cluster_or_waits_raises_an_error() -> None:
     with cluster() as c:
         for act in (c.stop, lambda: c.clock.advance(1), lambda: c.wait_for_records("t", 1)):
             with pytest.raises(RuntimeError, match="runs inside the broker"):
@@ -374,7 +374,7 @@ def test_wait_for_condition_cannot_stop_the_cluster_or_wait() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_wait_for_condition_that_always_changes_the_cluster_gets_one_error() -> None:
+def test_wait_for_condition_that_always_changes_the_cluster_raises_one_error() -> None:
     with cluster(topics={"orders": 1}) as c:
         with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks") as caught:
             c.wait_for(lambda _: c.produce("orders", ["a"]) and None)
@@ -384,7 +384,7 @@ def test_wait_for_condition_that_always_changes_the_cluster_gets_one_error() -> 
 
 
 @pytest.mark.timeout(20)
-def test_wait_for_condition_is_checked_again_after_a_change_of_its_own() -> None:
+def test_wait_for_condition_is_checked_again_after_it_changes_the_cluster() -> None:
     with cluster(topics={"orders": 1}) as c:
         assert c.wait_for(lambda _: c.produce("orders", ["a"])) == [(0, 0)]
         assert c.wait_for(lambda _: len(c.records("orders")) > 2 or (c.produce("orders", ["b"]) and None)) is True
@@ -392,7 +392,7 @@ def test_wait_for_condition_is_checked_again_after_a_change_of_its_own() -> None
 
 
 @pytest.mark.timeout(20)
-def test_async_wait_for_condition_that_always_changes_the_cluster_gets_one_error() -> None:
+def test_async_wait_for_condition_that_always_changes_the_cluster_raises_one_error() -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             with pytest.raises(RuntimeError, match="changed the cluster in each of 10 checks"):
@@ -410,7 +410,7 @@ WAITS: list[Callable[[Any], Any]] = [
 
 
 @pytest.mark.parametrize("wait", WAITS, ids=["condition", "records", "group"])
-def test_stop_ends_a_wait_in_another_thread_at_once_with_an_error(wait: Callable[[Any], Any]) -> None:
+def test_stopping_the_cluster_ends_a_wait_in_another_thread_at_once_with_an_error(wait: Callable[[Any], Any]) -> None:
     c = cluster(topics={"orders": 1}).start()
     c.produce("orders", ["a"])
     errors: list[str] = []
@@ -432,7 +432,7 @@ def test_stop_ends_a_wait_in_another_thread_at_once_with_an_error(wait: Callable
 
 
 @pytest.mark.parametrize("wait", WAITS, ids=["condition", "records", "group"])
-def test_stop_of_an_async_cluster_ends_a_wait_for_of_another_task_with_an_error(wait: Callable[[Any], Any]) -> None:
+def test_stopping_an_async_cluster_ends_a_wait_in_another_task_with_an_error(wait: Callable[[Any], Any]) -> None:
     async def run() -> None:
         async with async_cluster(topics={"orders": 1}) as c:
             c.produce("orders", ["a"])

@@ -12,6 +12,7 @@ from kafkaproto.conformance.foreign import Foreign
 from kafkaproto.conformance.groups import Group
 from kafkaproto.conformance.scene import Topic
 from kafkaproto.conformance.transactions import Producer
+from kafkaproto.error_codes import ErrorCode
 from kafkaproto.testing import ProducerSeen, TestCluster, async_cluster, cluster
 
 FENCED, INVALID_STATE, OLD_EPOCH = 90, 48, 47
@@ -38,7 +39,7 @@ def begun(c: TestCluster, transactional_id: str = "shop") -> tuple[Producer, Top
     return producer, topic
 
 
-def test_transaction_shows_state_partitions_and_producer(c: TestCluster) -> None:
+def test_transaction_method_returns_state_partitions_and_producer(c: TestCluster) -> None:
     assert c.transactions() == {}
     producer, topic = begun(c)
     seen = c.transaction("shop")
@@ -55,12 +56,35 @@ def test_transaction_shows_state_partitions_and_producer(c: TestCluster) -> None
     done = c.wait_for_transaction("shop", "CompleteCommit")
     assert done.partitions == () and c.last_stable_offset("orders") == 2
     assert c.pending_offsets(group.id) == {} and c.committed(group.id) == {("orders", 1): 5}
-    states = [event.facts["state"] for event in c.journal.events("transaction")]
-    assert states == ["Empty", "Ongoing", "PrepareCommit", "CompleteCommit"]
+    changes = [event.facts for event in c.journal.events("transaction")]
+    ended = "the producer ended it"
+    [offsets_partition] = changes[2]["added"]
+    assert offsets_partition.startswith("__consumer_offsets-")
+    assert [(change["state"], change["cause"], change["added"]) for change in changes] == [
+        ("Empty", "the producer got a new epoch", []),
+        ("Ongoing", "partitions were added", ["orders-0"]),
+        ("Ongoing", "partitions were added", [offsets_partition]),
+        ("PrepareCommit", ended, []),
+        ("CompleteCommit", ended, []),
+    ]
     assert topic.name == "orders"
+    [past] = c.past_transactions("shop")
+    assert past.partitions == (("orders", 0), ("__consumer_offsets", int(offsets_partition.rpartition("-")[2])))
+    assert (past.state, past.cause, past.transactional_id) == ("CompleteCommit", ended, "shop")
+    assert str(past) == c.explain().splitlines()[-1]
+    c.stop()
+    assert c.past_transactions("shop") == [past] and str(past) in c.explain()
 
 
-def test_aborted_transaction_fails_the_commit_of_its_producer(c: TestCluster) -> None:
+def test_past_transactions_of_an_unknown_id_raise_an_error_that_lists_known_ids(c: TestCluster) -> None:
+    producer, _ = begun(c)
+    Producer(producer.subject, "idle").init()
+    assert c.past_transactions("idle") == []
+    with pytest.raises(ValueError, match="'idle', 'shop'"):
+        c.past_transactions("x")
+
+
+def test_producer_cannot_commit_its_transaction_after_abort_transaction(c: TestCluster) -> None:
     producer, _ = begun(c)
     c.abort_transaction("shop")
     c.wait_for_transaction("shop", "CompleteAbort")
@@ -70,7 +94,7 @@ def test_aborted_transaction_fails_the_commit_of_its_producer(c: TestCluster) ->
 
 
 @pytest.mark.parametrize("method", ["expire_transaction", "fence_producer"])
-def test_expired_or_fenced_producer_has_an_old_epoch(c: TestCluster, method: str) -> None:
+def test_producer_of_an_expired_or_fenced_transaction_is_fenced_by_a_newer_epoch(c: TestCluster, method: str) -> None:
     producer, topic = begun(c)
     getattr(c, method)("shop")
     seen = c.wait_for_transaction("shop", "CompleteAbort")
@@ -81,7 +105,7 @@ def test_expired_or_fenced_producer_has_an_old_epoch(c: TestCluster, method: str
     assert c.transaction("shop").epoch == 2 and c.transaction("shop").state == "Empty"
 
 
-def test_hanging_transaction_holds_the_last_stable_offset(c: TestCluster) -> None:
+def test_hanging_transaction_keeps_the_last_stable_offset_from_advancing(c: TestCluster) -> None:
     seen = c.hang_transaction("orders", 1)
     assert seen in c.producers("orders", 1) and c.last_stable_offset("orders", 1) == 0
     assert c.transactions() == {}
@@ -91,7 +115,7 @@ def test_hanging_transaction_holds_the_last_stable_offset(c: TestCluster) -> Non
         c.hang_transaction("orders", 9)
 
 
-def test_unknown_transactional_id_names_the_existing_ones(c: TestCluster) -> None:
+def test_unknown_transactional_id_raises_an_error_that_suggests_an_existing_id(c: TestCluster) -> None:
     begun(c)
     with pytest.raises(ValueError, match="did you mean 'shop'"):
         c.transaction("shot")
@@ -101,8 +125,75 @@ def test_unknown_transactional_id_names_the_existing_ones(c: TestCluster) -> Non
         c.wait_for_transaction("shop", "CompleteAbort", timeout_s=0.05)
 
 
-async def test_async_cluster_waits_for_transactions() -> None:
+async def test_async_cluster_can_await_a_transaction_state() -> None:
     async with async_cluster(topics={"orders": 1}) as c:
         producer, _ = await asyncio.to_thread(begun, c)
         c.expire_transaction("shop")
         assert (await c.wait_for_transaction("shop", "CompleteAbort")).producer_id == producer.producer_id
+
+
+METHODS = "abort_transaction", "expire_transaction", "fence_producer"
+
+
+@pytest.fixture
+def replicated() -> Iterator[TestCluster]:
+    """Return three brokers whose transaction topic needs two in-sync replicas."""
+    config = {"transaction.state.log.replication.factor": 3, "transaction.state.log.min.isr": 2}
+    with cluster(brokers=3, topics={"orders": 1}, config=config) as running:
+        yield running
+
+
+def other_brokers(c: TestCluster) -> list[int]:
+    return [broker_id for broker_id in range(3) if broker_id != c.transaction("shop").coordinator]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_transaction_is_not_changed_by_a_test_while_too_few_replicas_are_in_sync(
+    replicated: TestCluster, method: str
+) -> None:
+    producer, _ = begun(replicated)
+    others = other_brokers(replicated)
+    for broker_id in others:
+        replicated.broker(broker_id).stop()
+    for _ in range(2):
+        with pytest.raises(KafkaError, match="'shop' cannot be changed: COORDINATOR_NOT_AVAILABLE") as raised:
+            getattr(replicated, method)("shop")
+        assert raised.value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert replicated.transaction("shop").state == "Ongoing"
+    for broker_id in others:
+        replicated.broker(broker_id).start()
+    getattr(replicated, method)("shop")
+    assert replicated.wait_for_transaction("shop", "CompleteAbort").producer_id == producer.producer_id
+
+
+@pytest.mark.parametrize("second", METHODS)
+@pytest.mark.parametrize("first", METHODS)
+def test_transaction_cannot_be_changed_by_a_test_while_a_change_is_being_replicated(
+    replicated: TestCluster, first: str, second: str
+) -> None:
+    begun(replicated)
+    coordinator, others = replicated.transaction("shop").coordinator, other_brokers(replicated)
+    for broker_id in others:
+        replicated.broker(broker_id).cut_link(coordinator)
+    getattr(replicated, first)("shop")
+    with pytest.raises(KafkaError, match="'shop' is not replicated yet") as raised:
+        getattr(replicated, second)("shop")
+    assert raised.value.error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    for broker_id in others:
+        replicated.broker(broker_id).cut_link(coordinator, cut=False)
+    replicated.wait_for_transaction("shop", "CompleteAbort")
+
+
+def test_change_of_a_transaction_by_a_test_that_fails_later_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    config = {"transaction.state.log.replication.factor": 3, "replica.lag.time.max.ms": 60_000}
+    with cluster(brokers=3, topics={"orders": 1}, config=config, clock="jump") as c:
+        begun(c)
+        coordinator = c.transaction("shop").coordinator
+        for broker_id in other_brokers(c):
+            c.broker(broker_id).cut_link(coordinator)
+        c.fence_producer("shop")
+        c.clock.advance(20_000)
+        assert not caplog.records
+        c.clock.advance(20_000)
+    expected = "the change of the transactional id 'shop' that a test made failed with COORDINATOR_NOT_AVAILABLE"
+    assert expected in [line.getMessage() for line in caplog.records]

@@ -50,7 +50,7 @@ def logged(bench: TransactionBench) -> list[tuple[str, TransactionData | None]]:
 
 
 @pytest.mark.rule("TX-1", "TX-3", "TX-8")
-def test_open_transaction_moves_with_its_coordinator(bench: TransactionBench) -> None:
+def test_open_transaction_can_be_committed_after_its_coordinator_moves(bench: TransactionBench) -> None:
     topic = bench.topic()
     producer = bench.begin(topic)
     old = producer.coordinator()
@@ -69,7 +69,7 @@ def error_on(producer: Producer, broker_id: int) -> int:
 
 @pytest.mark.rule("TX-8")
 @pytest.mark.parametrize("commit", [True, False])
-def test_decided_transaction_is_completed_by_the_next_coordinator(bench: TransactionBench, commit: bool) -> None:
+def test_prepared_commit_or_abort_is_completed_by_the_next_coordinator(bench: TransactionBench, commit: bool) -> None:
     topic = bench.topic()
     producer = bench.begin(topic)
     assert producer.end(commit=commit)[0] == 0
@@ -80,7 +80,7 @@ def test_decided_transaction_is_completed_by_the_next_coordinator(bench: Transac
 
 
 @pytest.mark.rule("TX-39", "TX-49")
-def test_marker_waits_for_a_partition_without_leader(bench: TransactionBench) -> None:
+def test_transaction_marker_is_written_once_a_partition_without_leader_has_one(bench: TransactionBench) -> None:
     topic = new_topic(bench, assignment={0: [2]})
     producer = bench.begin(topic)
     while producer.coordinator() == 2:
@@ -95,7 +95,7 @@ def test_marker_waits_for_a_partition_without_leader(bench: TransactionBench) ->
 
 
 @pytest.mark.rule("TX-49")
-def test_transaction_completes_without_a_topic_that_was_deleted(bench: TransactionBench) -> None:
+def test_transaction_completes_although_one_of_its_topics_was_deleted(bench: TransactionBench) -> None:
     topic = bench.topic()
     producer = bench.begin(topic)
     bench.cluster.state.controller.delete_topic(topic.name)
@@ -104,7 +104,7 @@ def test_transaction_completes_without_a_topic_that_was_deleted(bench: Transacti
 
 
 @pytest.mark.rule("TX-7", "TX-17")
-def test_failed_writes_change_nothing() -> None:
+def test_failed_writes_of_the_transaction_log_leave_the_transaction_unchanged() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic)
@@ -125,9 +125,9 @@ def test_failed_writes_change_nothing() -> None:
     bench.stop()
 
 
-@pytest.mark.rule("TX-58", "TX-59", "TX-60", "TX-61")
+@pytest.mark.rule("TX-58", "TX-59", "TX-60", "TX-61", "SN-58")
 @pytest.mark.parametrize("is_newer", [False, True])
-def test_transaction_is_aborted_after_its_timeout(is_newer: bool) -> None:
+def test_coordinator_aborts_a_transaction_after_the_transaction_timeout(is_newer: bool) -> None:
     """Scenario SN-58. With transaction version 2 the producer may go on with the raised epoch."""
     bench = TransactionBench(newer=is_newer)
     topic = bench.topic()
@@ -148,7 +148,7 @@ def test_transaction_is_aborted_after_its_timeout(is_newer: bool) -> None:
 
 
 @pytest.mark.rule("TX-58")
-def test_timeout_that_cannot_be_stored_is_tried_again() -> None:
+def test_abort_of_a_timed_out_transaction_that_cannot_be_stored_is_retried() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     topic = bench.topic()
     producer = bench.begin(topic, timeout_ms=500)
@@ -164,7 +164,7 @@ def test_timeout_that_cannot_be_stored_is_tried_again() -> None:
 
 
 @pytest.mark.rule("TX-62")
-def test_expiration_that_cannot_be_stored_is_tried_again() -> None:
+def test_transactional_id_expiration_that_cannot_be_stored_is_retried() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})
     producer = Producer(bench)
     producer.init()
@@ -179,7 +179,7 @@ def test_expiration_that_cannot_be_stored_is_tried_again() -> None:
 
 
 @pytest.mark.rule("TX-39")
-def test_completed_state_is_stored_after_a_storage_error(
+def test_completed_transaction_state_is_stored_after_a_storage_error(
     bench: TransactionBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = bench.topic()
@@ -204,7 +204,7 @@ def test_completed_state_is_stored_after_a_storage_error(
 
 
 @pytest.mark.rule("TX-38")
-def test_end_is_refused_while_the_end_before_is_completed(newer: TransactionBench) -> None:
+def test_end_txn_gets_concurrent_transactions_while_the_previous_end_is_completing(newer: TransactionBench) -> None:
     """The producer may have the new epoch already, so that no other check may come first."""
     topic, producer = newer.topic(), Producer(newer)
     producer.init()
@@ -216,9 +216,8 @@ def test_end_is_refused_while_the_end_before_is_completed(newer: TransactionBenc
         assert producer.end(commit=commit, producer_id=producer.producer_id + 1, version=5)[0] == CONCURRENT
 
 
-@pytest.mark.rule("TX-62")
-def test_unused_transactional_id_expires(bench: TransactionBench) -> None:
-    # scenario SN-62
+@pytest.mark.rule("TX-62", "SN-62")
+def test_unused_transactional_id_expires_after_seven_days(bench: TransactionBench) -> None:
     producer = Producer(bench)
     producer.init()
     bench.pass_ms(7 * 24 * 3_600_000 - 1)
@@ -231,14 +230,13 @@ def test_unused_transactional_id_expires(bench: TransactionBench) -> None:
     assert producer_id != old_id and epoch == 0
 
 
-@pytest.mark.rule("TX-15")
-def test_exhausted_epochs_continue_with_a_new_producer_id(bench: TransactionBench) -> None:
-    # scenario SN-61
+@pytest.mark.rule("TX-15", "SN-61")
+def test_producer_whose_epochs_are_exhausted_gets_a_new_producer_id(bench: TransactionBench) -> None:
     producer = Producer(bench)
     old_id, _ = producer.init()
     transaction = bench.transaction(producer)
     transaction.data = transaction.data._replace(epoch=LAST_EPOCH)
-    assert producer.init_once(old_id, LAST_EPOCH - 1)[0] == FENCED
+    assert producer.init_once(old_id, LAST_EPOCH - 1) == (-1, -1, -1)
     error, new_id, epoch = producer.init_once(old_id, LAST_EPOCH)
     assert (error, epoch) == (0, 0) and new_id != old_id
     assert producer.init_once(old_id, LAST_EPOCH) == (0, new_id, 0)  # the same request again
@@ -249,7 +247,7 @@ def test_exhausted_epochs_continue_with_a_new_producer_id(bench: TransactionBenc
 
 
 @pytest.mark.rule("TX-15", "TX-38")
-def test_end_of_the_last_epoch_returns_a_new_producer_id(newer: TransactionBench) -> None:
+def test_end_txn_with_the_last_producer_epoch_returns_a_new_producer_id(newer: TransactionBench) -> None:
     topic, producer = newer.topic(), Producer(newer)
     old_id, _ = producer.init()
     transaction = newer.transaction(producer)
@@ -266,7 +264,7 @@ def test_end_of_the_last_epoch_returns_a_new_producer_id(newer: TransactionBench
 
 
 @pytest.mark.rule("TX-25", "TX-39")
-def test_next_transaction_waits_for_the_completion_of_the_one_before() -> None:
+def test_new_transaction_gets_concurrent_transactions_until_the_last_one_completes() -> None:
     """With any completion time, 0 included, CONCURRENT_TRANSACTIONS can be seen."""
     for completion_ms in (0, 30):
         bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)})
@@ -289,7 +287,7 @@ def test_next_transaction_waits_for_the_completion_of_the_one_before() -> None:
 
 
 @pytest.mark.rule("TX-31")
-def test_produce_waits_for_the_transaction_before() -> None:
+def test_produce_waits_up_to_100_ms_for_the_previous_transaction_to_complete() -> None:
     """Transaction version 2: the broker tries again for 100 ms, then the producer gets CONCURRENT_TRANSACTIONS."""
     for completion_ms, expected in ((50, 0), (500, CONCURRENT)):
         bench = TransactionBench({"kafkaproto.transaction.completion.ms": str(completion_ms)}, newer=True)
@@ -306,7 +304,7 @@ def test_produce_waits_for_the_transaction_before() -> None:
 
 @pytest.mark.rule("TX-4", "TX-5")
 @pytest.mark.parametrize("is_newer", [False, True])
-def test_records_of_a_transaction(is_newer: bool) -> None:
+def test_transaction_writes_empty_ongoing_prepare_and_complete_state_records(is_newer: bool) -> None:
     bench = TransactionBench(newer=is_newer)
     topic = bench.topic()
     producer = bench.begin(topic)
@@ -324,7 +322,7 @@ def test_records_of_a_transaction(is_newer: bool) -> None:
 
 
 @pytest.mark.rule("TX-3")
-def test_coordinator_that_loads_its_partition_says_so() -> None:
+def test_loading_transaction_coordinator_returns_coordinator_load_in_progress() -> None:
     bench = TransactionBench({"kafkaproto.transaction.load.ms": "500"})
     producer = Producer(bench)
     producer.init()

@@ -35,13 +35,15 @@ class _Log:
 
 
 @pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED)
-def test_damaged_record_is_logged_and_the_others_are_loaded(damaged: Entry, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_transaction_record_is_logged_and_other_transactions_are_loaded(
+    damaged: Entry, caplog: pytest.LogCaptureFixture
+) -> None:
     loaded: list[Transaction] = []
     store = TransactionStore(
         _Log([damaged, GOOD]),
         Timers(),
         lambda: 0,
-        0,
+        lambda: 0,
         loaded=lambda transactions, now_ms: loaded.extend(transactions),
         unloaded=lambda transactions: None,
         changed=lambda transaction, before, now_ms: None,

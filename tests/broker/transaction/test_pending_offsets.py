@@ -58,7 +58,9 @@ def committed(bench: TransactionBench, group: Group) -> list[dict[PartitionKey, 
 
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("moves", [False, True])
-def test_offsets_of_a_deleted_topic_are_not_committed(bench: TransactionBench, moves: bool) -> None:
+def test_pending_transactional_offsets_of_a_deleted_topic_are_not_committed(
+    bench: TransactionBench, moves: bool
+) -> None:
     topic, other = bench.topic(2), bench.topic()
     producer, group = begin(bench, topic)
     assert producer.commit_offsets(group, {(other.name, 0): 3}) == {(other.name, 0): 0}
@@ -72,7 +74,9 @@ def test_offsets_of_a_deleted_topic_are_not_committed(bench: TransactionBench, m
 
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("moves", [False, True])
-def test_deleted_offset_is_not_committed(bench: TransactionBench, moves: bool) -> None:
+def test_pending_transactional_offset_is_not_committed_if_deleted_before_the_end(
+    bench: TransactionBench, moves: bool
+) -> None:
     topic = bench.topic(2)
     producer, group = begin(bench, topic)
     assert group.delete_offsets({topic.name: [1]}) == (0, {(topic.name, 1): 0})
@@ -84,7 +88,9 @@ def test_deleted_offset_is_not_committed(bench: TransactionBench, moves: bool) -
 
 @pytest.mark.rule("TX-45")
 @pytest.mark.parametrize("moves", [False, True])
-def test_offsets_of_a_deleted_group_are_not_committed(bench: TransactionBench, moves: bool) -> None:
+def test_pending_transactional_offsets_of_a_deleted_group_are_not_committed(
+    bench: TransactionBench, moves: bool
+) -> None:
     topic = bench.topic(2)
     producer, group = begin(bench, topic)
     leader, _ = bench.cluster.state.controller.image.leader_of(OFFSETS_TOPIC, group.index)
@@ -94,3 +100,24 @@ def test_offsets_of_a_deleted_group_are_not_committed(bench: TransactionBench, m
         move(bench, group)
     producer.finish(commit=True)
     assert committed(bench, group) == [{}] * 2
+
+
+@pytest.mark.rule("TX-43")
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_earlier_pending_offset_does_not_replace_a_later_one_that_is_committed(
+    bench: TransactionBench, is_moved: bool
+) -> None:
+    """Three producers commit offsets of the same partitions. The one in the middle ends first, the last one aborts, the first one ends last."""
+    topic = bench.topic(2)
+    first, group = begin(bench, topic)
+    middle, last = Producer(bench), Producer(bench)
+    for producer, offsets in ((middle, {(topic.name, 0): 9}), (last, {(topic.name, 0): 11})):
+        producer.init()
+        assert producer.add_offsets(group) == 0
+        assert producer.commit_offsets(group, offsets) == dict.fromkeys(offsets, 0)
+    middle.finish(commit=True)
+    if is_moved:
+        move(bench, group)
+    last.finish(commit=False)
+    first.finish(commit=True)
+    assert committed(bench, group) == [{(topic.name, 0): 9, (topic.name, 1): 7}] * 2

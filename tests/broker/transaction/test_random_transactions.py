@@ -19,7 +19,7 @@ SEEDS = 40
 
 @pytest.mark.rule("TX-8", "TX-16", "TX-39", "TX-43", "TX-53", "TX-54", "TX-58")
 @pytest.mark.parametrize("newer", [False, True])
-def test_committed_records_and_offsets_are_visible_and_aborted_ones_are_not(newer: bool) -> None:
+def test_random_transactions_show_committed_but_not_aborted_records_and_offsets(newer: bool) -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(SEEDS):
         outcomes += RandomTransactions(seed, newer=newer).play()
@@ -63,7 +63,7 @@ def aborted_offsets_are_committed(patch: pytest.MonkeyPatch) -> None:
         aborted_offsets_are_committed,
     ],
 )
-def test_injected_bug_of_transactions_is_noticed(monkeypatch: pytest.MonkeyPatch, inject: Inject) -> None:
+def test_random_transactions_test_catches_each_injected_bug(monkeypatch: pytest.MonkeyPatch, inject: Inject) -> None:
     inject(monkeypatch)
     with pytest.raises(AssertionError):
         play_all()

@@ -13,7 +13,7 @@ from tests.support.broker.transaction_bench import TransactionBench
 
 
 @pytest.mark.rule("TX-8", "TX-53")
-def test_open_transaction_continues_after_a_crash(tmp_path: Path) -> None:
+def test_open_transaction_can_be_continued_after_a_broker_crash(tmp_path: Path) -> None:
     bench = TransactionBench(data_dir=tmp_path)
     topic = bench.topic()
     producer = bench.begin(topic)
@@ -32,7 +32,7 @@ def test_open_transaction_continues_after_a_crash(tmp_path: Path) -> None:
 
 @pytest.mark.rule("TX-8", "TX-54")
 @pytest.mark.parametrize("commits", [True, False])
-def test_decided_transaction_is_completed_after_a_crash(tmp_path: Path, commits: bool) -> None:
+def test_prepared_commit_or_abort_is_completed_after_a_broker_crash(tmp_path: Path, commits: bool) -> None:
     bench = TransactionBench(data_dir=tmp_path)
     topic = bench.topic()
     producer = bench.begin(topic)
@@ -50,7 +50,7 @@ def test_decided_transaction_is_completed_after_a_crash(tmp_path: Path, commits:
 
 @pytest.mark.rule("TX-43")
 @pytest.mark.parametrize("commits", [True, False])
-def test_pending_offsets_survive_a_crash(tmp_path: Path, commits: bool) -> None:
+def test_pending_transactional_offsets_survive_a_broker_crash(tmp_path: Path, commits: bool) -> None:
     bench = TransactionBench(data_dir=tmp_path)
     topic, group = bench.topic(), Group(bench)
     producer = bench.begin(topic)
@@ -68,7 +68,7 @@ def test_pending_offsets_survive_a_crash(tmp_path: Path, commits: bool) -> None:
 
 
 @pytest.mark.rule("TX-13")
-def test_epochs_and_producer_ids_continue_after_a_crash(tmp_path: Path) -> None:
+def test_producer_epochs_and_ids_continue_after_a_broker_crash(tmp_path: Path) -> None:
     bench = TransactionBench(data_dir=tmp_path)
     first, second = Producer(bench), Producer(bench)
     first_id, _ = first.init()
@@ -79,7 +79,7 @@ def test_epochs_and_producer_ids_continue_after_a_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("TX-43")
-def test_offset_that_the_group_commits_itself_replaces_a_pending_one() -> None:
+def test_regular_offset_commit_after_a_transactional_one_takes_precedence() -> None:
     bench = TransactionBench()
     topic, group = bench.topic(), Group(bench)
     producer = bench.begin(topic)

@@ -67,7 +67,7 @@ def release_state(bench: TransactionBench, producer: Producer, brokers: list[int
 
 
 @pytest.mark.rule("TX-30", "TX-27", "TX-31")
-def test_partition_whose_transaction_ends_during_verification_is_added(newer: TransactionBench) -> None:
+def test_partition_is_added_if_its_transaction_ends_during_verification(newer: TransactionBench) -> None:
     """EndTxn v4 keeps the epoch, so that the epoch alone does not refuse a batch that comes after the marker."""
     topic = new_topic(newer, assignment={0: [0, 1, 2], 1: [0, 1, 2]})
     producer = Producer(newer)
@@ -86,7 +86,7 @@ def test_partition_whose_transaction_ends_during_verification_is_added(newer: Tr
 
 
 @pytest.mark.rule("TX-41")
-def test_group_that_moves_during_verification_is_not_created_on_the_old_coordinator(newer: TransactionBench) -> None:
+def test_group_moved_during_verification_is_not_created_on_the_old_coordinator(newer: TransactionBench) -> None:
     topic, group, producer = newer.topic(), Group(newer), Producer(newer)
     producer.init()
     image = newer.cluster.state.controller.image
@@ -108,7 +108,7 @@ def test_group_that_moves_during_verification_is_not_created_on_the_old_coordina
 
 
 @pytest.mark.rule("TX-31")
-def test_stopped_broker_appends_nothing_when_verification_ends(newer: TransactionBench) -> None:
+def test_broker_stopped_during_transaction_verification_appends_nothing(newer: TransactionBench) -> None:
     producer = Producer(newer)
     producer.init()
     leader = (producer.coordinator() + 1) % 3
@@ -126,7 +126,7 @@ def test_stopped_broker_appends_nothing_when_verification_ends(newer: Transactio
 
 
 @pytest.mark.rule("TX-31")
-def test_records_that_wait_for_verification_survive_the_next_request(newer: TransactionBench) -> None:
+def test_records_awaiting_transaction_verification_survive_the_next_request(newer: TransactionBench) -> None:
     """Connections share the buffer of received bytes, which the next request overwrites."""
     topic, producers = newer.topic(2), [Producer(newer), Producer(newer)]
     for producer in producers:

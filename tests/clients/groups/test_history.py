@@ -33,7 +33,7 @@ def kept(member: str, offset: int) -> dict[str, Any]:
         [ASSIGNED_A, records("a", 0, 1), REVOKED_A, kept("a", 2), records("a", 2)],
     ],
 )
-def test_history_of_a_correct_group_has_no_faults(events: list[dict[str, Any]]) -> None:
+def test_recorded_events_of_a_correct_group_are_accepted_without_faults(events: list[dict[str, Any]]) -> None:
     history = History()
     for event in events:
         history.apply(event)
@@ -60,14 +60,16 @@ def test_history_of_a_correct_group_has_no_faults(events: list[dict[str, Any]]) 
         ([{"member": "a", "event": "joined"}], "a reported an unknown event joined"),
     ],
 )
-def test_history_of_an_incorrect_group_has_the_expected_fault(events: list[dict[str, Any]], fault: str) -> None:
+def test_recorded_events_of_an_incorrect_group_are_reported_as_a_fault(
+    events: list[dict[str, Any]], fault: str
+) -> None:
     history = History()
     for event in events:
         history.apply(event)
     assert any(found.startswith(fault) for found in history.faults), history.faults
 
 
-def test_group_history_notes_partitions_that_return_to_their_member() -> None:
+def test_group_history_lists_partitions_that_return_to_an_earlier_owner() -> None:
     history = History()
     for event in (ASSIGNED_A, REVOKED_A, ASSIGNED_B, {**REVOKED_A, "member": "b", "partitions": [P]}, ASSIGNED_A):
         history.apply(event)

@@ -7,10 +7,11 @@ import pytest
 from kafkaproto.api import ApiKey, codec
 from kafkaproto.header import encode_response_header
 from kafkaproto.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from kafkaproto.records.batch import HEADER_BYTES, NewRecord, build_batch
+from kafkaproto.records.batch import CONTROL, HEADER_BYTES, NewRecord, build_batch
 from kafkaproto.records.compression import Compression
+from kafkaproto.records.control import build_end_txn_marker
 from kafkaproto.records.message_set import build_message_set
-from kafkaproto.trace.cutting import batch_heads, read_heads
+from kafkaproto.trace.cutting import LARGEST_CONTROL_BYTES, batch_heads, batch_heads_and_markers, read_heads, read_kept
 from kafkaproto.trace.frames import cut_response
 
 SOME = [NewRecord(b"value" * 20, b"key", 1_700_000_000_000) for _ in range(3)]
@@ -77,3 +78,46 @@ def test_proxy_shortens_records_in_responses_to_old_clients(version: int) -> Non
     assert cut.records == (len(data),) and len(cut.frame) < len(out)
     message, _ = api.decode_response(memoryview(cut.frame), 4, len(cut.frame))
     assert [read_head.next_offset for read_head in read_heads(message.responses[0].partitions[0].records)] == [8, 9, 10]
+
+
+def marker(committed: bool, base_offset: int = 7) -> bytes:
+    return build_end_txn_marker(
+        committed, producer_id=5, producer_epoch=1, coordinator_epoch=2, timestamp=1, base_offset=base_offset
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_shortened_records_of_a_response_contain_complete_transaction_markers(count: int) -> None:
+    data = b"".join([build_batch(SOME), marker(True), build_batch(SOME), marker(False, 11)][:count])
+    left = batch_heads_and_markers(data)
+    assert b"value" not in left and batch_heads(data) == b"".join(data_head(head) for head in split(data))
+    assert [kept for _, kept in read_kept(left)] == [b"", marker(True), b"", marker(False, 11)][:count]
+    assert read_heads(left) == read_heads(batch_heads(data)) and len(read_heads(left)) == count
+    assert batch_heads_and_markers(marker(True)) == marker(True)
+
+
+def split(data: bytes) -> list[bytes]:
+    parts = []
+    while data:
+        size = int.from_bytes(data[8:12], "big") + 12
+        parts.append(data[:size])
+        data = data[size:]
+    return parts
+
+
+def data_head(part: bytes) -> bytes:
+    return part[:HEADER_BYTES]
+
+
+def test_traces_before_version_5_have_only_the_headers_of_markers() -> None:
+    data = marker(True) + marker(False, 8) + build_batch(SOME, base_offset=9)
+    old = batch_heads(data)
+    assert len(old) == 3 * HEADER_BYTES and [kept for _, kept in read_kept(old)] == [b""] * 3
+    assert read_heads(old) == read_heads(batch_heads_and_markers(data))
+
+
+def test_large_control_batches_are_reduced_to_their_headers() -> None:
+    record = NewRecord(b"v" * LARGEST_CONTROL_BYTES, b"key", 1)
+    data = build_batch([record], producer_id=5, producer_epoch=1, attributes=CONTROL)
+    assert batch_heads_and_markers(data) == data[:HEADER_BYTES]
+    assert batch_heads_and_markers(data + data) == data[:HEADER_BYTES] * 2

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkaproto.trace.format import Entry, Event, Exchange, Positions, State, TraceError, encoded, event, header
+from kafkaproto.trace.format import (
+    VERSION,
+    Entry,
+    Event,
+    Exchange,
+    Positions,
+    State,
+    TraceError,
+    encoded,
+    event,
+    header,
+)
 from kafkaproto.trace.reading import Trace, files_of
 
 lengths = st.lists(st.integers(0, 2**32 - 1), max_size=5).map(tuple)
@@ -74,7 +85,7 @@ def test_every_complete_trace_entry_is_read_wherever_the_file_is_truncated(
         assert f"{rest} bytes at byte {end - rest}" in trace.torn and "a.kptrace" in trace.torn
 
 
-def test_trace_file_can_be_read_on_from_a_saved_position(tmp_path: Path) -> None:
+def test_reading_a_trace_file_can_continue_from_a_saved_position(tmp_path: Path) -> None:
     """Entries read before any position, and those read from it, are together all entries."""
     path = tmp_path / "a.kptrace"
     path.write_bytes(header({}) + b"".join(event("a", {"seq": seq}) for seq in range(3)))
@@ -94,7 +105,7 @@ def test_trace_file_can_be_read_on_from_a_saved_position(tmp_path: Path) -> None
         (b"", "is not a trace"),
         (b"\xd4\xc3\xb2\xa1 a capture", "is not a trace"),
         (b"kptrace\n\x00", "is not a trace"),
-        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2, 3, 4"),
+        (b"kptrace\n" + (99).to_bytes(2, "big") + bytes(4), "version 99, and this program reads versions 2, 3, 4, 5"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x05{...", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x02[]", "its header cannot be read"),
         (b"kptrace\n\x00\x02\x00\x00\x00\x03{}", "its header cannot be read"),
@@ -119,30 +130,30 @@ def test_trace_of_version_2_is_read_without_its_missing_fields(
     counts += (len(exchange.request_records), len(exchange.response_records))
     body = struct.pack(">QiQqqqqqiBIIIIHHq", *exchange[:9], flags, *counts, exchange.handled_ms)
     body += struct.pack(f">{len(lengths)}I", *lengths) + exchange.request + exchange.response
-    begin = header({"run": "r"}).replace(b"\x00\x04", b"\x00\x02", 1)
+    begin = header({"run": "r"}).replace(VERSION.to_bytes(2, "big"), b"\x00\x02", 1)
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     path.write_bytes(begin + struct.pack(">IB", len(body), 1) + body + encoded(happened))
     assert list(Trace(path).entries()) == [exchange._replace(wait_ns=-1), happened]
 
 
 @given(written=st.lists(exchanges | states | events, max_size=5))
-def test_trace_of_version_3_is_read_with_the_kind_problem_for_trouble(
+def test_trouble_events_of_version_3_traces_are_read_as_problem_events(
     written: list[Entry], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("trace") / "a.kptrace"
     facts = {"seq": 1, "clock_ms": 0, "broker": 0}
-    begin = header({"run": "r"}).replace(b"\x00\x04", b"\x00\x03", 1)
+    begin = header({"run": "r"}).replace(VERSION.to_bytes(2, "big"), b"\x00\x03", 1)
     path.write_bytes(begin + b"".join(map(encoded, written)) + event("trouble", facts))
     trace = Trace(path)
     assert trace.version == 3 and list(trace.entries()) == [*written, Event("problem", facts)]
 
 
-@pytest.mark.parametrize(("version", "kind"), [(4, 0), (4, 4), (4, 255), (3, 4), (2, 3)])
+@pytest.mark.parametrize(("version", "kind"), [(5, 0), (5, 4), (5, 255), (4, 4), (3, 4), (2, 3)])
 def test_invalid_entry_kind_in_a_trace_is_reported_with_its_byte_offset(
     tmp_path: Path, version: int, kind: int
 ) -> None:
     path = tmp_path / "x.kptrace"
-    begin = header({}).replace(b"\x00\x04", bytes([0, version]), 1) + event("a", {})
+    begin = header({}).replace(VERSION.to_bytes(2, "big"), bytes([0, version]), 1) + event("a", {})
     path.write_bytes(begin + (5).to_bytes(4, "big") + bytes([kind]) + b"12345")
     entries = []
     with pytest.raises(TraceError, match=f"x.kptrace: no entry of a trace begins at byte {len(begin)}"):

@@ -88,7 +88,7 @@ def test_pcapng_files_with_several_sections_and_unknown_blocks_are_read(tmp_path
             "at byte 24: a packet has an invalid length of 1073741824 bytes",
         ),
         (section("<") + struct.pack("<II", 6, 5), "at byte 28: a block has an invalid length of 5 bytes"),
-        (section("<") + enhanced("<", 3, 0, b"", 0), "at byte 28: a block of type 6"),
+        (section("<") + enhanced("<", 3, 0, b"", 0), "at byte 28: a pcapng block of type 6"),
         (section("<")[:8] + b"oops" + section("<")[12:], "has no valid byte-order mark"),
     ],
 )

@@ -21,7 +21,7 @@ from kafkaproto.pipeline.trace.audit.rule import Tables as AuditedTables
 from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.testing import TestCluster, cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.alike import OF_RECORDS, assert_same
 from tests.support.pipeline.exchanges import add_exchanges, fetched, named, versions
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.sniffed import Sniffed, sniffed, written
@@ -69,10 +69,13 @@ def kafka_python(c: TestCluster) -> None:
 def confluent(c: TestCluster) -> None:
     from confluent_kafka import Consumer, Producer
 
-    producer = Producer({"bootstrap.servers": c.bootstrap, "client.id": "cp", "linger.ms": 5})
+    options = {"bootstrap.servers": c.bootstrap, "client.id": "cp", "linger.ms": 5, "transactional.id": "cp"}
+    producer = Producer(options)
+    producer.init_transactions(20)
+    producer.begin_transaction()
     for i in range(100):
         producer.produce("t", b"y" * (i * 11 % 700), partition=i % 2)
-    producer.flush(20)
+    producer.commit_transaction(20)
     consumer = Consumer(
         {"bootstrap.servers": c.bootstrap, "client.id": "cc", "group.id": "h", "auto.offset.reset": "earliest"}
     )
@@ -151,7 +154,7 @@ def test_capture_and_broker_trace_of_the_same_traffic_give_the_same_tables(
     job.build(wire.write(tmp_path / "disorder.pcap"), tmp_path / "disorder-out", job.without_spark)
     for made in ("plain-out", "disorder-out"):
         both = assert_same(tmp_path / made, tmp_path / "trace-out")
-        assert both["requests"] > 40 and min(both.values()) > 10
+        assert both["requests"] > 40 and min(both[table] for table in OF_RECORDS) > 10 and min(both.values()) > 2
 
 
 def test_kernel_packet_capture_and_broker_trace_give_the_same_tables(recorded: Recorded, tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_kernel_packet_capture_and_broker_trace_give_the_same_tables(recorded: R
     job.build(written(packets.packets, tmp_path / "lo.pcap"), tmp_path / "out", job.without_spark)
     job.build(recorded.trace, tmp_path / "trace-out", job.without_spark)
     both = assert_same(tmp_path / "out", tmp_path / "trace-out")
-    assert both["requests"] > 40 and min(both.values()) > 10
+    assert both["requests"] > 40 and min(both[table] for table in OF_RECORDS) > 10 and min(both.values()) > 2
     recorded_events = rows(tmp_path / "out", "events")
     assert not {"lost", "unreadable"} & {packet["kind"] for packet in recorded_events}
     others = sum(recorded.other_port in packet.ports for packet in packets.packets)

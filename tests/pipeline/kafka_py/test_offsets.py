@@ -52,7 +52,7 @@ def test_offset_limit_above_the_available_records_has_no_effect() -> None:
     assert limited(1000, {A: 0, B: 5}, {A: 3, B: 6}) == {A: 3, B: 6}
 
 
-def test_partition_whose_offsets_went_back_gets_no_share_of_the_limit() -> None:
+def test_partition_whose_end_offset_decreased_gets_no_share_of_the_limit() -> None:
     assert limited(10, {A: 0, B: 50}, {A: 100, B: 20}) == {A: 10, B: 20}
 
 

@@ -204,7 +204,7 @@ def test_starting_timestamps_are_resolved_and_future_ones_fail_or_mean_latest(ka
     assert start(kafka, startingOffsetsByTimestampStrategy="latest", **late) == {("t", 0): 8, ("t", 1): 5}
 
 
-def test_end_offset_that_went_back_is_queried_again(kafka: TestCluster) -> None:
+def test_end_offset_that_decreased_is_queried_again(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     planner = Planner(settings(kafka))
     assert planner.latest({("t", 0): 10}) == {("t", 0): 10, ("t", 1): 5}
@@ -214,7 +214,7 @@ def test_end_offset_that_went_back_is_queried_again(kafka: TestCluster) -> None:
     planner.close()
 
 
-def test_batch_query_that_starts_behind_its_end_is_rejected(kafka: TestCluster) -> None:
+def test_batch_query_whose_start_offset_is_after_its_end_offset_is_rejected(kafka: TestCluster) -> None:
     fill(kafka, 10, 5)
     offsets = {"startingOffsets": '{"t": {"0": 2, "1": 4}}', "endingOffsets": '{"t": {"0": 9, "1": 3}}'}
     with pytest.raises(
@@ -223,7 +223,7 @@ def test_batch_query_that_starts_behind_its_end_is_rejected(kafka: TestCluster) 
         KafkaReader(settings(kafka, streaming=False, **offsets)).partitions()
 
 
-def test_task_without_a_range_reads_nothing() -> None:
+def test_spark_task_without_an_offset_range_reads_nothing() -> None:
     """Spark plans one task for an empty read: with None up to 4.0, with a partition without a value from 4.1 on."""
     unreachable = source_settings({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}, streaming=False)
     assert [list(read_range(unreachable, partition)) for partition in (None, InputPartition(None))] == [[], []]

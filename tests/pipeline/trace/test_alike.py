@@ -9,7 +9,8 @@ import pytest
 
 from kafkaproto.pipeline.trace import tables as job
 from kafkaproto.trace.format import Entry, Event, Exchange
-from tests.support.pipeline.alike import assert_same
+from tests.support.pipeline.alike import OF_COORDINATORS, OF_RECORDS, assert_same
+from tests.support.pipeline.group_traffic import group_entries
 from tests.support.pipeline.recorded import traffic, write
 
 Change = Callable[[list[Entry]], list[Entry]]
@@ -60,12 +61,28 @@ def unchanged(entries: list[Entry]) -> list[Entry]:
 
 
 @pytest.mark.parametrize(("seen", "cut"), [(unchanged, 0), (without_answer(-1), 1)], ids=["all", "but one"])
-def test_trace_of_a_proxy_may_lack_only_the_last_response_of_a_connection(
+def test_trace_comparison_allows_a_proxy_to_miss_a_connections_last_response(
     seen: Change, cut: int, tmp_path: Path
 ) -> None:
     entries = traffic()
     both = assert_same(built(tmp_path / "seen", seen(entries)), built(tmp_path / "second", entries))
-    assert both["requests"] == len(places(entries)) - cut and min(both.values()) > 0
+    assert both["requests"] == len(places(entries)) - cut and all(both[table] > 0 for table in OF_RECORDS)
+
+
+def test_trace_comparison_includes_group_and_transaction_rows(tmp_path: Path) -> None:
+    entries = group_entries()
+    whole = built(tmp_path / "whole", entries)
+    both = assert_same(whole, whole)
+    assert all(both[table] > 0 for table in OF_COORDINATORS)
+    for which in (-1, -2):  # a transactional producer, a commit
+        changed = list(entries)
+        exchange = entries[places(entries)[which]]
+        assert isinstance(exchange, Exchange)
+        other_id = exchange.request.replace(b"x", b"y") if which == -1 else exchange.request.replace(b"g", b"h")
+        assert other_id != exchange.request
+        changed[places(entries)[which]] = exchange._replace(request=other_id)
+        with pytest.raises(AssertionError, match="only the closer recording has it"):
+            assert_same(built(tmp_path / f"changed {which}", changed), whole)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +96,7 @@ def test_trace_of_a_proxy_may_lack_only_the_last_response_of_a_connection(
     ],
     ids=["lacks the last", "lacks one", "another request", "has more", "lacks an answer before the last"],
 )
-def test_tables_of_two_traces_that_differ_otherwise_are_reported_as_different(
+def test_trace_comparison_reports_tables_that_differ(
     seen: Change, changed: Change, error_text: str, tmp_path: Path
 ) -> None:
     entries = traffic()
@@ -88,7 +105,7 @@ def test_tables_of_two_traces_that_differ_otherwise_are_reported_as_different(
         assert_same(first, other)
 
 
-def test_response_that_differs_between_two_traces_is_reported_in_any_table(tmp_path: Path) -> None:
+def test_trace_comparison_reports_a_response_that_differs(tmp_path: Path) -> None:
     entries = traffic()
     changed = list(entries)
     at = places(entries)[-1]

@@ -75,9 +75,7 @@ def test_throttle_analysis_sums_throttle_times_by_client_and_quota(tables: Table
     assert max(r["throttle_ms"] for r in rates) == max(waits)
 
 
-def test_quota_plan_equals_broker_throttles_and_predicts_less_waiting_at_more_quota(
-    tables: Tables, folder: Path
-) -> None:
+def test_quota_plan_equals_recorded_throttles_and_predicts_less_at_a_higher_quota(tables: Tables, folder: Path) -> None:
     plan = [r for r in answer_rows(what_if.ANSWER, "planned", tables) if r["client_id"] == "p"]
     waits = [
         r["applied_throttle_ms"] for r in stored(folder, "requests") if r["run"] == "before" and r["client_id"] == "p"

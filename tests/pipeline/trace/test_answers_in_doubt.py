@@ -62,7 +62,7 @@ def sends(cluster: VirtualCluster, client_id: str, times: int, version: int = 9)
         cluster.advance(answer.throttle_time_ms + 10)
 
 
-def test_quota_plan_uses_only_quotas_that_one_client_had_all_the_time(spark: Any, tmp_path: Path) -> None:
+def test_quota_plan_uses_only_quotas_of_one_client_that_did_not_change(spark: Any, tmp_path: Path) -> None:
     def changed(cluster: VirtualCluster) -> None:
         limit(cluster, "same", producer_byte_rate=QUOTA)
         limit(cluster, "changed", producer_byte_rate=QUOTA)

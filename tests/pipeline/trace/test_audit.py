@@ -25,7 +25,7 @@ from kafkaproto.pipeline.trace.schema import TABLES, ddl
 from kafkaproto.trace.format import Event
 from kafkaproto.trace.reading import Trace, files_of
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
-from tests.support.pipeline import broken, broken_groups, incomplete, patched
+from tests.support.pipeline import broken, broken_groups, broken_transactions, incomplete, patched
 from tests.support.pipeline.clean import record
 from tests.support.pipeline.recorded import traffic, write
 from tests.support.pipeline.tables import rows
@@ -40,8 +40,6 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[3]
-WITHOUT_TRANSACTIONS = "11-aborted"
-"""The one rule that a broker without transactions exercises with no client: `broken.reads_transactions` does."""
 CORRECT = "correct: "
 
 
@@ -241,10 +239,18 @@ def test_audit_reports_left_out_checks_and_does_not_count_them_as_checked() -> N
     assert result_json["remarks"] == ["a file is torn", line] and result_json["rules"][0]["left_out"] == 3
 
 
-def test_audit_finds_faults_of_groups_of_both_protocols() -> None:
+def test_audit_finds_faults_in_groups_of_the_classic_and_consumer_protocol() -> None:
     assert len(broken_groups.NAMES) == 8 and {"21", "21-moved", "22", "23"} == set().union(
         *(broken.FAULTS[name].must for name in broken_groups.NAMES)
     )
+
+
+def test_audit_finds_faults_in_transactional_traffic() -> None:
+    rules = {"11-aborted", "24", "25", "25-moved", "26", "26-first", "26-given", "27", "28"}
+    assert len(broken_transactions.NAMES) == 11 and rules == set().union(
+        *(broken.FAULTS[name].must for name in broken_transactions.NAMES)
+    )
+    assert not any(broken.FAULTS[name].may for name in broken_transactions.NAMES)
 
 
 def test_every_audit_rule_has_an_injected_fault_that_breaks_the_rule() -> None:
@@ -359,7 +365,7 @@ def test_audit_command_on_a_clean_run_passes_and_exercises_every_rule(out: Path,
     assert done.returncode == 0, done.stdout + done.stderr
     assert "foreign.kptrace is not a trace" in done.stderr and f"({len(RULES)} of {len(RULES)}): " in done.stderr
     result = json.loads(result_path.read_text())
-    verdicts = {rule.number: HOLDS for rule in RULES} | {WITHOUT_TRANSACTIONS: NOT_EXERCISED}
+    verdicts = {rule.number: HOLDS for rule in RULES}
     assert {rule_json["rule"]: rule_json["verdict"] for rule_json in result["rules"]} == verdicts, done.stdout
-    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES) - 1} hold") and result["status"] == 0
+    assert done.stdout.startswith(f"0 of {len(RULES)} rules broken, {len(RULES)} hold") and result["status"] == 0
     assert "bytes at byte" in done.stdout.splitlines()[1] and result["remarks"]

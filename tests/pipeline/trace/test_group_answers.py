@@ -12,9 +12,10 @@ from kafkaproto.pipeline.trace.answers.answer import Answer
 from kafkaproto.pipeline.trace.audit.rule import Tables
 from kafkaproto.pipeline.trace.report import group_figures
 from kafkaproto.pipeline.trace.rows import Rows
-from kafkaproto.pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Entry
 from tests.support.broker.consumer_group import Group
+from tests.support.pipeline.judging import frame
 from tests.support.pipeline.played import answer_rows
 from tests.support.recording import recorder_into
 
@@ -65,12 +66,6 @@ STEPS = [
 """Member a, which b joins. Member b is not heard of after second 7; a gets its partition at second 21 and leaves at second 30."""
 
 
-def frame(spark: Any, table: str, rows: list[Row]) -> Any:
-    return spark.createDataFrame([tuple(row.get(c.name) for c in TABLES[table]) for row in rows], ddl(table)).coalesce(
-        1
-    )
-
-
 @pytest.fixture(scope="module")
 def tables(spark: Any) -> Tables:
     rows = [row | {"seq": seq} for seq, row in enumerate(STEPS, 1)]
@@ -88,7 +83,7 @@ def only(answer: Answer, query: str, tables: Tables, *names: str) -> list[tuple[
     return [tuple(row[name] for name in names) for row in answer_rows(answer, query, tables)]
 
 
-def test_answer_where_groups_are_names_coordinator_generation_and_members(tables: Tables) -> None:
+def test_group_analysis_lists_coordinator_generation_and_members_of_each_group(tables: Tables) -> None:
     names = ("group_id", "coordinator", "protocol", "assignor", "generation_or_epoch", "members", "members_ever")
     assert only(groups.ANSWER, "groups", tables, *names) == [("g", 2, "classic", "range", 3, 0, 2)]
     names = ("member_id", "client_id", "generation_or_epoch", "status", "first_seen_s", "last_seen_s")
@@ -98,7 +93,7 @@ def test_answer_where_groups_are_names_coordinator_generation_and_members(tables
     ]
 
 
-def test_answer_how_far_behind_groups_are_is_the_distance_to_the_end(tables: Tables) -> None:
+def test_lag_analysis_subtracts_the_committed_offset_from_the_end_offset(tables: Tables) -> None:
     names = ("group_id", "topic", "partition", "committed_offset", "end_offset", "lag", "committed_s")
     assert only(lag.ANSWER, "partitions", tables, *names) == [("g", "t", 0, 5, 12, 7, 3.0)]
     over_time = answer_rows(lag.ANSWER, "over-time", tables)
@@ -106,7 +101,7 @@ def test_answer_how_far_behind_groups_are_is_the_distance_to_the_end(tables: Tab
     assert "records behind" in (group_figures.lag(over_time) or "") and group_figures.lag([]) is None
 
 
-def test_answer_why_groups_rebalanced_names_who_joined_and_who_fell_silent(tables: Tables) -> None:
+def test_rebalance_analysis_names_members_that_joined_or_stopped_sending(tables: Tables) -> None:
     names = ("from_epoch", "to_epoch", "begins_s", "took_ms", "members", "causes", "causes_from")
     assert only(rebalances.ANSWER, "rebalances", tables, *names) == [
         (None, 1, 0.0, 2000.0, 1, "member a joined", "requests"),
@@ -115,7 +110,7 @@ def test_answer_why_groups_rebalanced_names_who_joined_and_who_fell_silent(table
     ]
 
 
-def test_answer_how_long_nobody_read_is_the_time_between_two_owners(tables: Tables) -> None:
+def test_unowned_partition_analysis_reports_the_time_between_two_owners(tables: Tables) -> None:
     names = ("topic", "partition", "times", "unread_ms", "longest_ms", "longest_from_s", "owned_until_s", "owners")
     assert only(unread.ANSWER, "partitions", tables, *names) == [
         ("t", 1, 2, 15_500.0, 14_000.0, 7.0, 30.0, 2),
@@ -134,7 +129,7 @@ def test_answer_how_long_nobody_read_is_the_time_between_two_owners(tables: Tabl
     assert "no owner" in figure and "var(--bad)" in figure and group_figures.owners([]) is None
 
 
-def test_answer_why_groups_rebalanced_prefers_the_causes_of_the_coordinator(spark: Any) -> None:
+def test_rebalance_analysis_prefers_causes_recorded_by_the_coordinator(spark: Any) -> None:
     """A trace of this broker has them. Its times are those of the machine: only the causes and epochs are checked."""
     group = Group()
     entries: list[Entry] = []

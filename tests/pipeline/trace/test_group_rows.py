@@ -92,7 +92,7 @@ def test_rows_of_a_classic_group_contain_generation_members_and_partitions(class
     ]
 
 
-def test_partitions_owned_before_a_join_are_in_its_row(classic: ClassicGroup) -> None:
+def test_join_group_row_contains_the_partitions_owned_before_the_join(classic: ClassicGroup) -> None:
     classic.add("first", owned={"t": [2, 0]})
     assert {row["owned"] for row in rows_of(classic.bench.entries, "groups")} == {'{"t":[0,2]}'}
 
@@ -101,7 +101,7 @@ def test_partitions_owned_before_a_join_are_in_its_row(classic: ClassicGroup) ->
     ("protocol_type", "data"),
     [("connect", subscription("t")), ("consumer", b""), ("consumer", b"\xff\xff"), ("consumer", b"\0\0\0\0\0\5t")],
 )
-def test_members_whose_metadata_is_no_subscription_have_rows_without_topics(protocol_type: str, data: bytes) -> None:
+def test_join_group_row_without_a_consumer_subscription_has_null_topics(protocol_type: str, data: bytes) -> None:
     bench = Bench()
     request = JoinGroupRequest("g", 10_000, 60_000, "", None, protocol_type, [JoinGroupRequestProtocol("p", data)])
     bench.cluster.connect().ask(request, 5)
@@ -109,14 +109,14 @@ def test_members_whose_metadata_is_no_subscription_have_rows_without_topics(prot
     assert (row["protocol_type"], row["error"], row["subscribed"], row["owned"]) == (protocol_type, 79, None, None)
 
 
-def test_assignments_of_members_that_are_no_consumers_are_not_decoded() -> None:
+def test_assignments_in_groups_of_other_protocol_types_are_not_decoded() -> None:
     classic = ClassicGroup(Bench(), "connect")
     worker = classic.add("worker")
     classic.sync({worker: {"t": [0]}})
     assert [row["assigned"] for row in rows_of(classic.bench.entries, "groups")] == [None] * 3
 
 
-def test_row_of_a_sync_without_an_assignment_says_that_the_member_owns_nothing(classic: ClassicGroup) -> None:
+def test_sync_group_row_without_an_assignment_contains_no_partitions(classic: ClassicGroup) -> None:
     classic.add("first")
     classic.sync({})
     assert rows_of(classic.bench.entries, "groups")[-1]["assigned"] == "{}"
@@ -195,13 +195,13 @@ def test_row_of_an_offset_committed_by_topic_id_has_the_id() -> None:
     assert (table, row["topic"], row["topic_id"], row["offset"]) == ("group_offsets", None, bytes(range(16)).hex(), 5)
 
 
-def test_every_group_api_has_rows_and_a_table_that_names_it() -> None:
+def test_group_table_schemas_name_every_api_that_has_rows() -> None:
     described = {api for table in ("groups", "group_offsets") for column in TABLES[table] if column.name == "api"
                  for api in column.about.replace(" or ", ", ").split(", ")}  # fmt: skip
     assert len(described) == len(GROUP_ROWS)
 
 
-def test_change_of_a_group_is_an_event_with_its_causes(classic: ClassicGroup) -> None:
+def test_group_state_change_is_recorded_as_an_event_with_its_causes(classic: ClassicGroup) -> None:
     first = classic.add("first")
     classic.sync({first: {"t": [0]}})
     events = [json.loads(row["facts"]) for row in rows_of(classic.bench.entries, "events") if row["kind"] == "group"]

@@ -11,17 +11,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
-from benchmarks.rivals.real_kafka import KafkaCluster
 from kafkaproto.conformance.subject import settings_of
-from kafkaproto.pipeline.trace import tables as job
-from kafkaproto.pipeline.trace.audit.rule import NAMES
-from kafkaproto.pipeline.trace.audit.rules import RULES
-from kafkaproto.pipeline.trace.report.making import fast_tables
 from kafkaproto.testing import cluster
 from tests.support.clients import KAFKA_PYTHON_WARNINGS
 from tests.support.groups.members import Client
 from tests.support.groups.traffic import SETTINGS, produce, work
-from tests.support.proxied import proxied
+from tests.support.pipeline.judging import checked_rows, recorded_kafka
 
 pytestmark = [
     pytest.mark.spark,
@@ -59,13 +54,8 @@ def recorded(subject: str, trace: Path) -> Iterator[str]:
     settings = settings_of("default") | SETTINGS
     if subject == KAFKA_VERSION:
         del settings["group.coordinator.rebalance.protocols"]
-    kafka = KafkaCluster(settings, subject)
-    try:
-        host, port = kafka.bootstrap[0]
-        with proxied(f"{host}:{port}", trace) as bootstrap:
-            yield bootstrap
-    finally:
-        kafka.stop()
+    with recorded_kafka(settings, subject, trace) as bootstrap:
+        yield bootstrap
 
 
 class Checked(NamedTuple):
@@ -87,22 +77,18 @@ def checked(spark: Any, subject: str, tmp_path_factory: pytest.TempPathFactory) 
         produce(bootstrap)
         for group, (first, second) in GROUPS[subject].items():
             work(bootstrap, group, first, second)
-    job.build(folder / "trace", folder / "out", job.without_spark)
-    frames = [job.read(spark, folder / "out", name) for name in NAMES]
-    checks = Checked({}, {})
-    with fast_tables(spark, frames, frames[0].count()) as tables:
-        for rule in RULES:
-            rows = [row.asDict() for row in rule.check(tables).collect()]
-            checks.rows[rule.number] = Counter(row["group_id"] for row in rows if row.get("group_id"))
-            checks.broken[rule.number] = [row for row in rows if row["broken"]]
-    return checks
+    rows, _ = checked_rows(spark, folder)
+    return Checked(
+        {number: Counter(row["group_id"] for row in some if row.get("group_id")) for number, some in rows.items()},
+        {number: [row for row in some if row["broken"]] for number, some in rows.items()},
+    )
 
 
-def test_groups_of_client_libraries_break_no_audit_rule(checked: Checked) -> None:
+def test_traffic_of_client_library_groups_breaks_no_audit_rule(checked: Checked) -> None:
     assert {number: rows for number, rows in checked.broken.items() if rows} == {}
 
 
-def test_each_group_exercises_every_rule_of_groups(checked: Checked, subject: str) -> None:
+def test_traffic_of_each_consumer_group_exercises_every_group_audit_rule(checked: Checked, subject: str) -> None:
     numbers = {"21", "22", "23"} | ({"21-moved"} if subject == "ours" else set())
     assert {(number, group): checked.rows[number][group] for number in numbers for group in GROUPS[subject]
             if checked.rows[number][group] < 3} == {}  # fmt: skip

@@ -213,7 +213,7 @@ SPOILED: dict[str, Callable[[Path, Path], Any]] = {
 
 
 @pytest.mark.parametrize("how", SPOILED)
-def test_run_that_cannot_be_continued_is_read_again_from_its_start(tmp_path: Path, how: str) -> None:
+def test_trace_that_cannot_be_continued_is_read_again_from_its_start(tmp_path: Path, how: str) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, LIFE[:9])
     write(trace, LIFE[9:-4], number=1)
@@ -261,7 +261,7 @@ def test_tables_of_another_program_version_are_rebuilt_even_without_new_entries(
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_damaged_trace_file_is_reported_at_every_run_of_the_job(tmp_path: Path, number: int) -> None:
+def test_damaged_trace_file_is_reported_by_every_table_job(tmp_path: Path, number: int) -> None:
     """In the last file the entry is invalid; an earlier file may also end within an entry."""
     trace, out = tmp_path / "trace", tmp_path / "out"
     files = [write(trace, LIFE[:9]), write(trace, LIFE[9:20], number=1)]
@@ -277,7 +277,7 @@ def test_damaged_trace_file_is_reported_at_every_run_of_the_job(tmp_path: Path, 
     assert len(seen) == 1 + len(LIFE) and same_as_all_at_once(trace, out)
 
 
-def test_replaced_run_leaves_no_old_table_files(tmp_path: Path) -> None:
+def test_replacing_the_tables_of_a_recording_leaves_no_old_files(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     path = write(trace, LIFE)
     build(trace, out)

@@ -28,8 +28,8 @@ pytestmark = [
     # py4j leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
 ]
-SEEDS = 0, 1, 12
-"""In the last one, reported high watermarks fall several times."""
+SEEDS = 2, 17, 23
+"""In the last two, reported high watermarks fall several times."""
 
 
 def recorded(seed: int, patch: pytest.MonkeyPatch) -> list[list[Entry]]:

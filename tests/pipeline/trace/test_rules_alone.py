@@ -14,8 +14,9 @@ from kafkaproto.pipeline.trace.audit.rule import Outcome, Tables, outcome
 from kafkaproto.pipeline.trace.audit.rules import FAMILIES, RULES
 from kafkaproto.pipeline.trace.report.making import fast_tables
 from kafkaproto.pipeline.trace.rows import Rows
-from kafkaproto.pipeline.trace.schema import TABLES, ddl
+from kafkaproto.pipeline.trace.schema import TABLES
 from kafkaproto.trace.format import Event
+from tests.support.pipeline.judging import frame
 from tests.support.pipeline.played import RACKS, play, windows
 from tests.support.pipeline.recorded import META
 
@@ -27,13 +28,6 @@ pytestmark = [
 ]
 
 Row = dict[str, Any]
-
-
-def frame(spark: Any, table: str, rows: list[Row]) -> Any:
-    """Return a DataFrame of one table; columns that a row lacks are null."""
-    return spark.createDataFrame([tuple(row.get(c.name) for c in TABLES[table]) for row in rows], ddl(table)).coalesce(
-        1
-    )
 
 
 # ---- one rule, one small table -----------------------------------------------------------------------------------------------
@@ -144,6 +138,17 @@ CASES = [
         3,
         [3],
     ),
+    Case(
+        "26",
+        "batches",
+        [
+            OF_FETCH
+            | {"seq": seq, "base_offset": seq, "last_offset": seq, "producer_id": 7, "producer_epoch": epoch, "crc": 1}
+            for seq, epoch in ((1, 0), (2, 1), (3, 0))
+        ],
+        2,
+        [3],
+    ),
     Case("19", "events", [named(1, "t", "a"), named(2, "u", "b"), named(3, "v", "b")], 3, [3]),
     Case(
         "21",
@@ -169,7 +174,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"rule {case.rule}")
-def test_each_audit_rule_family_judges_a_table_of_a_few_rows(spark: Any, case: Case) -> None:
+def test_audit_rules_find_exactly_the_broken_rows_of_small_tables(spark: Any, case: Case) -> None:
     [rule] = [rule for rule in RULES if rule.number == case.rule]
     rows = rule.check(Tables(**{case.table: frame(spark, case.table, case.rows)})).collect()
     assert sorted(row.seq for row in rows if row.broken) == case.broken
@@ -247,5 +252,7 @@ def test_queries_leave_no_temporary_view_and_cache_data_frames(spark: Any, capsy
 def test_query_on_an_unknown_table_is_rejected(spark: Any) -> None:
     with pytest.raises(KeyError, match="request"):
         Tables(requests=frame(spark, "requests", [])).sql("SELECT 1 FROM {request}")
-    with pytest.raises(ValueError, match="requests, partitions, batches, events, state, groups, group_offsets"):
+    with pytest.raises(
+        ValueError, match="requests, partitions, batches, events, state, groups, group_offsets, transactions"
+    ):
         Tables()

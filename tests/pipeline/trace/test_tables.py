@@ -27,9 +27,9 @@ from tests.support.pipeline.group_traffic import group_entries
 from tests.support.pipeline.recorded import encoded, traffic, write
 from tests.support.pipeline.tables import build, rows
 
-OF_GROUPS = {"groups", "group_offsets"}
-OURS = sorted([*TABLES.keys() - OF_GROUPS, "_lock", "_manifest.json", "_places"])
-"""The files and folders of the tables of `traffic`, which has no groups."""
+OF_COORDINATORS = {"groups", "group_offsets", "transactions"}
+OURS = sorted([*TABLES.keys() - OF_COORDINATORS, "_lock", "_manifest.json", "_places"])
+"""The files and folders of the tables of `traffic`, which has no groups and transactions."""
 
 
 def contents(out: Path) -> dict[str, bytes]:
@@ -38,7 +38,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 def test_tables_are_partitioned_by_run_and_hour_with_the_declared_types(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
-    write(tmp_path / "trace", group_entries(), "groups")
+    write(tmp_path / "trace", group_entries(), "coordinators")
     counts, notices = build(tmp_path / "trace", tmp_path / "out")
     assert notices == []
     assert counts["r"] == {table: len(rows(tmp_path / "out", table, "r")) for table in TABLES}
@@ -48,7 +48,7 @@ def test_tables_are_partitioned_by_run_and_hour_with_the_declared_types(tmp_path
     ] * 3
     declared = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64()}
     for table, columns in TABLES.items():
-        run = "groups" if table in OF_GROUPS else "r"
+        run = "coordinators" if table in OF_COORDINATORS else "r"
         [path] = (tmp_path / "out" / table).glob(f"run={run}/hour=*/*.parquet")
         column_types = {field.name: field.type for field in pq.ParquetFile(path).schema_arrow}
         assert column_types == {
@@ -78,7 +78,9 @@ def test_fetch_sessions_continue_across_trace_files(tmp_path: Path) -> None:
     assert offsets == [0, 0, 2, 4]
 
 
-def test_job_reads_only_runs_with_new_or_grown_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_job_reads_only_recordings_with_new_or_grown_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[str] = []
 
     def noted(run: Run, *more: Any) -> Any:
@@ -104,7 +106,7 @@ def test_job_reads_only_runs_with_new_or_grown_files(tmp_path: Path, monkeypatch
     assert {name: data for name, data in contents(out).items() if "run=b" in name} == kept
 
 
-def test_job_reports_truncated_and_foreign_files_and_uses_the_rest(
+def test_table_job_reports_truncated_and_foreign_files_and_reads_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace, entries = tmp_path / "trace", traffic()
@@ -126,7 +128,7 @@ def test_job_reports_truncated_and_foreign_files_and_uses_the_rest(
     assert "run damaged: 8 requests" in printed.out and "run torn: 7 requests" in printed.out
 
 
-def test_job_reports_a_copied_trace_file_and_does_not_count_its_rows_twice(
+def test_table_job_reports_a_copied_trace_file_and_adds_its_rows_only_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "trace"
@@ -137,7 +139,7 @@ def test_job_reports_a_copied_trace_file_and_does_not_count_its_rows_twice(
     assert "run r: 8 requests" in printed.out and "r-copy.kptrace has the same header as" in printed.err
 
 
-def test_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace").mkdir()
     with pytest.raises(TraceError, match="contains no trace"):
         build(tmp_path / "trace", tmp_path / "out")
@@ -146,7 +148,7 @@ def test_job_without_a_trace_writes_nothing(tmp_path: Path, capsys: pytest.Captu
     assert not (tmp_path / "out").exists()
 
 
-def test_job_leaves_an_output_folder_with_foreign_files_unchanged(tmp_path: Path) -> None:
+def test_table_job_leaves_an_output_folder_with_foreign_files_unchanged(tmp_path: Path) -> None:
     write(tmp_path / "trace", traffic())
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letters.txt").write_text("mine")
@@ -167,7 +169,9 @@ def test_job_leaves_an_output_folder_with_foreign_files_unchanged(tmp_path: Path
     ],
     ids=["gone", "shrunk", "other"],
 )
-def test_run_is_never_replaced_by_a_shorter_or_different_trace(tmp_path: Path, change: Any, error_text: str) -> None:
+def test_tables_are_never_replaced_by_those_of_a_shorter_or_different_trace(
+    tmp_path: Path, change: Any, error_text: str
+) -> None:
     entries = traffic()
     write(tmp_path / "trace", entries)
     build(tmp_path / "trace", tmp_path / "out")
@@ -209,7 +213,7 @@ def living(steps: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("added", [True, False], ids=["added", "replaced"])
-def test_job_killed_at_any_step_leaves_old_tables_or_tables_the_next_job_completes(tmp_path: Path, added: bool) -> None:
+def test_killed_table_job_leaves_old_tables_or_files_that_the_next_job_commits(tmp_path: Path, added: bool) -> None:
     """The job dies at each of its steps, and the next job at its fourth; exactly one step is the commit."""
     trace, kept, out, entries = tmp_path / "trace", tmp_path / "kept", tmp_path / "out", traffic(2)
     first = write(trace, entries[:4])
@@ -248,7 +252,7 @@ def left_over(out: Path) -> dict[str, bytes]:
     return {name: data for name, data in contents(out).items() if name.startswith(store_module.STAGING)}
 
 
-def test_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path: Path) -> None:
+def test_table_job_that_fails_while_writing_leaves_the_tables_unchanged(tmp_path: Path) -> None:
     trace, out = tmp_path / "trace", tmp_path / "out"
     write(trace, traffic(), "a")
     build(trace, out)

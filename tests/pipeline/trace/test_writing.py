@@ -125,7 +125,7 @@ def test_tables_contain_only_the_last_of_several_task_attempts(monkeypatch: pyte
     assert not list((tmp_path / "out").rglob(tables.ATTEMPTS))
 
 
-def test_job_adds_nothing_if_files_written_by_a_task_are_missing(
+def test_table_job_adds_no_rows_if_files_written_by_a_spark_task_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """This happens if each machine has its own folder, or if a network share shows new files late."""

@@ -36,14 +36,13 @@ from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequ
 from kafkaproto.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.support.broker.committed_offset import CommittedOffset
 from tests.support.broker.group_bench import subscription
-from tests.support.broker.kills import BrokerProcesses, Client
+from tests.support.broker.kills import LIFE_SECONDS, BrokerProcesses, Client
 
 E = ErrorCode
 TOPIC = "t"
 PARTITIONS = 6
 MEMBERS = 2
 """The number of members of each group."""
-SHORTEST_LIFE_SECONDS, LONGEST_LIFE_SECONDS = 0.05, 0.5
 LOADING = {E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.COORDINATOR_LOAD_IN_PROGRESS}
 OPTIONS = {
     "group.coordinator.rebalance.protocols": "classic,consumer",
@@ -64,20 +63,20 @@ class Killed:
 
 
 class Group:
-    """What is known of a group. told: the highest generation or member epoch that a response of an earlier process contained."""
+    """What is known of a group. proven: the highest generation or member epoch that a response of an earlier process contained."""
 
     def __init__(self, name: str, seen: Killed) -> None:
         self.name = name
         self.seen = seen
         self.lock = Lock()
         self.offsets = [CommittedOffset() for _ in range(PARTITIONS)]
-        self.told = 0
+        self.proven = 0
         self._highest = 0
 
     def reach(self, epoch: int) -> None:
-        """Note the generation or epoch of a member that joined; it is not lower than those that earlier processes had told."""
+        """Note the generation or epoch of a member that joined; it is not lower than those in the responses of earlier processes."""
         with self.lock:
-            assert epoch >= self.told, f"{self.name}: the epoch went back from {self.told} to {epoch}"
+            assert epoch >= self.proven, f"{self.name}: the epoch went back from {self.proven} to {epoch}"
             self._note(epoch)
 
     def note(self, epoch: int) -> None:
@@ -90,8 +89,8 @@ class Group:
         self._highest = max(self._highest, epoch)
 
     def restarted(self) -> None:
-        """Note that the process was killed: its successor may not go back behind what was told so far."""
-        self.told = self._highest
+        """Note that the process was killed: its successor may not go back behind the responses so far."""
+        self.proven = self._highest
 
 
 class Member(ABC):
@@ -389,7 +388,7 @@ def run(processes: BrokerProcesses, folder: Path, kills: int, seed: int) -> Kill
             check_offsets(address, groups)
             if number == kills:
                 break
-            process.kill_after(random.uniform(SHORTEST_LIFE_SECONDS, LONGEST_LIFE_SECONDS))
+            process.kill_after(random.uniform(*LIFE_SECONDS))
             work: list[Any] = [threads.submit(member.run, address, topic_id) for member in members]
             for done in work:
                 done.result()

@@ -18,6 +18,8 @@ from kafkaproto.frame import read_frame
 from tests.support.raw import frame
 
 PATIENCE_SECONDS = 20.0
+LIFE_SECONDS = 0.05, 0.5
+"""The shortest and longest time from the start of work until a broker is killed."""
 
 
 class Client:

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafkaproto.conformance.plugin import Kind
-from tests.support.conformance.ours import Ours, OursManual
+from tests.support.conformance.ours import Ours, OursManual, OursNewer
 from tests.support.conformance.real_kafka import NewerKafka, RealKafka
 from tests.support.conformance.rivals import Kfake, LibrdkafkaMock
-from tests.support.conformance.virtual import Virtual, VirtualNewer
+from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE, Virtual, VirtualNewer
 
-DEFAULT = (
-    Kind("virtual-kafka", lambda profile: Virtual(profile, "kafka")),
-    Kind("virtual-kip", lambda profile: Virtual(profile, "kip")),
-    Kind(
-        "ours-kafka", lambda profile: Ours(profile, "kafka"), [pytest.mark.slow, pytest.mark.timeout(180)]
-    ),  # in real time
-    Kind("ours-kafka-manual", lambda profile: OursManual(profile, "kafka")),
-    Kind("ours-kip-manual", lambda profile: OursManual(profile, "kip")),
-    Kind("real", RealKafka, [pytest.mark.java, pytest.mark.timeout(300)]),
-)
-ON_REQUEST = (
-    Kind("real-newer", NewerKafka, [pytest.mark.java, pytest.mark.timeout(300)]),
-    Kind("virtual-newer", VirtualNewer),
+_JAVA = (pytest.mark.java, pytest.mark.timeout(300))
+_REAL_TIME = (pytest.mark.slow, pytest.mark.timeout(180))
+
+_ALL = (
+    Kind("virtual-kafka", lambda profile: Virtual(profile, "kafka"), release=RELEASE),
+    Kind("virtual-kip", lambda profile: Virtual(profile, "kip"), release=RELEASE),
+    Kind("virtual-newer", VirtualNewer, release=NEWER_RELEASE),
+    Kind("ours-kafka", lambda profile: Ours(profile, "kafka"), _REAL_TIME, RELEASE),
+    Kind("ours-kafka-manual", lambda profile: OursManual(profile, "kafka"), release=RELEASE),
+    Kind("ours-kip-manual", lambda profile: OursManual(profile, "kip"), release=RELEASE),
+    Kind("ours-newer", OursNewer, release=NEWER_RELEASE),
+    Kind("real", RealKafka, _JAVA, RELEASE),
+    Kind("real-newer", NewerKafka, _JAVA, NEWER_RELEASE),
     Kind("kfake", Kfake),
     Kind("librdkafka-mock", LibrdkafkaMock),
 )
-KINDS = {kind.name: kind for kind in (*DEFAULT, *ON_REQUEST)}
-"""The kinds that run by default, and those that run on request: `--subjects ours-kafka,real,real-newer,virtual-newer,kfake,librdkafka-mock`."""
+KINDS = {kind.name: kind for kind in _ALL}
+"""All kinds by name; `--subjects` chooses some, which then run the whole suite."""
+NOT_ON_NEWER_KAFKA = frozenset(
+    f"test_{name}"
+    for name in (
+        *("quotas", "quota_apis", "quota_levels", "replication_quotas", "mutations_and_connections"),
+        *("partition_admin", "placement", "in_sync"),
+    )
+)
+"""The modules that do not run on Kafka 4.2.0 by default, because they wait 2 of the 8 minutes of the whole suite in real time.
+
+They check quotas, connection rates and the placement of replicas, where 4.2.0 and 3.9.1 behave alike in a run of the whole suite with
+`--subjects real-newer`. Their tests run on this broker with `--release 4.2`.
+"""
+_RIVALS = ("kfake", "librdkafka-mock")
+DEFAULT = tuple(
+    replace(kind, left_out=NOT_ON_NEWER_KAFKA) if kind.start is NewerKafka else kind
+    for kind in _ALL
+    if kind.name not in _RIVALS
+)
+"""The kinds that run by default."""

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from kafkaproto.broker.runtime.clock import ManualClock
 from kafkaproto.conformance.client import Answer, Connection
+from kafkaproto.conformance.served import Newer
 from kafkaproto.conformance.subject import WallClock, settings_of
 from kafkaproto.testing import cluster
+from tests.support.conformance.virtual import NEWER_RELEASE, RELEASE
 
 TICK_SECONDS = 0.02
 
 
 class Ours(WallClock):
-    """Three brokers of this project in a thread, on the wall clock."""
+    """Three brokers of this project in a thread, on the wall clock. changes: settings that replace those of the profile."""
 
     clock = "system"
     clock_slack_ms = 20.0
     jitter_ms = 0.0
 
-    def __init__(self, profile: str, semantics: str) -> None:
+    def __init__(
+        self, profile: str, semantics: str, release: str = RELEASE, changes: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__()
         self.name, self.semantics = f"ours-{semantics}", semantics
         self._stack = ExitStack()
-        config: dict[str, object] = dict(settings_of(profile))
+        config: dict[str, object] = {**settings_of(profile), **(changes or {})}
         config |= {f"{i}.broker.rack": f"r{i}" for i in range(3)}
         self.cluster = self._stack.enter_context(
-            cluster(3, config=config, profile="kafka", semantics=semantics, clock=self.clock)  # type: ignore[arg-type]
+            cluster(3, config=config, profile="kafka", semantics=semantics, clock=self.clock, release=release)  # type: ignore[arg-type]
         )
         addresses = [address.rpartition(":") for address in self.cluster.bootstrap_servers]
         self.bootstrap = [(host, int(port)) for host, _, port in addresses]
@@ -59,8 +63,8 @@ class OursManual(Ours):
     slack_ms = early_ms = 0.0
     clock_slack_ms = 0.0
 
-    def __init__(self, profile: str, semantics: str) -> None:
-        super().__init__(profile, semantics)
+    def __init__(self, profile: str, semantics: str, release: str = RELEASE) -> None:
+        super().__init__(profile, semantics, release)
         self.name = f"ours-{semantics}-manual"
         assert isinstance(self.cluster.state.clock, ManualClock)
 
@@ -95,3 +99,13 @@ class OursManual(Ours):
 
     def _is_sending(self) -> bool:
         return self.cluster.server.loop.is_sending
+
+
+class OursNewer(Newer, OursManual):
+    """Three brokers on a manual clock that emulate Kafka 4.2."""
+
+    release = NEWER_RELEASE
+
+    def __init__(self, profile: str) -> None:
+        super().__init__(profile, "kafka", self.release)
+        self.name = f"ours-{self.release}"

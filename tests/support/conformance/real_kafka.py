@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchmarks.rivals.jars import KAFKA_VERSION, NEWER_VERSION
 from benchmarks.rivals.real_kafka import KafkaCluster
-from kafkaproto.conformance.foreign import Foreign
+from kafkaproto.conformance.served import Newer
 from kafkaproto.conformance.subject import WallClock, settings_of
+from tests.support.conformance.virtual import NEWER_RELEASE
 
 
 class Controlled(WallClock):
@@ -35,22 +38,20 @@ class Controlled(WallClock):
 
 
 class RealKafka(Controlled):
-    """Kafka 3.9.1, which is right by definition where `semantics=kafka`."""
+    """Kafka 3.9.1, which is right by definition where `semantics=kafka`. changes: settings that replace those of the profile."""
 
     slack_ms = 500.0
+    kafka = KAFKA_VERSION
 
-    def __init__(self, profile: str) -> None:
+    def __init__(self, profile: str, changes: Mapping[str, str] | None = None) -> None:
         super().__init__()
-        self.name, self.semantics = f"kafka-{KAFKA_VERSION}", "kafka"
-        self._cluster = KafkaCluster(settings_of(profile))
+        self.name, self.semantics = f"kafka-{self.kafka}", "kafka"
+        self._cluster = KafkaCluster(settings_of(profile) | dict(changes or {}), self.kafka)
         self.bootstrap = self._cluster.bootstrap
 
 
-class NewerKafka(Controlled, Foreign):
-    """Kafka 4.2.0. A test that sends a version or a setting that this release does not have is skipped, as on a foreign cluster."""
+class NewerKafka(Newer, RealKafka):
+    """Kafka 4.2.0, which is right by definition with `--release 4.2`."""
 
-    slack_ms = 500.0
-
-    def __init__(self, profile: str) -> None:
-        self._cluster = KafkaCluster(settings_of(profile), NEWER_VERSION)
-        Foreign.__init__(self, self._cluster.bootstrap, "kafka", f"kafka-{NEWER_VERSION}")
+    kafka = NEWER_VERSION
+    release = NEWER_RELEASE

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from kafkaproto.broker.testing.memory import MemoryClient, VirtualCluster
-from kafkaproto.client import key_of
 from kafkaproto.conformance.client import Answer, Connection
-from kafkaproto.conformance.foreign import skip_if_not_served
-from kafkaproto.conformance.served import Served, restricted
+from kafkaproto.conformance.served import Newer
 from kafkaproto.conformance.subject import Subject, settings_of
-from kafkaproto.releases import Ranges
 
 BROKERS = 3
 LOOPBACK = "127.0.0.1"
+RELEASE, NEWER_RELEASE = "3.9", "4.2"
+"""The releases whose behaviour the suite checks."""
 
 
 class VirtualConnection(Connection):
@@ -69,15 +67,11 @@ class Virtual(Subject):
     slack_ms = early_ms = 0.0
     clock_slack_ms = 0.0
 
-    release: str | None = None
-    """The release that the brokers emulate; None for the default."""
-
-    def __init__(self, profile: str, semantics: str) -> None:
+    def __init__(self, profile: str, semantics: str, release: str = RELEASE) -> None:
         super().__init__()
         self.name, self.semantics = f"virtual-{semantics}", semantics
         config = settings_of(profile) | {f"{i}.broker.rack": f"r{i}" for i in range(BROKERS)}
-        options: dict[str, Any] = {} if self.release is None else {"release_name": self.release}
-        self.cluster = VirtualCluster(BROKERS, config, profile="kafka", semantics=semantics, **options)
+        self.cluster = VirtualCluster(BROKERS, config, profile="kafka", semantics=semantics, release_name=release)
         self.bootstrap = [(f"broker{i}", 9092) for i in range(BROKERS)]
 
     def open(self, broker_id: int = 0, client_id: str | None = "conformance", address: str | None = None) -> Connection:
@@ -133,29 +127,11 @@ class Virtual(Subject):
         self.cluster.state.close()
 
 
-class VirtualNewer(Virtual):
-    """Brokers that emulate Kafka 4.2. A test that sends a version that this release does not have is skipped."""
+class VirtualNewer(Newer, Virtual):
+    """Brokers in virtual time that emulate Kafka 4.2."""
 
-    release = "4.2"
+    release = NEWER_RELEASE
 
     def __init__(self, profile: str) -> None:
-        super().__init__(profile, "kafka")
+        super().__init__(profile, "kafka", self.release)
         self.name = f"virtual-{self.release}"
-        self._served = Served(
-            {r.api_key: (r.min_version, r.max_version) for r in self.cluster.state.nodes[0].apis.values()}
-        )
-
-    def version(self, key: int, preferred: int, lowest: int = 0) -> int:
-        with skip_if_not_served():
-            return self._served.closest(key, preferred, lowest)
-
-    def served(self, key: int, versions: Iterable[int]) -> list[int]:
-        return [version for version in versions if self._served.serves(key, version)]
-
-    def offered(self) -> Ranges:
-        return restricted(self._served.offered or {})
-
-    def send(self, connection: Connection, request: Any, version: int) -> int:
-        with skip_if_not_served():
-            self._served.check(key_of(request), version)
-        return super().send(connection, request, version)

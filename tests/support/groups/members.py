@@ -10,17 +10,28 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 from kafkaproto.testing import TestCluster
+from tests.support.clients.building import go, java, node, python
 from tests.support.groups.history import History, Partition
-from tests.support.groups.programs.building import command
 
 WAIT_SECONDS = 45.0
 COMMIT_SECONDS = 3.0
 SESSION_MS = 4_000
 READ_BYTES = 1 << 16
+PROGRAMS = Path(__file__).parent / "programs"
+COMMANDS: dict[str, Callable[[], list[str]]] = {
+    "java": lambda: java(PROGRAMS / "Member.java"),
+    "confluent-kafka": lambda: python("tests.support.groups.programs.confluent_member"),
+    "kafka-python": lambda: python("tests.support.groups.programs.kafka_python_member"),
+    "aiokafka": lambda: python("tests.support.groups.programs.aiokafka_member"),
+    "franz-go": lambda: go(PROGRAMS / "go"),
+    "kafkajs": lambda: node(PROGRAMS / "node" / "member.js"),
+}
+"""The functions that return the commands of the member programs, by client library."""
 
 
 class Client(NamedTuple):
@@ -65,7 +76,7 @@ class Members:
         """Start a member that subscribes to the topic."""
         errors = self._errors[member] = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
         self._processes[member] = subprocess.Popen(
-            command(client.library), stdin=subprocess.PIPE, stdout=self._writer, stderr=errors
+            COMMANDS[client.library](), stdin=subprocess.PIPE, stdout=self._writer, stderr=errors
         )
         self.send(
             member,

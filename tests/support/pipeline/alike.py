@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from kafkaproto.pipeline.trace.schema import TABLES
 from tests.support.pipeline.tables import rows
 
-COMPARED = ("requests", "partitions", "batches")
+OF_RECORDS = ("requests", "partitions", "batches")
+OF_COORDINATORS = ("groups", "group_offsets", "transactions")
+COMPARED = (*OF_RECORDS, *OF_COORDINATORS)
 TIMES = {"hour", "received_ns", "handled_ns", "ready_ns", "sent_ns", "begun_ns"}
 NUMBERS = {"run", "seq", "conn"}
 REQUEST: tuple[str, ...] = (

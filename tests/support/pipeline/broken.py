@@ -313,22 +313,22 @@ def batch_left_out(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
         made = original(index, result)
         size = result.size_bytes // 10
-        made.records = _bytes(made.records)[: 4 * size] + _bytes(made.records)[5 * size :]
+        made.records = record_bytes(made.records)[: 4 * size] + record_bytes(made.records)[5 * size :]
         return made
 
-    _only_for_target(patch, partition)
+    only_for_target(patch, partition)
 
 
 @fault(reads_all, "9")
 def batch_changed(patch: Patch) -> None:
     def partition(original: Any, index: int, result: Any) -> Any:
         made = original(index, result)
-        data = bytearray(_bytes(made.records))
+        data = bytearray(record_bytes(made.records))
         data[17] ^= 1
         made.records = bytes(data)
         return made
 
-    _only_for_target(patch, partition)
+    only_for_target(patch, partition)
 
 
 @fault(reads_all, "10", "20-HW")
@@ -339,7 +339,7 @@ def high_watermark_falls(patch: Patch) -> None:
         made.last_stable_offset -= 1
         return made
 
-    _only_for_target(patch, partition)
+    only_for_target(patch, partition)
 
 
 @fault(reads_committed, "11", "10")
@@ -355,7 +355,7 @@ def aborted_transaction_left_out(patch: Patch) -> None:
         made.aborted_transactions = made.aborted_transactions and []
         return made
 
-    _only_for_target(patch, partition)
+    only_for_target(patch, partition)
 
 
 @fault(reads_at_five, "12")
@@ -481,11 +481,11 @@ _RUNNING: list[str | None] = [None]
 """The client-ids of the requests in progress, innermost last."""
 
 
-def _bytes(records: Any) -> bytes:
+def record_bytes(records: Any) -> bytes:
     return bytes(records.read()) if hasattr(records, "read") else bytes(records or b"")
 
 
-def _only_for_target(patch: Patch, change: Callable[..., Any]) -> None:
+def only_for_target(patch: Patch, change: Callable[..., Any]) -> None:
     original = fetch_handler._partition
     patch.setattr(
         fetch_handler,

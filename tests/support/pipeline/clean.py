@@ -46,6 +46,7 @@ def work(c: TestCluster) -> None:
     _confluent(c)
     _raw(c)
     _group(c)
+    _transactions(c)
     c.broker(2).stop()
     c.broker(2).start()
     c.delete_topic("t")
@@ -115,6 +116,27 @@ def _group(c: TestCluster) -> None:
             message = member.poll(0.1)
         member.commit(message=message, asynchronous=False)
         member.close()
+
+
+def _transactions(c: TestCluster) -> None:
+    """Commit and abort transactions of two producers, of which the second one fences the first, and read what is committed."""
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    c.create_topic("tx", 1, 3)
+    for _ in range(2):
+        producer = Producer({"bootstrap.servers": c.bootstrap, "client.id": "tx", "transactional.id": "tx"})
+        producer.init_transactions(30)
+        for commits in (True, False, True):
+            producer.begin_transaction()
+            producer.produce("tx", b"y" * 200)
+            producer.flush(30)
+            (producer.commit_transaction if commits else producer.abort_transaction)(30)
+    consumer = Consumer({"bootstrap.servers": c.bootstrap, "group.id": "tx", "client.id": "tx reader"})
+    consumer.assign([TopicPartition("tx", 0, 0)])
+    seen = 0
+    while seen < 4:
+        seen += consumer.poll(0.1) is not None
+    consumer.close()
 
 
 def _raw(c: TestCluster) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from kafkaproto.data.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkaproto.data.consumer_protocol_assignment import TopicPartition as Assigned
 from kafkaproto.data.consumer_protocol_subscription import ConsumerProtocolSubscription, TopicPartition
+from kafkaproto.messages.init_producer_id import InitProducerIdRequest
 from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
@@ -72,9 +73,10 @@ class ClassicGroup:
 
 
 def group_entries() -> list[Entry]:
-    """Return the entries of a member that joins a group and commits an offset."""
+    """Return the entries of a member that joins a group and commits an offset, and of a transactional producer that starts."""
     group = ClassicGroup(Bench())
     member_id = group.add("member")
     group.sync({member_id: {"t": [0, 1, 2]}})
     group.commit(0, 5)
+    group.client.ask(InitProducerIdRequest("x", 1000), 4)
     return group.bench.entries

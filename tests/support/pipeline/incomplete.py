@@ -23,7 +23,6 @@ UNDECIDED = {
     "9-lost",
     "10",
     "10-moved",
-    "11-aborted",
     "15-twice",
     "16",
     "16-time",
@@ -34,9 +33,13 @@ UNDECIDED = {
     "21-moved",
     "22",
     "23",
+    "25-moved",
+    "26-given",
+    "27",
+    "28",
 }
 """Rules that what is missing may always explain."""
-PARTLY = {"1", "10-epoch", "10-order", "13-early", "14", "15", "19", "21"}
+PARTLY = {"1", "10-epoch", "10-order", "11-aborted", "13-early", "14", "15", "19", "21", "25"}
 """Those of which an exchange may break a part by itself. All others see a fault in one exchange, or in two that are there."""
 BESIDE_A_HOLE, FAR_FROM_A_HOLE = "beside.pcap", "far.pcap"
 SPARSE = 64

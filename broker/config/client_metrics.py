@@ -1,0 +1,168 @@
+"""Subscriptions to client metrics: the config resource of type 16 (KIP-714).
+
+Follows `ClientMetricsConfigs`. Kafka 4 parses the settings as lists and numbers, and describes defaults; before, they are plain text. This module
+does not depend on wire messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from kafkaproto.broker.config.cluster_config import ClusterConfig, ConfigOwner, SubscriptionName
+from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.release import is_release_4
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+INTERVAL, MATCH, METRICS = "interval.ms", "match", "metrics"
+KINDS = {INTERVAL: "int", MATCH: "list", METRICS: "list"}
+DEFAULT_INTERVAL_MS, SHORTEST_MS, LONGEST_MS = 300_000, 100, 3_600_000
+PARAMETERS = (
+    *("client_instance_id", "client_id", "client_software_name"),
+    *("client_software_version", "client_source_address", "client_source_port"),
+)
+"""The attributes of a client that a pattern can match."""
+
+
+class Subscription(NamedTuple):
+    """A parsed subscription to client metrics.
+
+    metrics: the prefixes of metric names that clients send. patterns: maps an attribute of a client, such as `client_id`, to the regular
+    expression that the whole attribute must match.
+    """
+
+    metrics: tuple[str, ...]
+    interval_ms: int
+    patterns: Mapping[str, re.Pattern[str]]
+
+
+class SubscriptionSetting(NamedTuple):
+    """A setting of a subscription for DescribeConfigs. value: as text. is_set: whether it is set on the subscription."""
+
+    name: str
+    value: str
+    kind: str | None
+    is_set: bool
+
+
+class Configured(Protocol):
+    """Interface of the cluster that stores subscriptions to client metrics: its settings, and a method that persists them."""
+
+    @property
+    def config(self) -> ClusterConfig: ...
+
+    def remember_config(self, owner: ConfigOwner, layer: Mapping[str, str]) -> None:
+        """Persist settings before they take effect. Raises KafkaError KAFKA_STORAGE_ERROR (56) if that fails."""
+
+
+class SubscriptionResource:
+    """The settings of a subscription to client metrics, which need not exist yet. A subscription without settings does not exist."""
+
+    bad_value = ErrorCode.INVALID_CONFIG
+
+    def __init__(self, cluster: Configured, name: str) -> None:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+        self._cluster = cluster
+        self._name = name
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        return self._cluster.config.client_metrics.get(self._name, {})
+
+    def setting(self, name: str) -> Setting:
+        """Return a definition of the setting `name` that accepts any text.
+
+        `check` validates all settings of a subscription together, as Kafka does. Clients cannot append to or subtract from these lists.
+        """
+        return Setting(name, "string")
+
+    def check_deletion(self, name: str) -> None:
+        """Accept every deletion."""
+
+    def in_force(self, name: str) -> str:
+        return self.own.get(name, "")
+
+    def check(self, own: Mapping[str, str]) -> None:
+        parsed(own, self._cluster.config.release)
+
+    def store(self, own: Mapping[str, str]) -> None:
+        self._cluster.remember_config(SubscriptionName(self._name), own)
+        self._cluster.config.set_client_metrics(self._name, own)
+
+
+def parsed(own: Mapping[str, str], release: str) -> Subscription:
+    """Parse the settings of a subscription to client metrics for a Kafka release.
+
+    Raises KafkaError INVALID_REQUEST (42), INVALID_CONFIG (40) or UNKNOWN_SERVER_ERROR (-1) if a setting is invalid.
+    """
+    for name in own:
+        if name not in KINDS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
+    is_typed = is_release_4(release)
+    lists = {name: _items(name, own[name], is_typed) for name in (METRICS, MATCH) if name in own}
+    interval_ms = _interval_ms(own[INTERVAL], is_typed) if INTERVAL in own else DEFAULT_INTERVAL_MS
+    patterns = dict(_pattern(text) for text in lists.get(MATCH, ()))
+    return Subscription(lists.get(METRICS, ()), interval_ms, patterns)
+
+
+def subscription_settings(config: ClusterConfig, name: str) -> Iterator[SubscriptionSetting]:
+    """Describe the settings of a subscription to client metrics.
+
+    Before Kafka 4.0 only the settings of this subscription are listed, as text without types. From 4.0 on all settings are listed.
+    """
+    own = config.client_metrics.get(name, {})
+    if not is_release_4(config.release):
+        for key in sorted(own):
+            yield SubscriptionSetting(key, own[key], None, is_set=True)
+        return
+    subscription = parsed(own, config.release)
+    items = {METRICS: subscription.metrics, MATCH: _items(MATCH, own.get(MATCH, ""), is_typed=True)}
+    for key, kind in KINDS.items():
+        value = ",".join(items[key]) if key in items else str(subscription.interval_ms)
+        yield SubscriptionSetting(key, value, kind, is_set=key in own)
+
+
+def _items(name: str, text: str, is_typed: bool) -> tuple[str, ...]:
+    """Split the value of a list setting into its items.
+
+    From Kafka 4.0 on (`is_typed`) empty text is an empty list, and repeated items count once. Before, empty text is a list with one empty
+    item, and repeated items stay.
+    """
+    if not is_typed:
+        return tuple(item.strip() for item in text.split(","))
+    if not text.strip():
+        return ()
+    items = tuple(dict.fromkeys(item.strip() for item in text.split(",")))
+    if "" in items:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Configuration '{name}' values must not be empty.")
+    return items
+
+
+def _interval_ms(text: str, is_typed: bool) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text.strip() if is_typed else text):
+        if not is_typed:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an exception of Kafka's parser
+        message = f"Invalid value {text.strip()} for configuration {INTERVAL}: Not a number of type INT"
+        raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+    interval_ms = int(text)
+    if not SHORTEST_MS <= interval_ms <= LONGEST_MS:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Invalid value {interval_ms} for {INTERVAL}, interval must be between 100 and 3600000 (1 hour)",
+        )
+    return interval_ms
+
+
+def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
+    """Return (attribute, pattern) of an item such as `client_id=a.*`. Python's patterns stand for those of Java."""
+    name, _, value = text.rstrip("=").partition("=")
+    illegal = KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {text}")
+    if name.strip() not in PARAMETERS or not value or "=" in value:
+        raise illegal
+    try:
+        return name.strip(), re.compile(value.strip())
+    except re.error:
+        raise illegal from None

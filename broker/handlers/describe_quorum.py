@@ -1,0 +1,72 @@
+"""DescribeQuorum (key 55, versions 0-2): the controllers and the brokers as replicas of the metadata log (KIP-595, KIP-836).
+
+v1 adds the times of the last fetch; v2 adds directory ids, error messages and the addresses of the controllers.
+Behaviour: the cluster has one controller, whose id is the lowest broker id; the running brokers are observers and up to date, because they share its
+metadata image. The end of the log is the number of changes of the metadata. A request must name exactly `__cluster_metadata`, partition 0;
+otherwise each partition gets error UNKNOWN_TOPIC_OR_PARTITION (3) (AD-24, AD-25).
+"""
+
+from __future__ import annotations
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.errors import NOT_HOSTED
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.quorum import NO_DIRECTORY, own_voter
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Node,
+    ReplicaState,
+)
+
+METADATA_TOPIC = "__cluster_metadata"
+FIRST_VERSION_WITH_NODES = 2
+LEADER_EPOCH = 1
+"""The leader epoch of the metadata log. It is always 1, because the only controller of a process is elected once and never replaced."""
+
+
+def _failed(exchange: Exchange, request: DescribeQuorumRequest, error_code: int) -> Reply:
+    return Reply(DescribeQuorumResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.DESCRIBE_QUORUM, _failed)
+def describe_quorum(exchange: Exchange, request: DescribeQuorumRequest) -> Reply:
+    requested = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in request.topics]
+    if requested != [(METADATA_TOPIC, [0])]:
+        return Reply(DescribeQuorumResponse(topics=[_unknown(name, indexes) for name, indexes in requested]))
+    image, now_ms = exchange.node.image, exchange.now_ms
+    controller, end = own_voter(exchange.node), image.offset + 1
+    controller_id = controller.voter_id
+
+    def replica(broker_id: int, directory_id: bytes = NO_DIRECTORY) -> ReplicaState:
+        state = ReplicaState(
+            broker_id, log_end_offset=end, last_fetch_timestamp=now_ms, last_caught_up_timestamp=now_ms
+        )
+        if exchange.api_version >= FIRST_VERSION_WITH_NODES:
+            state.replica_directory_id = directory_id
+        return state
+
+    observers = [replica(b.broker_id) for b in image.brokers.values() if b.alive and b.broker_id != controller_id]
+    partition = DescribeQuorumResponsePartitionData(
+        0,
+        leader_id=controller_id,
+        leader_epoch=LEADER_EPOCH,
+        high_watermark=end,
+        current_voters=[replica(controller_id, controller.directory_id)],
+        observers=observers,
+    )
+    topic = DescribeQuorumResponseTopicData(METADATA_TOPIC, [partition])
+    nodes = [Node(controller_id)] if exchange.api_version >= FIRST_VERSION_WITH_NODES else []
+    return Reply(DescribeQuorumResponse(topics=[topic], nodes=nodes))
+
+
+def _unknown(name: str, indexes: list[int]) -> DescribeQuorumResponseTopicData:
+    error = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return DescribeQuorumResponseTopicData(
+        name, [DescribeQuorumResponsePartitionData(index, error, NOT_HOSTED) for index in indexes]
+    )

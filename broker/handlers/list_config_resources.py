@@ -1,0 +1,50 @@
+"""ListConfigResources (key 74, versions 0-1): the names of resources that have settings. Before Kafka 4.1 the API is ListClientMetricsResources.
+
+v1 adds the types of resources, in request and response; v0 lists subscriptions to client metrics only.
+Behaviour: a request without types means all of them. Groups and subscriptions to client metrics
+are listed if they have settings of their own. An unknown type gets error UNSUPPORTED_VERSION (35) (AD-18).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkaproto.api import ApiKey
+from kafkaproto.broker.requests.exchange import Exchange
+from kafkaproto.broker.requests.outcomes import Reply
+from kafkaproto.broker.requests.registry import register
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+TYPES = TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP
+FIRST_VERSION_WITH_TYPES = 1
+
+
+def _failed(exchange: Exchange, request: ListConfigResourcesRequest, error_code: int) -> Reply:
+    return Reply(ListConfigResourcesResponse(error_code=int(error_code)))
+
+
+@register(ApiKey.LIST_CONFIG_RESOURCES, _failed)
+def list_config_resources(exchange: Exchange, request: ListConfigResourcesRequest) -> Reply:
+    if exchange.api_version < FIRST_VERSION_WITH_TYPES:
+        types: Iterable[int] = (CLIENT_METRICS,)
+    else:
+        types = dict.fromkeys(request.resource_types) or TYPES
+    if any(kind not in TYPES for kind in types):
+        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+    resources = [ConfigResource(name, kind) for kind in types for name in _names(exchange, kind)]
+    return Reply(ListConfigResourcesResponse(config_resources=resources))
+
+
+def _names(exchange: Exchange, kind: int) -> Iterable[str]:
+    node = exchange.node
+    if kind == TOPIC:
+        return node.image.topics
+    if kind in (BROKER, BROKER_LOGGER):
+        return [str(broker.broker_id) for broker in node.image.alive_on(exchange.peer.listener_name)]
+    return node.config.cluster.groups if kind == GROUP else node.config.cluster.client_metrics

@@ -1,0 +1,110 @@
+"""Changes of the finalized levels of features, for UpdateFeatures (KIP-584).
+
+Follows `FeatureControlManager` and `MetadataVersion`. This module does not depend on wire messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafkaproto.broker.config.features import KRAFT_VERSION, METADATA_VERSION, supported_features
+from kafkaproto.broker.config.release import is_release_4
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+METADATA_CHANGES = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
+"""The levels of `metadata.version` that add metadata (`MetadataVersion.didMetadataChange`). Kafka cannot downgrade below such a level."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureUpdate:
+    """A level that a client requests for a feature. upgrade_type: UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, or an invalid number."""
+
+    feature: str
+    level: int
+    upgrade_type: int = UPGRADE
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of a cluster. levels: maps features to their finalized levels, without levels of 0."""
+
+    release: str
+    controller_id: int
+    levels: Mapping[str, int]
+
+    def updated(self, updates: Iterable[FeatureUpdate]) -> tuple[dict[str, int], dict[str, KafkaError | None]]:
+        """Return the levels after the valid updates, and for each named feature its error, None if it is valid, sorted by name (AD-20).
+
+        The last update of a feature counts. The errors have code INVALID_UPDATE_VERSION (95), or INVALID_REQUEST (42) in releases without features.
+        """
+        levels = dict(self.levels)
+        errors: dict[str, KafkaError | None] = {}
+        for update in sorted({update.feature: update for update in updates}.values(), key=lambda u: u.feature):
+            try:
+                self._check(update)
+            except KafkaError as error:
+                errors[update.feature] = error
+                continue
+            errors[update.feature] = None
+            levels[update.feature] = update.level
+            if not update.level:
+                del levels[update.feature]
+        return levels, errors
+
+    def _check(self, update: FeatureUpdate) -> None:
+        """Raise KafkaError if an update is invalid. The order of the checks is that of Kafka."""
+        if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+            raise _invalid(update, "The controller does not support the given upgrade type.")
+        if update.level < 0:
+            raise _invalid(update, "A feature version cannot be less than 0.")
+        self._check_support(update)
+        current = self.levels.get(update.feature, 0)
+        if update.level < current and update.upgrade_type == UPGRADE:
+            downgrade = "setting the upgrade type to either safe or unsafe downgrade."
+            raise _invalid(update, f"Can't downgrade the version of this feature without {downgrade}")
+        if update.level > current and update.upgrade_type != UPGRADE:
+            raise _invalid(update, "Can't downgrade to a newer version.")
+        if update.feature == METADATA_VERSION:
+            self._check_metadata(update, current)
+        elif update.feature == KRAFT_VERSION and update.level < current and is_release_4(self.release):
+            raise _invalid(update, "Can't downgrade the version of this feature.")
+
+    def _check_support(self, update: FeatureUpdate) -> None:
+        supported = supported_features(self.release)
+        if not supported:
+            message = "Could not apply finalized feature update because the provided feature is not supported."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+        if update.feature not in supported:
+            if update.level:
+                raise _invalid(update, f"Local controller {self.controller_id} does not support this feature.")
+            if is_release_4(self.release):
+                raise _invalid(update, f"Feature {update.feature} not found.")
+            return
+        lowest, highest = supported[update.feature]
+        if not lowest <= update.level <= highest:
+            versions = f"only supports versions {lowest}-{highest}"
+            raise _invalid(update, f"Local controller {self.controller_id} {versions}")
+
+    def _check_metadata(self, update: FeatureUpdate, current: int) -> None:
+        """Raise KafkaError if an update downgrades `metadata.version` so far that metadata would be lost."""
+        if not any(update.level < change <= current for change in METADATA_CHANGES):
+            return
+        if update.upgrade_type == SAFE_DOWNGRADE:
+            reason = "Refusing to perform the requested downgrade because it might delete metadata information."
+        else:
+            reason = "Unsafe metadata downgrade is not supported in this version."
+        if is_release_4(self.release):
+            text = f"Unsupported metadata.version downgrade from {current} to {update.level}. {reason}"
+        else:
+            text = f"Invalid metadata.version {update.level}. {reason}"
+        raise KafkaError(ErrorCode.INVALID_UPDATE_VERSION, text)
+
+
+def _invalid(update: FeatureUpdate, reason: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Invalid update version {update.level} for feature {update.feature}. {reason}",
+    )

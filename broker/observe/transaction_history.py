@@ -1,0 +1,130 @@
+"""The history of transactions: when each began, what it included, how it ended and why. The history is bounded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kafkaproto.broker.runtime.events import Observer
+from kafkaproto.broker.transaction.changes import Cause, TransactionChange
+from kafkaproto.broker.transaction.operations import PartitionKey
+
+MOST_IDS = 1000
+MOST_OF_ID = 100
+_ONGOING = "Ongoing"
+
+
+@dataclass(slots=True, repr=False)
+class PastTransaction:
+    """One transaction of a producer, from its first partition on; it may still be open.
+
+    at_ms: when it began, in milliseconds of the cluster's clock. elapsed_ms: the same time, counted from the cluster's start.
+    """
+
+    at_ms: int
+    broker_id: int
+    """The id of the broker that coordinates the transactional id."""
+    transactional_id: str
+    """The `transactional.id` of the producer."""
+    producer_id: int
+    """The id that the coordinator gave to the producer."""
+    epoch: int
+    """The epoch of the producer when the transaction began."""
+    partitions: tuple[PartitionKey, ...]
+    """All partitions that were added to the transaction, also that of `__consumer_offsets` for each group with offsets in it."""
+    state: str = _ONGOING
+    """The last state of the transaction, under Kafka's name, such as "CompleteCommit"."""
+    cause: str | None = None
+    """Why the transaction ended, such as "its timeout passed"; None while it is open."""
+    decided_ms: int | None = None
+    """How long the transaction was open until its commit or abort was decided, in milliseconds; None while it is open."""
+    duration_ms: int | None = None
+    """How long the transaction took until all its markers were written, in milliseconds; None before that."""
+    elapsed_ms: int = 0
+
+    def __str__(self) -> str:
+        lasted = "" if self.decided_ms is None else f" after {self.decided_ms} ms"
+        if self.duration_ms is not None and self.decided_ms is not None:
+            lasted += f" and {self.duration_ms - self.decided_ms} ms for its markers"
+        cause = "" if self.cause is None else f": {self.cause}"
+        partitions = ", ".join(f"{topic}-{index}" for topic, index in self.partitions) or "no partitions"
+        return (
+            f"+{self.elapsed_ms / 1000:.3f} s broker {self.broker_id} transaction {self.transactional_id} of producer {self.producer_id} "
+            f"epoch {self.epoch}: {self.state}{lasted} with {partitions}{cause}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<PastTransaction {self}>"
+
+
+class TransactionHistory(Observer):
+    """Collects the transactions of transactional ids: the last 100 of each id, for the 1,000 ids that began a transaction most recently."""
+
+    def __init__(self, started_ms: int) -> None:
+        self._started_ms = started_ms
+        self._of_id: dict[str, deque[PastTransaction]] = {}
+
+    def __contains__(self, transactional_id: str) -> bool:
+        return transactional_id in self._of_id
+
+    def transaction_changed(self, broker_id: int, change: TransactionChange, now_ms: int) -> None:
+        """Add a transaction to the history, or update the current one, after a change of its transactional id.
+
+        If the coordinator moves, the new coordinator continues the current transaction after loading it. A loaded transaction that is not in the
+        history is added, with the time of loading as its start.
+        """
+        current = self._current(change.transactional_id)
+        if change.state == _ONGOING:
+            if current is None:
+                self._add(broker_id, change, now_ms)
+            else:
+                known = set(current.partitions)
+                current.partitions += tuple(key for key in change.added if key not in known)
+                current.broker_id = broker_id
+            return
+        if current is None or change.state == current.state:
+            return
+        current.broker_id, current.state = broker_id, change.state
+        if change.cause is not Cause.LOADED:
+            current.cause = str(change.cause)
+        if current.decided_ms is None:
+            current.decided_ms = now_ms - current.at_ms
+        if change.state.startswith("Complete"):
+            current.duration_ms = now_ms - current.at_ms
+
+    def _current(self, transactional_id: str) -> PastTransaction | None:
+        """Return the transaction of a transactional id that is not complete yet; None if there is none."""
+        entries = self._of_id.get(transactional_id)
+        return entries[-1] if entries and entries[-1].duration_ms is None else None
+
+    def _add(self, broker_id: int, change: TransactionChange, now_ms: int) -> None:
+        seen = PastTransaction(
+            now_ms,
+            broker_id,
+            change.transactional_id,
+            change.producer_id,
+            change.epoch,
+            change.added,
+            elapsed_ms=now_ms - self._started_ms,
+        )
+        # The id moves to the end, so that the first id is the one whose last transaction is the oldest.
+        entries = self._of_id.pop(change.transactional_id, None) or deque(maxlen=MOST_OF_ID)
+        entries.append(seen)
+        self._of_id[change.transactional_id] = entries
+        if len(self._of_id) > MOST_IDS:
+            del self._of_id[next(iter(self._of_id))]
+
+    def cleared(self, now_ms: int) -> None:
+        self._started_ms = now_ms
+        self._of_id.clear()
+
+    def of_id(self, transactional_id: str) -> list[PastTransaction]:
+        """Return copies of the transactions of an id, oldest first; none for an unknown id."""
+        return [replace(seen) for seen in self._of_id.get(transactional_id, ())]
+
+    def latest(self, count: int) -> list[PastTransaction]:
+        """Return copies of the last `count` transactions of all ids, oldest first."""
+        every: Iterator[PastTransaction] = (seen for entries in self._of_id.values() for seen in entries)
+        ordered = sorted(every, key=lambda seen: seen.at_ms)
+        return [replace(seen) for seen in ordered[max(0, len(ordered) - count) :]]

@@ -1,0 +1,66 @@
+"""The checks of requests that change the voters of the controller quorum (KIP-853)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafkaproto.broker.config.features import KRAFT_VERSION
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkaproto.broker.node import Node
+
+NO_DIRECTORY = bytes(16)
+
+
+def check_voter(own_cluster_id: str, cluster_id: str | None, voter_id: int, directory_id: bytes, verb: str) -> None:
+    """Check the cluster id and the voter of a request, in Kafka's order (AD-27).
+
+    cluster_id: the one in the request, None for any. verb: "Add" or "Remove", for the message. Raises KafkaError INCONSISTENT_CLUSTER_ID (104) or
+    INVALID_REQUEST (42).
+    """
+    if cluster_id is not None and cluster_id != own_cluster_id:
+        raise KafkaError(
+            ErrorCode.INCONSISTENT_CLUSTER_ID,
+            f'The given id "{cluster_id}" doesn\'t match the cluster id "{own_cluster_id}"',
+        )
+    if voter_id < 0 or directory_id == NO_DIRECTORY:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{verb} voter request didn't include a valid voter")
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """A controller: its id and the id of its directory. Its text is that of Kafka's `ReplicaKey`."""
+
+    voter_id: int
+    directory_id: bytes
+
+    def __str__(self) -> str:
+        directory = base64.urlsafe_b64encode(self.directory_id).decode().rstrip("=")
+        return f"ReplicaKey(id={self.voter_id}, directoryId={directory})"
+
+
+def own_voter(node: Node) -> Voter:
+    """Return the only controller of a cluster. It has a directory id if the voters of the quorum can change."""
+    image = node.image
+    directory = NO_DIRECTORY
+    if has_dynamic_quorum(node):
+        directory = hashlib.sha256(f"directory of the controller of {image.cluster_id}".encode()).digest()[:16]
+    return Voter(min(image.brokers), directory)
+
+
+def has_dynamic_quorum(node: Node) -> bool:
+    """Return whether the voters of the quorum can change: with `kraft.version` 1 from 4.0 on. Kafka 3.9 accepts this level without effect."""
+    return node.is_release_4 and KRAFT_VERSION in node.image.features
+
+
+def static_quorum(verb: str) -> KafkaError:
+    """Return the error of a valid request to change the voters of a quorum whose voters are static. verb: "adding" or "removing"."""
+    return KafkaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"Cluster doesn't support {verb} voter because the kraft.version feature is 0",
+    )

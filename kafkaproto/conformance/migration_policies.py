@@ -1,0 +1,60 @@
+"""Detection of the group conversions that a cluster allows (`group.consumer.migration.policy`, GN-54)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_group_migration import NOT_FOUND, REBALANCE, Consumer, listed, stable
+
+
+class Allowed(NamedTuple):
+    """The conversions of groups that a cluster allows.
+
+    upgrade: whether a member of the new protocol may join a classic group, which converts the group. downgrade: whether the group is converted back
+    when the last member of the new protocol leaves.
+    """
+
+    upgrade: bool
+    downgrade: bool
+
+
+def allowed(subject: Subject) -> Allowed:
+    """Find out which group conversions the cluster allows, by trying an upgrade and a downgrade of a new group.
+
+    Also checks that a group whose conversion is not allowed continues with its protocol.
+    """
+    return Allowed(_upgrades(subject), _downgrades(subject))
+
+
+def _upgrades(subject: Subject) -> bool:
+    group = ConsumerGroup(subject)
+    member = stable(group)
+    refused = group.join("A")
+    if refused.error_code:
+        assert refused.error_code == NOT_FOUND
+        assert (listed(group), member.heartbeat()) == (("classic", "consumer", "Stable"), 0)
+        return False
+    assert group.result(refused) == (2, [])
+    assert (listed(group)[0], member.heartbeat()) == ("consumer", REBALANCE)
+    return True
+
+
+def _downgrades(subject: Subject) -> bool:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    member = Consumer(group)
+    assert member.enter().error_code == 0
+    assert group.beat("A", -1) == (-1, None)
+    kind, protocol_type, _ = listed(group)
+    assert protocol_type == "consumer"
+    if kind == "classic":
+        assert member.heartbeat() == REBALANCE
+        joined = member.join()
+        assert (joined.error_code, joined.leader) == (0, member.member_id)
+        return True
+    assert member.heartbeat() == REBALANCE
+    assert member.rejoin()[2] == ALL
+    assert listed(group) == ("consumer", "consumer", "Stable")
+    return False

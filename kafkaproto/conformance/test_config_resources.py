@@ -1,0 +1,194 @@
+"""Tests of ListConfigResources and its older form ListClientMetricsResources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.alter_configs import AlterableConfig as ReplacedConfig
+from kafkaproto.messages.alter_configs import AlterConfigsRequest
+from kafkaproto.messages.alter_configs import AlterConfigsResource as ReplacedResource
+from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
+
+
+def listed(subject: Subject, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
+    """Return the error code of the response and its resources as sorted (type, name)."""
+    answer = subject.ask_once(ListConfigResourcesRequest(list(types)), version)
+    return answer.error_code, sorted((r.resource_type, r.resource_name) for r in answer.config_resources)
+
+
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_v0_lists_only_client_metrics_subscriptions(subject: Subject) -> None:
+    new_topic(subject)
+    assert listed(subject, version=0) == (0, [])
+
+
+@pytest.mark.releases("4.1")
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_returns_resources_of_the_requested_types(subject: Subject) -> None:
+    topic = new_topic(subject).name
+    brokers = [str(i) for i in range(len(subject.bootstrap))]
+    assert listed(subject, BROKER) == (0, [(BROKER, name) for name in brokers])
+    assert listed(subject, BROKER_LOGGER) == (0, [(BROKER_LOGGER, name) for name in brokers])
+    assert listed(subject, CLIENT_METRICS) == (0, [])
+    error, topics = listed(subject, TOPIC, TOPIC)
+    assert error == 0 and topics.count((TOPIC, topic)) == 1 and {kind for kind, _ in topics} == {TOPIC}
+    error, everything = listed(subject)
+    assert error == 0 and {kind for kind, _ in everything} >= {TOPIC, BROKER, BROKER_LOGGER}
+
+
+@pytest.mark.releases("4.1")
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_rejects_unknown_resource_types(subject: Subject) -> None:
+    for types in ((0,), (TOPIC, 99), (-1,)):
+        assert listed(subject, *types) == (35, [])
+
+
+# ---- subscriptions to client metrics ---------------------------------------------------------------------------------------------
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+INVALID_CONFIG, INVALID_REQUEST = 40, 42
+INTERVAL, MATCH, METRICS = "interval.ms", "match", "metrics"
+OF_SUBSCRIPTION, DEFAULT = 7, 5
+OK = 0, None
+OLDER, NEWER = pytest.mark.releases("3.9", "4.0"), pytest.mark.releases("4.2")
+
+
+def alter(subject: Subject, name: str, *changes: tuple[str, int, str | None], validate_only: bool = False) -> Any:
+    """Change settings of a subscription, each (name, operation, value). Returns (error code, error message)."""
+    resource = AlterConfigsResource(CLIENT_METRICS, name, [AlterableConfig(*change) for change in changes])
+    [response] = subject.ask_once(IncrementalAlterConfigsRequest([resource], validate_only), 1).responses
+    return response.error_code, response.error_message
+
+
+def described(subject: Subject, name: str, *keys: str) -> list[tuple[str, str | None, int, int, int]]:
+    """Return (name, value, source, type, number of synonyms) of the settings of a subscription, sorted. No keys: all settings."""
+    resource = DescribeConfigsResource(CLIENT_METRICS, name, list(keys) or None)
+    [result] = subject.ask_once(DescribeConfigsRequest([resource], include_synonyms=True), 4).results
+    assert (result.error_code, result.error_message) == (0, "")
+    return sorted((c.name, c.value, c.config_source, c.config_type, len(c.synonyms)) for c in result.configs)
+
+
+@pytest.fixture
+def subscription(subject: Subject) -> Iterator[str]:
+    """Return the name of a subscription that a test may create."""
+    name = subject.new_name("subscription")
+    yield name
+    assert alter(subject, name, *((key, DELETE, None) for key in (INTERVAL, MATCH, METRICS))) == OK
+    wait_until(subject, lambda: (CLIENT_METRICS, name) not in listed(subject, version=0)[1], "it is gone")
+
+
+@pytest.mark.rule("AD-17", "AD-18", "SN-67")
+def test_subscription_exists_while_it_has_settings(subject: Subject, subscription: str) -> None:
+    def is_listed() -> bool:
+        return (CLIENT_METRICS, subscription) in listed(subject, version=0)[1]
+
+    assert alter(subject, subscription, (INTERVAL, SET, "1000"), validate_only=True) == OK
+    assert alter(subject, subscription) == OK
+    assert not is_listed()
+    assert alter(subject, subscription, (INTERVAL, SET, "1000"), (METRICS, SET, "a.,b.")) == OK
+    wait_until(subject, is_listed, "the subscription is listed")
+    replaced = ReplacedResource(CLIENT_METRICS, subscription, [ReplacedConfig(INTERVAL, "2000")])
+    assert subject.ask_once(AlterConfigsRequest([replaced]), 2).responses[0].error_code == 0
+    values = {(INTERVAL, "2000", OF_SUBSCRIPTION)}
+    wait_until(
+        subject,
+        lambda: {d[:3] for d in described(subject, subscription) if d[2] == OF_SUBSCRIPTION} == values,
+        "the settings are replaced",
+    )
+    assert alter(subject, subscription, (INTERVAL, DELETE, None)) == OK
+    wait_until(subject, lambda: not is_listed(), "the subscription is gone")
+
+
+@pytest.mark.rule("AD-17", "SN-67")
+def test_invalid_settings_of_a_subscription_are_rejected(subject: Subject, subscription: str) -> None:
+    range_text = "Invalid value {} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
+    for name, operation, value, error in (
+        (INTERVAL, SET, "99", (INVALID_REQUEST, range_text.format(99))),
+        (INTERVAL, SET, "3600001", (INVALID_REQUEST, range_text.format(3600001))),
+        (INTERVAL, SET, None, (INVALID_REQUEST, "Null value not supported for : interval.ms")),
+        ("foo", SET, "1", (INVALID_REQUEST, "Unknown client metrics configuration: foo")),
+        *(
+            (MATCH, SET, pattern, (INVALID_CONFIG, f"Illegal client matching pattern: {pattern}"))
+            for pattern in ("foo=1", "client_id", "client_id=", "client_id=[", "client_id=a=b", "bogus=[")
+        ),
+        (METRICS, APPEND, "a", (INVALID_CONFIG, "Can't APPEND to key metrics because its type is not LIST.")),
+        (INTERVAL, SUBTRACT, "5", (INVALID_CONFIG, "Can't SUBTRACT to key interval.ms because its type is not LIST.")),
+    ):
+        assert alter(subject, subscription, (name, operation, value)) == error
+    assert alter(subject, "", (INTERVAL, SET, "1000")) == (INVALID_REQUEST, "Subscription name can't be empty")
+    [nameless] = subject.ask_once(
+        DescribeConfigsRequest([DescribeConfigsResource(CLIENT_METRICS, "", None)]), 4
+    ).results
+    text = "Client metrics subscription name must not be empty"
+    assert (nameless.error_code, nameless.error_message) == (INVALID_REQUEST, text)
+    assert alter(subject, subscription, (MATCH, SET, "client_id=a.*,client_source_port=[0-9]+")) == OK
+
+
+@pytest.mark.rule("AD-17")
+@pytest.mark.parametrize(
+    ("error", "padded", "repeated", "no_match"),
+    [
+        pytest.param((-1, None), (-1, None), OK, INVALID_CONFIG, marks=OLDER, id="3.9"),
+        pytest.param(
+            (INVALID_CONFIG, "Invalid value abc for configuration interval.ms: Not a number of type INT"),
+            OK,
+            (INVALID_CONFIG, "Configuration 'metrics' values must not be empty."),
+            0,
+            marks=NEWER,
+            id="4.2",
+        ),
+    ],
+)
+def test_settings_of_a_subscription_have_types_from_4_0_on(
+    subject: Subject, subscription: str, error: Any, padded: Any, repeated: Any, no_match: int
+) -> None:
+    assert alter(subject, subscription, (INTERVAL, SET, "abc")) == error
+    assert alter(subject, subscription, (INTERVAL, SET, " 1000 ")) == padded
+    assert alter(subject, subscription, (METRICS, SET, "a,,b")) == repeated
+    assert alter(subject, subscription, (MATCH, SET, ""))[0] == no_match
+
+
+@pytest.mark.rule("AD-17")
+@pytest.mark.parametrize(
+    ("settings", "of_interval", "of_none"),
+    [
+        pytest.param(
+            [(INTERVAL, "1000", OF_SUBSCRIPTION, 0, 0), (METRICS, " a , b ", OF_SUBSCRIPTION, 0, 0)],
+            [(INTERVAL, "1000", OF_SUBSCRIPTION, 0, 0), (METRICS, " a , b ", OF_SUBSCRIPTION, 0, 0)],
+            [],
+            marks=OLDER,
+            id="3.9",
+        ),
+        pytest.param(
+            [
+                (INTERVAL, "1000", OF_SUBSCRIPTION, 3, 1),
+                (MATCH, "", DEFAULT, 7, 0),
+                (METRICS, "a,b", OF_SUBSCRIPTION, 7, 1),
+            ],
+            [(INTERVAL, "1000", OF_SUBSCRIPTION, 3, 1)],
+            [(INTERVAL, "300000", DEFAULT, 3, 0), (MATCH, "", DEFAULT, 7, 0), (METRICS, "", DEFAULT, 7, 0)],
+            marks=NEWER,
+            id="4.2",
+        ),
+    ],
+)
+def test_subscription_is_described(
+    subject: Subject, subscription: str, settings: Any, of_interval: Any, of_none: Any
+) -> None:
+    assert described(subject, subscription) == of_none
+    assert alter(subject, subscription, (INTERVAL, SET, "1000"), (METRICS, SET, " a , b ")) == OK
+    wait_until(subject, lambda: described(subject, subscription) == settings, "the settings are described")
+    assert described(subject, subscription, INTERVAL, "unknown") == of_interval

@@ -1,0 +1,162 @@
+"""Tests of Kafka's new group coordinator (in Java): how its classic groups and offsets differ from those of the old one (in Scala).
+
+Kafka 4 always uses it; Kafka 3.9 uses it if the new protocol (KIP-848) is enabled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ConsumerGroup
+from kafkaproto.conformance.groups import Group, subscription
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_topic_ids import UNKNOWN_PARTITION, Parts, commit, committed
+from kafkaproto.conformance.test_transactions import begun
+from kafkaproto.conformance.transactions import Producer
+from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
+from kafkaproto.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkaproto.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from kafkaproto.messages.list_groups import ListGroupsRequest
+from kafkaproto.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from kafkaproto.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+UNKNOWN, ILLEGAL_GENERATION, NO_COMMON_PROTOCOL, UNKNOWN_MEMBER, NOT_FOUND, FENCED_INSTANCE = -1, 22, 23, 25, 69, 82
+BY_NAME = 9
+
+
+def commit_in_transaction(group: Group, producer: Producer, *parts: Parts) -> list[Parts]:
+    topics = [
+        TxnOffsetCommitRequestTopic(str(key), [TxnOffsetCommitRequestPartition(*pair) for pair in pairs])
+        for key, pairs in parts
+    ]
+    numbers = producer.producer_id, producer.epoch
+    answer = group.ask(TxnOffsetCommitRequest(producer.id, group.id, *numbers, topics=topics), 3)
+    return [(t.name, [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.topics]
+
+
+@pytest.fixture
+def java(subject: Subject) -> Subject:
+    """Return the cluster under test. Skips the test if its group coordinator is not Kafka's new one (in Java)."""
+    ConsumerGroup(subject)
+    return subject
+
+
+@pytest.mark.rule("GO-15", "GO-32")
+def test_topics_named_twice_in_offset_requests_appear_twice_in_the_response(java: Subject) -> None:
+    first, second, group = new_topic(java, partitions=2), new_topic(java, partitions=2), Group(java)
+    producer = begun(java, first)
+    assert producer.add_offsets(group) == 0
+    one, two = first.name, second.name
+    offsets: list[Parts] = [(one, [(0, 1)]), (two, [(1, 1)]), (one, [(0, 2), (1, 3)])]
+    expected: list[Parts] = [(one, [(0, 0)]), (two, [(1, 0)]), (one, [(0, 0), (1, 0)])]
+    assert commit(group, *offsets, version=BY_NAME) == expected
+    assert commit_in_transaction(group, producer, *offsets) == expected
+    unknown: Parts = (one, [(9, 1)])
+    merged = [(one, [(9, UNKNOWN_PARTITION), (0, 0), (0, 0), (1, 0)]), (two, [(1, 0)])]
+    assert commit(group, *offsets, unknown, version=BY_NAME) == merged
+    assert commit_in_transaction(group, producer, *offsets, unknown) == merged
+    fetched = committed(group, [(two, [1]), (one, [0, 0]), ("nope", [4]), (two, [1]), (one, [])], BY_NAME)
+    assert fetched == [
+        (two, [(1, 1, 0)]),
+        (one, [(0, 2, 0)] * 2),
+        ("nope", [(4, -1, 0)]),
+        (two, [(1, 1, 0)]),
+        (one, []),
+    ]
+
+
+@pytest.mark.rule("GO-17")
+def test_java_coordinator_rejects_generations_of_unknown_groups_by_the_version_of_the_commit(java: Subject) -> None:
+    topic, group = new_topic(java).name, Group(java)
+    for version, error in ((8, ILLEGAL_GENERATION), (BY_NAME, NOT_FOUND)):
+        member = {"generation_id_or_member_epoch": 3, "member_id": "none"}
+        assert commit(group, (topic, [(0, 1)]), version=version, **member) == [(topic, [(0, error)])]
+
+
+@pytest.mark.rule("GC-64", "GO-25")
+def test_java_coordinator_keeps_an_empty_group_whose_last_offset_is_deleted(java: Subject) -> None:
+    topic = new_topic(java).name
+    for_offset, for_topic = Group(java), Group(java)
+    for group in (for_offset, for_topic):
+        assert commit(group, (topic, [(0, 5)]), version=BY_NAME) == [(topic, [(0, 0)])]
+    assert for_offset.delete_offsets({topic: [0]}) == (0, {(topic, 0): 0})
+    assert java.ask_once(DeleteTopicsRequest(topic_names=[topic], timeout_ms=5000), 3).responses[0].error_code == 0
+    wait_until(java, lambda: not for_topic.committed(), "the offsets of the topic are deleted")
+    for group in (for_offset, for_topic):
+        assert group.state() == ("Empty", 0)
+        assert group.ask(DeleteGroupsRequest([group.id]), 2).results[0].error_code == 0
+
+
+@pytest.mark.rule("GC-56")
+def test_java_coordinator_ignores_blanks_around_the_states_of_list_groups(java: Subject) -> None:
+    topic, group = new_topic(java).name, Group(java)
+    commit(group, (topic, [(0, 5)]), version=BY_NAME)
+    assert group.id in [listed.group_id for listed in group.ask(ListGroupsRequest([" Empty "], []), 5).groups]
+
+
+def classic_join(group: ConsumerGroup, member_id: str, instance_id: str | None = None, kind: str = "consumer") -> Any:
+    """Send JoinGroup to a group of the new protocol."""
+    protocols = [JoinGroupRequestProtocol("range", subscription(group.topic.name))]
+    request = JoinGroupRequest(group.id, 10_000, 10_000, member_id, instance_id, kind, protocols)
+    return group.ask(request, 9)
+
+
+@pytest.mark.rule("GN-57", "GN-58")
+def test_join_group_that_a_consumer_group_rejects_has_no_member_id_in_its_response(java: Subject) -> None:
+    group = ConsumerGroup(java)
+    group.enter("A")
+    refused = classic_join(group, "B", kind="connect")
+    assert (refused.error_code, refused.member_id) == (NO_COMMON_PROTOCOL, "")
+    assert classic_join(group, "", "i").error_code == 0
+    fenced = classic_join(group, "B", "i")
+    assert (fenced.error_code, fenced.member_id) == (FENCED_INSTANCE, "")
+
+
+@pytest.mark.rule("GC-50")
+def test_leave_group_response_has_the_ids_of_static_consumer_group_members_before_4_0(java: Subject) -> None:
+    group = ConsumerGroup(java)
+    group.enter("A")
+    joined = classic_join(group, "", "i")
+    leaving = [MemberIdentity("", "i"), MemberIdentity("", "j"), MemberIdentity("B", None)]
+    response = group.ask(LeaveGroupRequest(group.id, members=leaving), 5)
+    assert [(m.member_id, m.group_instance_id, m.error_code) for m in response.members] == [
+        ("" if group.is_release_4 else joined.member_id, "i", 0),
+        ("", "j", UNKNOWN_MEMBER),
+        ("B", None, UNKNOWN_MEMBER),
+    ]
+
+
+@pytest.mark.rule("GO-31")
+def test_offset_fetch_with_a_member_epoch_but_no_member_id_gets_unknown_server_error(java: Subject) -> None:
+    group = ConsumerGroup(java)
+    group.enter("A")
+    for member_id, epoch, error in ((None, 0, UNKNOWN), (None, -1, 0), ("", 0, UNKNOWN_MEMBER), ("A", 1, 0)):
+        topics = [OffsetFetchRequestTopics(group.topic.name, partition_indexes=[0])]
+        wanted = OffsetFetchRequestGroup(group.id, member_id=member_id, member_epoch=epoch, topics=topics)
+        [result] = group.ask(OffsetFetchRequest(groups=[wanted]), 9).groups
+        assert result.error_code == error, (member_id, epoch)
+
+
+@pytest.mark.rule("GO-15", "GC-60")
+def test_java_coordinator_lists_a_partition_as_often_as_offset_delete_names_it(java: Subject) -> None:
+    topic, group = new_topic(java).name, Group(java)
+    assert commit(group, (topic, [(0, 5)]), version=BY_NAME) == [(topic, [(0, 0)])]
+    named = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(0)]
+    response = group.ask(OffsetDeleteRequest(group.id, [OffsetDeleteRequestTopic(topic, named)]), 0)
+    assert [(p.partition_index, p.error_code) for p in response.topics[0].partitions] == [(0, 0), (0, 0)]

@@ -1,0 +1,16 @@
+"""A test of groups under migration policy `downgrade` (KIP-848)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.migration_policies import allowed
+from kafkaproto.conformance.subject import Subject
+
+PROFILE = "migration-downgrade"
+pytestmark = pytest.mark.needs("group.consumer.migration.policy", offsets_topic=True)
+
+
+@pytest.mark.rule("GN-54", "GN-55", "GN-61")
+def test_migration_policy_downgrade_allows_group_downgrades_but_no_upgrades(subject: Subject) -> None:
+    assert allowed(subject) == (False, True)

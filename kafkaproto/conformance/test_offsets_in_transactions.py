@@ -1,0 +1,81 @@
+"""Tests of offsets that producers commit in transactions with TxnOffsetCommit, and of commits that are rejected (KIP-447)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stable
+from kafkaproto.conformance.scene import Topic, new_topic
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.test_transactions import begun, stable_offsets
+from kafkaproto.conformance.transactions import Producer
+
+UNKNOWN, ILLEGAL_GENERATION, UNKNOWN_MEMBER, OLD_EPOCH, INVALID_STATE = -1, 22, 25, 47, 48
+UNKNOWN_MAPPING, UNSTABLE, ABORTABLE = 49, 88, 120
+
+
+def commit(producer: Producer, group: Group, topic: Topic, offset: int, **options: Any) -> int:
+    """Commit an offset of partition 0 in the transaction of a producer, and return the error. options: further fields of the request."""
+    return producer.commit_offsets(group, {(topic.name, 0): offset}, **options)[(topic.name, 0)]
+
+
+@pytest.mark.rule("TX-42")
+def test_offset_commit_in_a_transaction_needs_the_current_group_generation(subject: Subject) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    producer = begun(subject, topic)
+    assert producer.add_offsets(group) == 0
+
+    def committed(**member: Any) -> int:
+        return producer.commit_offsets(group, {(topic.name, 0): 7}, **member)[(topic.name, 0)]
+
+    is_new = has_new_coordinator(subject)
+    assert committed(generation_id=5, member_id="nobody") == (ILLEGAL_GENERATION if is_new else UNKNOWN_MEMBER)
+    assert group.state() == ("Dead" if is_new else "Empty", 0)
+    make_stable(member := group.client())
+    assert committed(generation_id=member.generation + 1, member_id=member.member_id) == ILLEGAL_GENERATION
+    assert committed(generation_id=member.generation, member_id="nobody") == UNKNOWN_MEMBER
+    assert committed(generation_id=member.generation, member_id=member.member_id) == 0
+    assert committed() == 0  # a request without a member is not checked
+    producer.finish(commit=True)
+    assert group.committed() == {(topic.name, 0): 7}
+
+
+@pytest.mark.rule("TX-41", "TX-42")
+def test_group_of_a_refused_transactional_offset_commit_is_created_only_by_the_old_coordinator(
+    subject: Subject,
+) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    producer = begun(subject, topic)
+    created = "Dead" if has_new_coordinator(subject) else "Empty"
+    assert commit(producer, group, topic, 5) == INVALID_STATE
+    assert group.state()[0] == created
+    for version, error in ((3, INVALID_STATE), (4, ABORTABLE)):
+        other = Group(subject)
+        assert commit(producer, other, topic, 5, version=version) == error
+        assert (
+            commit(producer, other, topic, 5, version=version, producer_id=producer.producer_id + 1) == UNKNOWN_MAPPING
+        )
+        assert other.state()[0] == created
+
+
+@pytest.mark.rule("TX-43")
+def test_transactional_offset_commit_with_an_old_epoch_drops_pending_offsets_of_the_old_coordinator(
+    subject: Subject,
+) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    producer = Producer(subject)
+    producer.init()
+    producer.init()
+    producer.add_once_free(topic)
+    assert producer.add_offsets(group) == 0
+    assert commit(producer, group, topic, 5) == 0
+    assert stable_offsets(group, topic)[0] == (UNSTABLE, -1)
+    is_new = has_new_coordinator(subject)
+    assert commit(producer, group, topic, 6, producer_epoch=-1) == (OLD_EPOCH if is_new else UNKNOWN)
+    assert stable_offsets(group, topic)[0] == (UNSTABLE, -1)
+    assert commit(producer, group, topic, 6, producer_epoch=producer.epoch - 1) == OLD_EPOCH
+    assert stable_offsets(group, topic)[0] == (UNSTABLE if is_new else 0, -1)
+    producer.finish(commit=True)
+    assert group.committed({topic.name: [0]}) == {(topic.name, 0): 5 if is_new else -1}

@@ -1,0 +1,145 @@
+"""Tests of the versions of Produce, OffsetCommit and OffsetFetch that name topics by id, and of missing topics in offset requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.scene import Topic, list_offsets, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.wire import batch
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
+from kafkaproto.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkaproto.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kafkaproto.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+PRODUCE_BY_ID, COMMIT_BY_ID, BY_NAME = 13, 10, 9
+UNKNOWN_PARTITION, UNKNOWN_MEMBER, UNKNOWN_ID = 3, 25, 100
+INVALID_ACKS, LATEST = 21, -1
+NO_ID, NO_SUCH_ID = bytes(16), bytes([1] * 16)
+Parts = tuple[str | bytes, Sequence[tuple[int, int]]]
+"""A topic by name or id, with a pair of numbers for each partition: the index and an offset, or an error code."""
+
+
+def write(topic: Topic, *parts: tuple[bytes, Sequence[int]], acks: int = -1) -> list[Parts]:
+    """Write a batch to each named partition, by topic id. Returns the errors of the response, in its order."""
+    data = [TopicProduceData("", key, [PartitionProduceData(index, batch(b"x")) for index in ps]) for key, ps in parts]
+    answer = topic.subject.ask_once(ProduceRequest(None, acks, 5000, data), PRODUCE_BY_ID, topic.leader())
+    return [(t.topic_id, [(p.index, p.error_code) for p in t.partition_responses]) for t in answer.responses]
+
+
+def split(key: str | bytes) -> dict[str, Any]:
+    return {"name": key} if isinstance(key, str) else {"topic_id": key}
+
+
+def named(topic: Any) -> str | bytes:
+    key: str | bytes = topic.name or topic.topic_id
+    return key
+
+
+def commit(group: Group, *parts: Parts, version: int = COMMIT_BY_ID, **member: Any) -> list[Parts]:
+    """Commit offsets, and return the errors of the response, in its order. member: further fields of the request."""
+    topics = [
+        OffsetCommitRequestTopic(**split(key), partitions=[OffsetCommitRequestPartition(*pair) for pair in pairs])
+        for key, pairs in parts
+    ]
+    answer = group.ask(OffsetCommitRequest(group.id, topics=topics, **member), version)
+    return [(named(t), [(p.partition_index, p.error_code) for p in t.partitions]) for t in answer.topics]
+
+
+def committed(
+    group: Group, topics: Sequence[tuple[str | bytes, Sequence[int]]] | None, version: int = COMMIT_BY_ID
+) -> list[tuple[str | bytes, list[tuple[int, int, int]]]]:
+    """Return the topics of an OffsetFetch response, each with (partition, offset, error). topics: None for all."""
+    wanted = None
+    if topics is not None:
+        wanted = [OffsetFetchRequestTopics(**split(key), partition_indexes=list(indexes)) for key, indexes in topics]
+    answer = group.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group.id, topics=wanted)]), version)
+    [result] = answer.groups
+    assert result.error_code == 0
+    return [
+        (named(t), [(p.partition_index, p.committed_offset, p.error_code) for p in t.partitions]) for t in result.topics
+    ]
+
+
+@pytest.mark.rule("P-24")
+@pytest.mark.releases(first="4.1")
+def test_records_are_written_by_topic_id_and_unknown_ids_are_rejected(subject: Subject) -> None:
+    topic = new_topic(subject, partitions=2)
+    own = topic.topic_id
+    assert write(topic, (own, [0])) == [(own, [(0, 0)])]
+    unknown = [(NO_SUCH_ID, [(0, UNKNOWN_ID)])]
+    assert write(topic, (NO_SUCH_ID, [0])) == unknown
+    assert write(topic, (NO_SUCH_ID, [0]), (own, [0, 9])) == [(own, [(0, 0), (9, UNKNOWN_PARTITION)]), *unknown]
+    assert write(topic, (NO_ID, [0])) == [(NO_ID, [(0, UNKNOWN_ID)])]
+    assert write(topic, (own, [0]), (NO_SUCH_ID, [0]), acks=7) == [(own, [(0, INVALID_ACKS)]), *unknown]
+    assert write(topic, (own, [0]), (own, [0])) == [(own, [(0, 0)])]
+    assert list_offsets(topic, LATEST).offset == 3
+
+
+@pytest.mark.rule("GO-34")
+@pytest.mark.releases(first="4.2")
+def test_offsets_are_committed_and_fetched_by_topic_id(subject: Subject) -> None:
+    topic, group = new_topic(subject, partitions=2), Group(subject)
+    own = topic.topic_id
+    assert commit(group, (own, [(0, 5), (1, 6)])) == [(own, [(0, 0), (1, 0)])]
+    unknown, nameless = (NO_SUCH_ID, [(0, UNKNOWN_ID)]), (NO_ID, [(0, UNKNOWN_ID)])
+    assert commit(group, (NO_SUCH_ID, [(0, 1)])) == [unknown]
+    mixed = commit(group, (NO_SUCH_ID, [(0, 1)]), (own, [(0, 7), (9, 1)]), (NO_ID, [(0, 1)]))
+    assert mixed == [unknown, (own, [(9, UNKNOWN_PARTITION), (0, 0)]), nameless]
+    member: dict[str, Any] = {"generation_id_or_member_epoch": 3, "member_id": "none"}
+    assert commit(group, (NO_SUCH_ID, [(0, 1)]), (own, [(0, 8)]), **member) == [unknown, (own, [(0, UNKNOWN_MEMBER)])]
+    assert committed(group, [(own, [0, 1])]) == [(own, [(0, 7, 0), (1, 6, 0)])]
+    fetched = committed(group, [(NO_SUCH_ID, [0]), (own, [0, 9]), (NO_ID, [0, 1])])
+    assert fetched == [
+        (own, [(0, 7, 0), (9, -1, 0)]),
+        (NO_SUCH_ID, [(0, -1, UNKNOWN_ID)]),
+        (NO_ID, [(0, -1, UNKNOWN_ID), (1, -1, UNKNOWN_ID)]),
+    ]
+    assert committed(group, None) == [(own, [(0, 7, 0), (1, 6, 0)])]
+    assert committed(group, []) == []
+
+
+@pytest.mark.rule("GO-34")
+@pytest.mark.releases(first="4.2")
+def test_offsets_of_a_deleted_topic_id_cannot_be_committed_or_fetched(subject: Subject) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    own = topic.topic_id
+    assert commit(group, (own, [(0, 5)])) == [(own, [(0, 0)])]
+    deletion = DeleteTopicsRequest(topic_names=[topic.name], timeout_ms=5000)
+    assert subject.ask_once(deletion, 3).responses[0].error_code == 0
+    gone = [(own, [(0, UNKNOWN_ID)])]
+    wait_until(
+        subject, lambda: commit(group, (own, [(0, 6)])) == gone, f"the coordinator knows that {topic.name} is deleted"
+    )
+    again = new_topic(subject, name=topic.name)
+    assert commit(group, (own, [(0, 6)])) == gone
+    assert committed(group, [(own, [0])]) == [(own, [(0, -1, UNKNOWN_ID)])]
+    assert committed(group, [(again.topic_id, [0])]) == [(again.topic_id, [(0, -1, 0)])]
+
+
+@pytest.mark.rule("GO-15", "GC-60")
+def test_missing_topics_are_listed_first_in_offset_responses_even_without_partitions(subject: Subject) -> None:
+    topic, group = new_topic(subject).name, Group(subject)
+    for version in (2, BY_NAME):
+        assert commit(group, ("missing", []), version=version) == [("missing", [])]
+        mixed = commit(group, (topic, [(0, 5)]), ("missing", []), version=version)
+        assert mixed == [("missing", []), (topic, [(0, 0)])]
+        assert commit(group, (topic, []), ("missing", []), version=version) == [("missing", [])]
+    topics = [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)]), OffsetDeleteRequestTopic("missing")]
+    response = group.ask(OffsetDeleteRequest(group.id, topics), 0)
+    assert [(t.name, len(t.partitions)) for t in response.topics] == [("missing", 0), (topic, 1)]

@@ -1,0 +1,124 @@
+"""Tests of DescribeTopicPartitions: pages of partitions, and the cursor for the next page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.scene import Topic, new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsRequestCursor,
+    TopicRequest,
+)
+
+ALL_OPERATIONS, NO_OPERATIONS = 0b1101_1111_1000, -(2**31)
+Page = tuple[list[tuple[int, str, list[int]]], tuple[str, int] | None]
+"""The topics of a response as (error, name, partitions), and its cursor."""
+
+
+def describe(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> Any:
+    first = None if cursor is None else DescribeTopicPartitionsRequestCursor(*cursor)
+    request = DescribeTopicPartitionsRequest([TopicRequest(name) for name in names], limit, first)
+    return subject.ask_once(request, 0)
+
+
+def page(subject: Subject, *names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> Page:
+    answer = describe(subject, *names, limit=limit, cursor=cursor)
+    topics = [(t.error_code, t.name, [p.partition_index for p in t.partitions]) for t in answer.topics]
+    following = answer.next_cursor
+    return topics, None if following is None else (following.topic_name, following.partition_index)
+
+
+def two_topics(subject: Subject) -> tuple[str, str]:
+    """Return the names of a topic with six partitions and of one with one partition, in alphabetical order."""
+    first = new_topic(subject, 6, name=subject.new_name("pa"))
+    second = new_topic(subject, name=subject.new_name("pb"))
+    return first.name, second.name
+
+
+@pytest.mark.needs(racks=True)
+@pytest.mark.rule("AD-7", "AD-8")
+def test_topic_description_returns_replicas_and_empty_lists_instead_of_null(subject: Subject) -> None:
+    topic = new_topic(subject, assignment={0: [0, 1], 1: [2, 0]})
+    topic_id = topic.topic_id
+    [described] = describe(subject, topic.name).topics
+    assert (described.error_code, described.topic_id, described.is_internal) == (0, topic_id, False)
+    assert described.topic_authorized_operations == ALL_OPERATIONS
+    partitions = described.partitions
+    assert [(p.error_code, p.partition_index, p.leader_id, p.leader_epoch) for p in partitions] == [
+        (0, 0, 0, 0),
+        (0, 1, 2, 0),
+    ]
+    assert [(p.replica_nodes, sorted(p.isr_nodes)) for p in partitions] == [([0, 1], [0, 1]), ([2, 0], [0, 2])]
+    for p in partitions:
+        assert (p.eligible_leader_replicas, p.last_known_elr, p.offline_replicas) == ([], [], [])
+
+
+@pytest.mark.rule("AD-1", "AD-2", "AD-3", "AD-4", "SN-65")
+def test_topic_description_stops_at_the_partition_limit_and_returns_a_cursor(subject: Subject) -> None:
+    pa, pb = two_topics(subject)
+    assert page(subject, pb, pa, pa) == ([(0, pa, [0, 1, 2, 3, 4, 5]), (0, pb, [0])], None)
+    assert page(subject, pb, pa, limit=2) == ([(0, pa, [0, 1])], (pa, 2))
+    assert page(subject, pa, pb, limit=2, cursor=(pa, 5)) == ([(0, pa, [5]), (0, pb, [0])], None)
+    assert page(subject, pa, pb, limit=6) == ([(0, pa, [0, 1, 2, 3, 4, 5])], (pb, 0))
+    assert page(subject, pa, pb, limit=7) == ([(0, pa, [0, 1, 2, 3, 4, 5]), (0, pb, [0])], None)
+    for limit in (0, -5):
+        assert page(subject, pa, limit=limit) == ([(0, pa, [0])], (pa, 1))
+    for index in (6, 99):
+        assert page(subject, pa, pb, cursor=(pa, index)) == ([(0, pa, []), (0, pb, [0])], None)
+
+
+@pytest.mark.rule("AD-1", "AD-2")
+def test_description_of_all_topics_starts_at_the_cursor_of_the_request(subject: Subject) -> None:
+    pa, _ = two_topics(subject)
+    assert page(subject, limit=1, cursor=(pa, 4)) == ([(0, pa, [4])], (pa, 5))
+    topics, following = page(subject, limit=1, cursor=(pa[:-1], 4))
+    assert topics[0][1] >= pa[:-1] and topics[0][2] == [0] and following is not None
+    assert page(subject, cursor=("zzz", 0)) == ([], None)
+    assert page(subject, cursor=(pa, -1)) == ([], None)
+
+
+@pytest.mark.rule("AD-5", "AD-8", "SN-65")
+def test_topics_with_errors_do_not_count_towards_the_limit_of_topic_descriptions(subject: Subject) -> None:
+    pa, pb = two_topics(subject)
+    assert page(subject, "no-topic", pa, limit=1) == ([(3, "no-topic", []), (0, pa, [0])], (pa, 1))
+    assert page(subject, "bad name", pb, ".") == ([(17, ".", []), (17, "bad name", []), (0, pb, [0])], None)
+    assert page(subject, pa, "zz-none", limit=6) == ([(0, pa, [0, 1, 2, 3, 4, 5])], ("zz-none", 0))
+    [missing, illegal] = describe(subject, "no-topic", "no topic").topics[::-1]
+    for topic in (missing, illegal):
+        assert topic.topic_authorized_operations == ALL_OPERATIONS and topic.topic_id == bytes(16)
+    assert page(subject, "", pb) == ([(-1, "", []), (-1, pb, [])], None)
+
+
+@pytest.mark.rule("AD-6", "SN-65")
+def test_topic_description_with_a_cursor_at_an_unrequested_topic_is_rejected(subject: Subject) -> None:
+    pa, pb = two_topics(subject)
+    assert page(subject, pb, cursor=(pa, 0)) == ([(42, pb, [])], None)
+    assert page(subject, pa, "a b", "none", cursor=(pa, -1)) == (
+        [(42, pa, []), (42, "a b", []), (42, "none", [])],
+        None,
+    )
+    [rejected] = describe(subject, pb, cursor=(pa, 0)).topics
+    assert rejected.topic_authorized_operations == NO_OPERATIONS
+
+
+@pytest.mark.needs(brokers=3)
+@pytest.mark.rule("AD-7")
+def test_topic_description_without_a_leader_has_offline_replicas(subject: Subject) -> None:
+    alone, shared = new_topic(subject, assignment={0: [2]}), new_topic(subject, assignment={0: [2, 0]})
+
+    def partition(topic: Topic) -> Any:
+        [described] = describe(subject, topic.name).topics
+        return described.partitions[0]
+
+    subject.stop_broker(2)
+    wait_until(subject, lambda: partition(alone).leader_id == -1, "the partition has no leader")
+    wait_until(subject, lambda: partition(shared).leader_id == 0, "the other replica leads")
+    for topic, replicas in ((alone, [2]), (shared, [2, 0])):
+        described = partition(topic)
+        assert (described.error_code, described.replica_nodes, described.offline_replicas) == (0, replicas, [2])
+        assert described.leader_epoch == 1
+    assert partition(shared).isr_nodes == [0]

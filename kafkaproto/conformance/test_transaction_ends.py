@@ -1,0 +1,141 @@
+"""Tests of transactions that end without their producer: timeouts, hanging transactions, expired transactional ids (KIP-664)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.groups import Group
+from kafkaproto.conformance.scene import new_topic, wait_until
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import Producer, bumps_epochs, producers, visible, write_markers
+from kafkaproto.messages.describe_producers import DescribeProducersRequest, TopicRequest
+
+PROFILE = "transactions"
+pytestmark = pytest.mark.needs(
+    "transaction.partition.verification.enable",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+    "transactional.id.expiration.ms",
+    "transaction.remove.expired.transaction.cleanup.interval.ms",
+    offsets_topic=True,
+)
+
+UNKNOWN, UNKNOWN_TOPIC, INVALID_TOPIC, NOT_AUTHORIZED, OLD_EPOCH = -1, 3, 17, 29, 47
+UNKNOWN_MAPPING, NOT_ATTEMPTED, FENCED, NOT_FOUND = 49, 55, 90, 105
+TIMEOUT_MS, CHECK_MS = 500, 500
+
+
+@pytest.mark.rule("TX-58", "TX-59", "TX-60", "SN-58")
+def test_transaction_that_times_out_is_aborted_and_its_epoch_is_raised(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init(timeout_ms=TIMEOUT_MS)
+    begun_ms = subject.now_ms()
+    producer.add_once_free(topic)
+    started_ms = producer.describe().transaction_start_time_ms
+    producer.wait_for("CompleteAbort")
+    assert subject.now_ms() - begun_ms >= TIMEOUT_MS - subject.early_ms
+    described = producer.describe()
+    assert (described.producer_epoch, described.transaction_start_time_ms) == (1, started_ms)
+    assert producer.end(commit=True)[0] == FENCED
+    assert producers(topic) == (0, [(producer.producer_id, 1, -1, 0, -1)])
+    goes_on = producer.init_once(producer.producer_id, 0)
+    assert goes_on == ((0, producer.producer_id, 1) if bumps_epochs(subject) else (FENCED, -1, -1))
+
+
+@pytest.mark.rule("TX-29", "TX-76", "SN-63")
+def test_unverified_batch_blocks_the_last_stable_offset_until_a_marker_is_written(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+    assert producer.send(topic, 0, version=9) == (0, 0)
+    assert visible(topic)[:2] == (1, 0)
+    assert producer.describe().transaction_state == "Empty"
+    assert producers(topic) == (0, [(producer.producer_id, 0, 0, -1, 0)])
+    assert write_markers(topic, producer.producer_id, 0) == [0]
+    assert visible(topic) == (2, 2, [(producer.producer_id, 0)], 147)
+    assert producers(topic) == (0, [(producer.producer_id, 0, 0, 0, -1)])
+
+
+@pytest.mark.rule("TX-62", "SN-62")
+def test_unused_transactional_id_expires_and_is_then_unknown(subject: Subject) -> None:
+    producer = Producer(subject)
+    first_id, _ = producer.init()
+    wait_until(subject, lambda: producer.describe().error_code == NOT_FOUND, f"{producer.id} has expired")
+    assert producer.end(commit=True)[0] == UNKNOWN_MAPPING
+    second_id, epoch = producer.init()
+    assert second_id != first_id and epoch == 0
+
+
+@pytest.mark.rule("TX-48")
+@pytest.mark.releases(first="4.2")
+def test_open_transaction_accepts_a_version_2_marker_only_with_a_newer_epoch(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+
+    def write(epoch: int, transaction_version: int) -> int:
+        return write_markers(topic, producer.producer_id, epoch, version=2, transaction_version=transaction_version)[0]
+
+    assert producer.send(topic, 0, version=9) == (0, 0)
+    assert [write(0, 2), write(0, 3), write(1, 2)] == [OLD_EPOCH, OLD_EPOCH, 0]
+    assert visible(topic)[:2] == (2, 2)
+    assert [write(1, 2), write(1, 2), write(0, 2), write(0, 1)] == [0, 0, OLD_EPOCH, OLD_EPOCH]
+    assert visible(topic)[:2] == (4, 4)
+    producer.epoch = 1
+    assert producer.send(topic, 0, version=9) == (0, 4)
+    assert [write(1, 2), write(1, 1)] == [OLD_EPOCH, 0]
+    assert visible(topic)[:2] == (6, 6)
+
+
+@pytest.mark.rule("TX-48")
+def test_write_txn_markers_without_producer_id_or_epoch_gets_unknown_server_error(subject: Subject) -> None:
+    topic = new_topic(subject)
+    for producer_id, epoch in ((-1, 0), (77_000_000, -1), (-1, -1)):
+        assert write_markers(topic, producer_id, epoch) == [UNKNOWN]
+    assert write_markers(topic, -1, 0, "nope") == [UNKNOWN, UNKNOWN]
+    assert visible(topic)[:2] == (0, 0)
+
+
+@pytest.mark.rule("TX-43")
+def test_latest_offset_commit_wins_in_whichever_order_two_transactions_end(subject: Subject) -> None:
+    topic, group = new_topic(subject), Group(subject)
+    first, second = Producer(subject), Producer(subject)
+    for ends in ((first, second), (second, first)):
+        for producer, offset in ((first, 5), (second, 9)):
+            producer.init()
+            assert producer.add_offsets(group) == 0
+            assert producer.commit_offsets(group, {(topic.name, 0): offset}) == {(topic.name, 0): 0}
+        for producer in ends:
+            producer.finish(commit=True)
+        assert group.committed() == {(topic.name, 0): 9}
+
+
+@pytest.mark.rule("TX-20")
+def test_clients_cannot_add_partitions_of_internal_topics_to_a_transaction(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+    for internal in ("__transaction_state", "__consumer_offsets"):
+        for version in (0, 3):
+            assert producer.add({internal: [0], topic.name: [0], "nope": [0]}, version=version) == {
+                (internal, 0): NOT_AUTHORIZED,
+                (topic.name, 0): NOT_ATTEMPTED,
+                ("nope", 0): UNKNOWN_TOPIC,
+            }
+    assert producer.describe().transaction_state == "Empty"
+
+
+@pytest.mark.rule("TX-69")
+def test_describe_producers_rejects_unknown_and_illegal_topics_with_a_message(subject: Subject) -> None:
+    def described(name: str, index: int = 0) -> tuple[int, str | None]:
+        request = DescribeProducersRequest([TopicRequest(name, [index])])
+        [partition] = subject.ask_once(request, 0).topics[0].partitions
+        return partition.error_code, partition.error_message
+
+    assert described("nope") == (UNKNOWN_TOPIC, "This server does not host this topic-partition.")
+    assert described(new_topic(subject).name, 5) == (UNKNOWN_TOPIC, None)
+    characters = "contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    for name, reason in {
+        "a b": f"'a b' {characters}",
+        "": "the empty string is not allowed",
+        ".": "'.' is not allowed",
+        "..": "'..' is not allowed",
+        "a" * 250: f"the length of '{'a' * 250}' is longer than the max allowed length 249",
+    }.items():
+        assert described(name) == (INVALID_TOPIC, f"Topic name is invalid: {reason}")

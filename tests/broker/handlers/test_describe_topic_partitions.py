@@ -1,0 +1,18 @@
+"""The broker's limit of partitions in a DescribeTopicPartitions response."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.broker.testing.memory import VirtualCluster
+from kafkaproto.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+
+
+@pytest.mark.rule("AD-3")
+def test_broker_setting_limits_the_partitions_that_topic_descriptions_return() -> None:
+    cluster = VirtualCluster(1, {"max.request.partition.size.limit": "2"})
+    controller = cluster.state.controller
+    controller.create_topic(controller.plan_topic("t", 5, 1))
+    [topic] = (answer := cluster.connect().ask(DescribeTopicPartitionsRequest([TopicRequest("t")]), 0)).topics
+    assert [p.partition_index for p in topic.partitions] == [0, 1]
+    assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("t", 2)

@@ -1,0 +1,194 @@
+"""The answer about transactions, for traffic with known times: how long each was open, how it ended, and what it held back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kafkaproto.conformance.transactions import Producer
+from kafkaproto.conformance.wire import fetch
+from kafkaproto.pipeline.trace.answers import transactions
+from kafkaproto.pipeline.trace.audit.rule import Tables
+from kafkaproto.pipeline.trace.report import transaction_figures
+from kafkaproto.pipeline.trace.rows import Rows
+from kafkaproto.pipeline.trace.schema import TABLES
+from kafkaproto.trace.format import Entry
+from tests.support.broker.transaction_bench import TransactionBench
+from tests.support.pipeline.judging import frame
+from tests.support.pipeline.played import answer_rows
+from tests.support.recording import recorder_into
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(300),
+    # py4j leaves its sockets to the garbage collector.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+]
+
+Row = dict[str, Any]
+S = 1_000_000_000
+FENCED, CONCURRENT = 90, 51
+
+
+def step(begun_s: float, ready_s: float, api: str, **fields: Any) -> tuple[str, Row]:
+    times = {"begun_ns": int(begun_s * S), "ready_ns": int(ready_s * S)}
+    return "transactions", {"api": api, "position": 0, "error": 0, **times, **fields}
+
+
+def init(at_s: float, name: str, producer: int, epoch: int, error: int = 0) -> tuple[str, Row]:
+    given = {} if error else {"returned_producer_id": producer, "returned_epoch": epoch}
+    return step(at_s, at_s, "InitProducerId", transactional_id=name, producer_id=-1, error=error, **given)
+
+
+def adds(begun_s: float, name: str, producer: int, epoch: int = 0, **more: Any) -> tuple[str, Row]:
+    of = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
+    return step(begun_s, begun_s + 0.5, "AddPartitionsToTxn", **of, **more)
+
+
+def ends(begun_s: float, ready_s: float, name: str, producer: int, commit: bool, **more: Any) -> tuple[str, Row]:
+    of = {"transactional_id": name, "producer_id": producer, "producer_epoch": 0, "committed": commit}
+    return step(begun_s, ready_s, "EndTxn", **of | more)
+
+
+def writes(
+    ready_s: float, producer: int, offset: int, count: int = 1, partition: int = 0, **more: Any
+) -> tuple[str, Row]:
+    """Return an acknowledged batch; producer -1 writes without a transaction."""
+    epochs = {"producer_id": producer, "producer_epoch": 0, "transactional": producer >= 0, "control": False}
+    times = {"begun_ns": int(ready_s * S), "ready_ns": int(ready_s * S)}
+    return "batches", {
+        "api": "Produce",
+        "topic": "t",
+        "partition": partition,
+        "base_offset": offset,
+        "count": count,
+        **epochs,
+        **times,
+    } | more
+
+
+def sees(at_s: float, stable: int, high: int, partition: int = 0) -> tuple[str, Row]:
+    times = {"begun_ns": int(at_s * S), "ready_ns": int(at_s * S)}
+    return "partitions", {"api": "Fetch", "topic": "t", "partition": partition, "error": 0, "replica_id": -1, "high_watermark": high,
+                          "last_stable_offset": stable, **times}  # fmt: skip
+
+
+STEPS = [
+    init(0, "orders", 1, 0),
+    adds(1, "orders", 1),
+    writes(2, 1, 0, 3),
+    writes(3, -1, 3, 4),
+    sees(4, 0, 7),
+    ends(6, 7, "orders", 1, True),
+    sees(8, 8, 8),
+    ends(9, 9, "orders", 1, True),
+    adds(10, "orders", 1),
+    step(11, 11, "AddOffsetsToTxn", transactional_id="orders", producer_id=1, producer_epoch=0, group_id="g"),
+    ends(12, 12, "orders", 1, False),
+    init(0, "bills", 2, 0),
+    adds(13, "bills", 2),
+    writes(14, 2, 0, 1, partition=1),
+    sees(15, 0, 1, 1),
+    init(16, "bills", 2, 0, CONCURRENT),
+    init(17, "bills", 2, 1),
+    sees(18, 2, 2, 1),
+    ends(19, 19, "bills", 2, True, error=FENCED),
+    init(0, "late", 3, 0),
+    adds(20, "late", 3),
+    writes(21, 3, 8, 5),
+    sees(22, 8, 13),
+]
+"""Transactions of `orders`, one with a record of another producer behind it; of `bills`, which is fenced; and of `late`, which stays open."""
+
+
+@pytest.fixture(scope="module")
+def tables(spark: Any) -> Tables:
+    made: dict[str, list[Row]] = {"requests": [], "partitions": [], "batches": [], "transactions": []}
+    for seq, (table, row) in enumerate(STEPS, 1):
+        made[table].append({"run": "r", "seq": seq, **row})
+        times = {"received_ns": row["begun_ns"], "ready_ns": row["ready_ns"]}
+        made["requests"].append({"run": "r", "seq": seq, "api": row["api"], "client_id": "client", **times})
+    return Tables(**{table: frame(spark, table, some) for table, some in made.items()})
+
+
+def only(query: str, tables: Tables, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(row[name] for name in names) for row in answer_rows(transactions.ANSWER, query, tables)]
+
+
+def test_transaction_analysis_lists_duration_outcome_and_records_of_each(tables: Tables) -> None:
+    names = ("transactional_id", "client_id", "opened_s", "open_ms", "outcome", "partitions", "records", "groups")
+    assert only("transactions", tables, *names) == [
+        ("orders", "client", 1.0, 6000.0, "committed", 1, 3, ""),
+        ("bills", "client", 13.0, 3000.0, "aborted: a newer producer fenced it", 1, 1, ""),
+        ("late", "client", 20.0, 2000.0, "open at the end", 1, 5, ""),
+        ("orders", "client", 10.0, 2000.0, "aborted", 0, 0, "g"),
+    ]
+
+
+def test_transaction_analysis_counts_records_held_back_below_an_open_transaction(tables: Tables) -> None:
+    names = ("transactional_id", "held_records", "held_ms", "completion_ms")
+    assert only("transactions", tables, *names) == [
+        ("orders", 7, 6000.0, None),
+        ("bills", 1, 4000.0, None),
+        ("late", 5, 1000.0, None),
+        ("orders", None, None, None),
+    ]
+    names = (
+        "topic",
+        "partition",
+        "transactions",
+        "most_held_records",
+        "longest_ms",
+        "longest_of",
+        "longest_from_s",
+        "undecided_at_the_end",
+    )
+    assert only("partitions", tables, *names) == [
+        ("t", 0, 2, 7, 6000.0, "orders", 2.0, 1),
+        ("t", 1, 1, 1, 4000.0, "bills", 14.0, 0),
+    ]
+
+
+def test_transaction_chart_shows_each_outcome_and_the_invisible_records(tables: Tables) -> None:
+    lanes = answer_rows(transactions.ANSWER, "lanes", tables)
+    assert [(row["transactional_id"], row["from_s"], row["until_s"]) for row in lanes] == [
+        ("orders", 1.0, 7.0),
+        ("orders", 10.0, 12.0),
+        ("bills", 13.0, 16.0),
+        ("late", 20.0, 22.0),
+    ]
+    figure = transaction_figures.lanes(lanes) or ""
+    assert "aborted otherwise" in figure and "open at the end" in figure and transaction_figures.lanes([]) is None
+    over_time = answer_rows(transactions.ANSWER, "invisible", tables)
+    assert max(row["invisible"] for row in over_time) == 7 and over_time[-1]["invisible"] == 5
+    figure = transaction_figures.invisible(over_time) or ""
+    assert "records not yet visible" in figure and transaction_figures.invisible([]) is None
+
+
+def test_transaction_analysis_prefers_causes_recorded_by_the_coordinator(spark: Any) -> None:
+    """A trace of this broker has them. Its times are those of the machine: only causes and offsets are checked."""
+    bench = TransactionBench()
+    topic = bench.topic()
+    entries: list[Entry] = []
+    bench.cluster.state.record(recorder_into(entries))
+    first = bench.begin(topic, timeout_ms=5_000)
+    bench.pass_ms(20_000)
+    second = Producer(bench)
+    second.init()
+    second.add({topic.name: [0]})
+    assert second.send(topic, 0)[0] == 0
+    second.finish(commit=True)
+    bench.cluster.connect(topic.leader()).ask(fetch((topic.name, 0, 0)), 11)
+    made: dict[str, list[Row]] = {table: [] for table in TABLES}
+    rows = Rows("r", 1_700_000_000_000, 0)
+    for entry in entries:
+        for table, row in rows.of(entry):
+            made[table].append(row)
+    tables = Tables(**{table: frame(spark, table, some) for table, some in made.items() if some})
+    outcomes = {row[0]: row[1:] for row in only("transactions", tables, "transactional_id", "outcome", "held_records")}
+    assert outcomes == {first.id: ("aborted: its timeout passed", 1), second.id: ("committed", 1)}
+    assert all(row["completion_ms"] >= 0 for row in answer_rows(transactions.ANSWER, "transactions", tables))
+    source = {query.name: query.source for query in transactions.ANSWER.queries}
+    assert json.dumps(source) and "FROM transactions" in source["transactions"]

@@ -1,0 +1,40 @@
+"""A read_committed consumer: it gets the records of committed transactions and no others, in order and without gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.records.batch import records
+from tests.simulation.client import TopicPartition
+from tests.simulation.consumer import Consumer
+from tests.support.broker.read_committed import visible_batches
+
+READ_COMMITTED = 1
+
+
+class CommittedConsumer(Consumer):
+    """Drops the records of the aborted transactions in a response, as Kafka's clients do, and compares what is left with the truth."""
+
+    isolation = READ_COMMITTED
+
+    def end_of(self, log: ReplicaLog) -> int:
+        return log.last_stable_offset
+
+    def _read(self, at: TopicPartition, offset: int, data: Any) -> int:
+        """Check each batch of a transaction: it is decided, and it is visible exactly if it is committed (TX-54)."""
+        history = self.world.truth.histories[self.positions[at].topic_id, at[1]]
+        logged, by_value = history.transactions, self.world.transactions.by_value
+        for entry in visible_batches(data):
+            header, is_visible = entry.batch.header, entry.is_visible
+            where = f"{self.name}: {history.name} at {header.base_offset}"
+            assert header.next_offset <= data.last_stable_offset, f"{where}: above {data.last_stable_offset}"
+            if header.is_control or not header.is_transactional:
+                continue
+            committed = logged.decisions.get(header.base_offset)
+            assert committed is not None, f"{where}: the transaction is undecided"
+            assert is_visible == committed, f"{where}: visible {is_visible}, but committed {committed}"
+            for record in records(entry.batch.view):
+                transaction = by_value[bytes(record.value or b"")]
+                assert not is_visible or transaction.can_be_visible, f"{where}: {transaction.name} is visible"
+        return super()._read(at, offset, data)

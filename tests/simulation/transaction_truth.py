@@ -1,0 +1,144 @@
+"""A model of transactions beside the brokers: what their producers know of them, and what the markers in the logs say.
+
+It learns from the responses that producers get, and from committed batches. It never changes anything. Every check raises AssertionError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkaproto.broker.cluster import Cluster
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.broker.group.coordinator import GroupCoordinator
+from kafkaproto.broker.group.placement import OFFSETS_TOPIC
+from kafkaproto.broker.log.replica_log import ReplicaLog
+from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
+from kafkaproto.records.batch import BatchHeader, Record
+from tests.support.broker.client_transactions import ClientTransaction, TransactionalId
+from tests.support.broker.committed_offset import NOTHING
+
+COMMIT_MARKER = 1
+NEVER = 1 << 62
+
+
+class TransactionTruth:
+    """All transactional ids, and their transactions by the values of their records and by their offsets."""
+
+    def __init__(self) -> None:
+        self.ids: list[TransactionalId] = []
+        self.by_value: dict[bytes, ClientTransaction] = {}
+        self._last_number = 0
+
+    def new_number(self) -> int:
+        """Return a number that no record and no offset has."""
+        self._last_number += 1
+        return self._last_number
+
+    def owner(self, record: Record, *, is_offset: bool) -> ClientTransaction:
+        """Return the transaction that wrote a record."""
+        value = bytes(record.value or b"")
+        if not is_offset:
+            return self.by_value[value]
+        number = int.from_bytes(value[2:10], "big")  # the value begins with a version and the offset
+        return next(known.offsets[number] for known in self.ids if number in known.offsets)
+
+    def check(self, cluster: Cluster) -> None:
+        """Check that no coordinator forgets an epoch that a producer has got, or commits offsets of a transaction that is not committed."""
+        broker_id, _ = cluster.controller.image.leader_of(OFFSETS_TOPIC, 0)
+        for known in self.ids:
+            if broker_id >= 0 and cluster.nodes[broker_id].running:
+                self._check_offset(known, cluster.nodes[broker_id].groups)
+            if known.newest < (0, 0):
+                continue
+            for node in cluster.nodes:
+                if node.running:
+                    self._check_coordinator(known, node.transactions.coordinator)
+
+    @staticmethod
+    def _check_offset(known: TransactionalId, coordinator: GroupCoordinator) -> None:
+        if coordinator.ownership.refusal(known.group_id) or known.place in coordinator.commits.unstable(known.group_id):
+            return
+        group = coordinator.groups.get_any(known.group_id)
+        committed = None if group is None else group.offsets.get(known.place)
+        offset, allowed = NOTHING if committed is None else committed.offset, known.stable_offsets()
+        assert offset in allowed, f"{known.group_id}: {known.place} is at {offset}, not at one of {sorted(allowed)}"
+
+    @staticmethod
+    def _check_coordinator(known: TransactionalId, coordinator: TransactionCoordinator) -> None:
+        try:
+            transaction = coordinator.store.get(known.name)
+        except KafkaError:
+            return  # another broker, or none at the moment
+        assert transaction is not None, f"{known.name} is gone from its coordinator"
+        has = transaction.data.producer_id, transaction.data.epoch
+        assert has >= known.newest, f"{known.name}: {known.newest} was assigned, the coordinator has {has}"
+
+
+class LoggedTransactions:
+    """The transactions in the committed batches of one partition. name: of the partition."""
+
+    def __init__(self, name: str, truth: TransactionTruth) -> None:
+        self.name = name
+        self._truth = truth
+        self._is_offsets = name.startswith(OFFSETS_TOPIC)
+        self._epochs: dict[int, int] = {}
+        self._open: dict[int, dict[int, set[ClientTransaction]]] = {}
+        """Maps producer ids to the base offsets of the batches of their open transactions."""
+        self.decisions: dict[int, bool] = {}
+        """Maps the base offset of a batch to whether it is committed."""
+        self._ended: list[tuple[int, int]] = []
+        """The (offset of the marker, first offset) of each transaction that has ended."""
+
+    def learn(self, header: BatchHeader, records: Iterator[Record]) -> list[int]:
+        """Learn a committed batch of a producer. Returns the base offsets of the batches whose transaction it commits."""
+        producer_id = header.producer_id
+        epoch = self._epochs.get(producer_id, -1)
+        assert header.producer_epoch >= epoch, f"{self.name}: the epoch of producer {producer_id} falls: {header}"
+        self._epochs[producer_id] = header.producer_epoch
+        if not header.is_transactional:
+            return []
+        if not header.is_control:
+            owners = {self._truth.owner(record, is_offset=self._is_offsets) for record in records}
+            self._open.setdefault(producer_id, {})[header.base_offset] = owners
+            return []
+        committed = next(records).key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
+        ended = self._open.pop(producer_id, {})
+        self._ended.append((header.base_offset, min(ended, default=NEVER)))
+        for base_offset, owners in ended.items():
+            self.decisions[base_offset] = committed
+            for owner in owners:
+                owner.decide(self.name, committed)
+        return list(ended) if committed else []
+
+    @property
+    def has_open(self) -> bool:
+        """Return whether a transaction is open."""
+        return bool(self._open)
+
+    def check(self, log: ReplicaLog, *, is_leader: bool) -> None:
+        """Check the last stable offset of a replica (TX-53).
+
+        Its high watermark may be lower than that of an earlier leader. Then it may know or not that a marker at or above it was replicated.
+        A replica may not know a transaction whose records were deleted, if it starts at the new log start.
+        """
+        start = log.log_start_offset
+        if not self._open and (not self._ended or self._ended[-1][0] < log.high_watermark):
+            stable = min(log.last_stable_offset, log.log_end_offset)
+            bound = min(log.high_watermark, log.log_end_offset)
+            assert not is_leader or stable == bound, (
+                f"{self.name}: {stable} is stable, but nothing is open below {bound}"
+            )
+            return
+        open_offsets = [offset for batches in self._open.values() for offset in batches]
+        unstable = min(open_offsets, default=NEVER)
+        for marker_offset, first_offset in reversed(self._ended):
+            if marker_offset < log.high_watermark:
+                break
+            unstable = min(unstable, first_offset)
+        first_open = min((offset for offset in open_offsets if offset >= start), default=NEVER)
+        lowest, highest = (max(min(first, log.high_watermark), start) for first in (unstable, first_open))
+        stable = min(log.last_stable_offset, log.log_end_offset)
+        assert stable <= highest, (
+            f"{self.name}: the last stable offset {stable} passes the open transaction at {highest}"
+        )
+        assert not is_leader or stable >= lowest, f"{self.name}: the last stable offset is {stable}, not {lowest}"

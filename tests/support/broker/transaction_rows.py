@@ -1,0 +1,204 @@
+"""Benchmark rows whose instructions are counted: requests of one transactional producer beside a number of open transactions.
+
+The open transactions have the same coordinator and a record in the same partition. It runs like `benchmarks/ab/workload.py`, whose rows it
+replaces: `python -P transaction_rows.py ROW...` prints one JSON object per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from benchmarks.ab import workload
+from benchmarks.ab.workload import FETCH, PRODUCE, SMALL_VALUE, VERSIONS, Peer, Work, find, message
+from kafkaproto.broker.replication.coordinator_log import CoordinatorLog
+from kafkaproto.broker.transaction.records import entry
+from kafkaproto.broker.transaction.transaction import Transaction, TransactionData, TransactionState
+from kafkaproto.records.batch import TRANSACTIONAL, NewRecord, build_batch
+
+INIT_PRODUCER_ID, ADD_PARTITIONS, END_TXN = 22, 24, 26
+PRODUCE_VERSION, OLD_VERSION = 11, 3
+TOPIC, TRANSACTIONS, ID = "t", "__transaction_state", "counted"
+FEW, MANY = 10, 1000
+PARTITIONS = 200
+TIMEOUT_MS = 900_000
+FIRST_IDLE_PRODUCER = 1_000_000
+CONFIG = {"transaction.state.log.num.partitions": "1", "kafkaproto.transaction.completion.ms": "0"}
+
+
+class Scene:
+    """A broker with `idle` open transactions, and a producer with its own id. before: how many records are below the open transactions."""
+
+    def __init__(self, idle: int, *, before: int = 0) -> None:
+        cluster = find("VirtualCluster")(1, CONFIG)
+        cluster.topic(TOPIC, PARTITIONS, 1)
+        self.node = cluster.state.nodes[0]
+        self.node.transactions.coordinator_id(ID)
+        self.peer, self.other = Peer(cluster), Peer(cluster)
+        for number in range(before):
+            self._append(build_batch([NewRecord(b"%0*d" % (SMALL_VALUE, number), None, workload.TIMESTAMP_MS)]))
+        self._open_transactions(idle)
+        init = message(
+            "init_producer_id", "InitProducerIdRequest", transactional_id=ID, transaction_timeout_ms=TIMEOUT_MS
+        )
+        self.producer_id = self.peer.ask(init, INIT_PRODUCER_ID, 4).producer_id
+        self._sequence = 0
+
+    @property
+    def transaction(self) -> Transaction:
+        """Return the state of the producer on its coordinator."""
+        found: Transaction = self.node.transactions.coordinator.store.get(ID)
+        return found
+
+    def _append(self, data: bytes) -> None:
+        partition, now_ms = self.node.replicas.find(TOPIC, 0), self.peer.cluster.now_ms
+        self.node.replicas.append(partition, memoryview(bytearray(data)), now_ms)
+
+    def _open_transactions(self, count: int) -> None:
+        """Open transactions as a coordinator loads them from the log: to send their requests would take minutes under valgrind."""
+        cluster, coordinator = self.peer.cluster, self.node.transactions.coordinator
+        now_ms = cluster.now_ms
+        data = TransactionData(
+            0, TIMEOUT_MS, now_ms, TransactionState.ONGOING, 0, partitions={(TOPIC, 0): None}, start_ms=now_ms
+        )
+        producers = range(FIRST_IDLE_PRODUCER, FIRST_IDLE_PRODUCER + count)
+        log = CoordinatorLog(TRANSACTIONS, self.node.replicas, cluster.state.timers, timeout_ms=5_000)
+        error = log.append_only(0, [entry(f"idle-{i}", data._replace(producer_id=i), 0) for i in producers], now_ms)
+        coordinator.store.change({}, 1, now_ms)
+        self.node.transactions.coordinate()
+        cluster.run()
+        if error or len(list(coordinator.store)) != count:
+            raise workload.WorkloadError(f"the transactions were not loaded: error {error}")
+        for i in producers:
+            self._append(self._batch(i, 0))
+        cluster.run()
+
+    @staticmethod
+    def _batch(producer_id: int, sequence: int) -> bytes:
+        record = NewRecord(b"x" * SMALL_VALUE, None, workload.TIMESTAMP_MS)
+        return build_batch(
+            [record], producer_id=producer_id, producer_epoch=0, base_sequence=sequence, attributes=TRANSACTIONAL
+        )
+
+    def add(self, index: int) -> bytes:
+        """Return the frame of AddPartitionsToTxn for one partition."""
+        module = "add_partitions_to_txn"
+        topic = message(module, "AddPartitionsToTxnTopic", name=TOPIC, partitions=[index])
+        return self.peer.frame(message(module, "AddPartitionsToTxnRequest", **self._named(topics=[topic])), OLD_VERSION)
+
+    def end(self) -> bytes:
+        """Return the frame of EndTxn."""
+        request = message(
+            "end_txn",
+            "EndTxnRequest",
+            transactional_id=ID,
+            producer_id=self.producer_id,
+            producer_epoch=0,
+            committed=True,
+        )
+        return self.peer.frame(request, OLD_VERSION)
+
+    def _named(self, *, topics: list[Any]) -> dict[str, Any]:
+        return {
+            "v3_and_below_transactional_id": ID,
+            "v3_and_below_producer_id": self.producer_id,
+            "v3_and_below_producer_epoch": 0,
+            "v3_and_below_topics": topics,
+        }
+
+    def produce_frames(self) -> Iterator[bytes]:
+        """Yield the frames of Produce requests in sequence."""
+        while True:
+            request = workload.produce_request(self._batch(self.producer_id, self._sequence), acks=-1)
+            request.transactional_id = ID
+            self._sequence += 1
+            yield self.peer.frame(request, PRODUCE_VERSION)
+
+    def expect(self, state: TransactionState, partitions: int) -> None:
+        """Raise WorkloadError if the transaction is not in this state with so many partitions."""
+        data = self.transaction.data
+        if (data.state, len(data.partitions)) != (state, partitions):
+            raise workload.WorkloadError(f"the transaction is {data}")
+
+
+def produce(idle: int) -> Work:
+    """Return the row of Produce in an open transaction."""
+    scene = Scene(idle)
+    scene.peer.exchange(scene.add(0))
+    return Work(scene.peer, PRODUCE, PRODUCE_VERSION, scene.produce_frames(), scene.peer.exchange, workload.unthrottled)
+
+
+def add_partitions(idle: int) -> Work:
+    """Return the row of AddPartitionsToTxn, each for another partition."""
+    scene = Scene(idle)
+    sent = 0
+
+    def step(frame: bytes) -> None:
+        nonlocal sent
+        sent += 1
+        scene.peer.exchange(frame)
+
+    frames = map(scene.add, range(PARTITIONS))
+    return Work(
+        scene.peer,
+        ADD_PARTITIONS,
+        OLD_VERSION,
+        frames,
+        step,
+        workload.unthrottled,
+        lambda: scene.expect(TransactionState.ONGOING, sent),
+    )
+
+
+def whole(idle: int) -> Work:
+    """Return the row of a whole transaction: AddPartitionsToTxn, Produce, EndTxn and its markers."""
+    scene = Scene(idle)
+    added, ended = scene.add(0), scene.end()
+
+    def step(frame: bytes) -> None:
+        scene.other.exchange(added)
+        scene.peer.exchange(frame)
+        scene.other.exchange(ended)
+        scene.peer.cluster.advance(1)
+
+    return Work(
+        scene.peer,
+        PRODUCE,
+        PRODUCE_VERSION,
+        scene.produce_frames(),
+        step,
+        workload.unthrottled,
+        lambda: scene.expect(TransactionState.COMPLETE_COMMIT, 0),
+    )
+
+
+def read_committed(idle: int) -> Work:
+    """Return the row of a Fetch that returns the records below the open transactions."""
+    records = 10
+    scene = Scene(idle, before=records)
+    request = workload.fetch_request(isolation_level=1)
+    expected = workload.with_records(records * SMALL_VALUE, records * (SMALL_VALUE + 200))
+    frame = scene.peer.frame(request, VERSIONS[FETCH])
+    return Work(scene.peer, FETCH, VERSIONS[FETCH], iter(lambda: frame, None), scene.peer.exchange, expected)
+
+
+PREPARED: dict[str, Callable[[int], Work]] = {
+    "Produce": produce,
+    "AddPartitionsToTxn": add_partitions,
+    "a whole transaction": whole,
+    "read_committed Fetch": read_committed,
+}
+
+
+def row(request: str, idle: int) -> str:
+    """Return the name of a row."""
+    return f"{request} beside {idle} open transactions"
+
+
+if __name__ == "__main__":
+    workload.ROWS.clear()
+    workload.ROWS.update(
+        {row(request, idle): partial(prepare, idle) for request, prepare in PREPARED.items() for idle in (FEW, MANY)}
+    )
+    raise SystemExit(workload.main())

@@ -1,0 +1,93 @@
+// Runs Kafka's command-line tools in one JVM. Each line of standard input is a JSON array [main class, [arguments], standard input of the tool];
+// each line of standard output is a JSON object {"code", "out", "err"} with the exit code and what the tool printed.
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.utils.Exit;
+
+public final class Tools {
+    static final class Exited extends Error {
+        Exited() {
+            super("the tool ended", null, false, false);
+        }
+    }
+
+    static Integer code;
+    static final List<Runnable> hooks = new ArrayList<>();
+
+    static void exited(int status) {
+        if (code == null) {
+            code = status;
+        }
+        throw new Exited();
+    }
+
+    static void run(String name, String[] arguments) throws Throwable {
+        try {
+            Class.forName(name).getMethod("main", String[].class).invoke(null, (Object) arguments);
+        } catch (InvocationTargetException e) {
+            if (!(e.getCause() instanceof Exited)) {
+                e.getCause().printStackTrace();
+                code = 1;
+            }
+        }
+        for (Runnable hook : hooks) {
+            hook.run();
+        }
+        hooks.clear();
+        awaitProducers();
+    }
+
+    /** Waits until the threads of producers end, because they print their last results. */
+    static void awaitProducers() throws InterruptedException {
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().startsWith("kafka-producer-network-thread")) {
+                thread.join(5_000);
+            }
+        }
+    }
+
+    public static void main(String[] ignored) throws Throwable {
+        ObjectMapper json = new ObjectMapper();
+        PrintStream answers = System.out;
+        InputStream questions = System.in;
+        Exit.setExitProcedure((status, message) -> exited(status));
+        Exit.setHaltProcedure((status, message) -> exited(status));
+        Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
+        // Set once, because Scala keeps the stream that it finds first.
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
+        BufferedReader lines = new BufferedReader(new InputStreamReader(questions, StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            JsonNode question = json.readTree(line);
+            List<String> arguments = new ArrayList<>();
+            question.get(1).forEach(argument -> arguments.add(argument.asText()));
+            out.reset();
+            err.reset();
+            System.setIn(new ByteArrayInputStream(question.get(2).asText().getBytes(StandardCharsets.UTF_8)));
+            code = null;
+            run(question.get(0).asText(), arguments.toArray(new String[0]));
+            System.out.flush();
+            System.err.flush();
+            Map<String, Object> answer = Map.of(
+                "code", code == null ? 0 : code,
+                "out", out.toString(StandardCharsets.UTF_8),
+                "err", err.toString(StandardCharsets.UTF_8));
+            answers.println(json.writeValueAsString(answer));
+            answers.flush();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+"""Removal of what must differ between two clusters from the output of a tool: addresses, ids, times. Everything else is compared exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tests.support.tools.jvm import Output
+
+
+class Pattern(NamedTuple):
+    """What a comparison replaces, and why it cannot be equal in two clusters."""
+
+    expression: re.Pattern[str]
+    replacement: str
+    reason: str
+
+
+PATTERNS: Mapping[str, Pattern] = {
+    "topic id": Pattern(re.compile(r"(?<=TopicId: )[\w-]{22}"), "<topic id>", "each topic gets a random id"),
+    "epoch of features": Pattern(re.compile(r"(?<=Epoch: )\d+"), "<epoch>", "it counts all changes of the metadata"),
+    "time": Pattern(re.compile(r"\b1\d{12}\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:,]\d{3}"), "<time>", "the clock goes on"),
+    "producer id": Pattern(re.compile(r"^\d+\s+"), "<id> ", "each cluster counts its producer ids"),
+    "directory": Pattern(re.compile(r'(?<="logDir":")[^"]*'), "<directory>", "each cluster has its own folder"),
+    "coordinator": Pattern(
+        re.compile(r"broker-\d\s+\(\d\)"), "<broker>", "each cluster spreads its offsets topic differently"
+    ),
+    "message": Pattern(
+        re.compile(r"^(.*(?:Exception|topic command ?):).*"),
+        r"\1 <message>",
+        "this broker names the value and the fix in its own words",
+    ),
+    "directories": Pattern(re.compile(r'(?<="log_dirs":\[)[^]]*'), "<directories>", "each cluster has its own folders"),
+    "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
+}
+"""By name. A step of a scenario says which of them apply to its output."""
+
+_NOISE = re.compile(r"SLF4J: |the tool ended$|Tools\$Exited: |\s+at |\s+\.\.\. \d+ more$|$")
+"""Lines of standard error that Java writes, not the tool."""
+_ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):(\d+)")
+
+
+def normalised(output: Output, ports: Sequence[int], patterns: Sequence[str], *, unordered: bool) -> list[str]:
+    """Return the exit code and the lines of a tool's output, with `PATTERNS` applied.
+
+    ports: those of the brokers by id, whose addresses become `broker-ID`. patterns: names. unordered: whether the order of the lines is
+    left to chance, so that they are sorted.
+    """
+    lines = [line.rstrip() for line in output.out.splitlines()]
+    errors = [line.rstrip() for line in output.err.splitlines() if not _NOISE.match(line)]
+    numbers = {port: f"broker-{broker_id}" for broker_id, port in enumerate(ports)}
+
+    def clean(line: str) -> str:
+        line = _ADDRESS.sub(lambda match: numbers.get(int(match[1]), "<address>"), line)
+        for name in patterns:
+            line = PATTERNS[name].expression.sub(PATTERNS[name].replacement, line)
+        return line
+
+    cleaned, complaints = [clean(line) for line in lines], [clean(line) for line in errors]
+    if unordered:
+        cleaned.sort()
+    return [f"exit {output.code}", *cleaned, *(f"error: {line}" for line in complaints)]

@@ -1,0 +1,58 @@
+"""Runs the commands of a scenario against one cluster, and compares what two clusters print."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.tools.jvm import ToolsProcess
+from tests.support.tools.normalising import normalised
+from tests.support.tools.scenarios import BY_NAME, Scenario, Step
+
+Lines = list[str]
+
+
+class Target(NamedTuple):
+    """A cluster to which commands go. addresses: (host, port) of its brokers, by id. folder: for files that commands name.
+
+    settles_within_s: how long brokers may take to apply a change.
+    """
+
+    addresses: Sequence[tuple[str, int]]
+    folder: Path
+    settles_within_s: float = 0
+
+
+def play(tools: ToolsProcess, scenario: Scenario, target: Target) -> list[tuple[Step, Lines]]:
+    """Run the steps of a scenario that the version of the tools has. Returns each with its normalised output."""
+    bootstrap = ",".join(f"{host}:{port}" for host, port in target.addresses)
+    ports = [port for _, port in target.addresses]
+    played = []
+    for step in scenario.steps:
+        if tools.version not in step.only:
+            continue
+        arguments = step.arguments.replace("{bootstrap}", bootstrap)
+        for name, content in scenario.files.items():
+            path = target.folder / f"{scenario.name}-{name}.json"
+            path.write_text(content)
+            arguments = arguments.replace(f"{{file:{name}}}", str(path))
+        main_class = BY_NAME[step.tool or scenario.name].classes[tools.version]
+        if step.settles:
+            time.sleep(target.settles_within_s)
+        output = tools.run(main_class, shlex.split(arguments), step.stdin)
+        played.append((step, normalised(output, ports, step.patterns, unordered=step.unordered)))
+    return played
+
+
+def differences(expected: Sequence[tuple[Step, Lines]], actual: Sequence[tuple[Step, Lines]]) -> list[str]:
+    """Return the differences between the outputs of a real Kafka and those of this broker, as text, step by step."""
+    found = []
+    for (step, there), (_, here) in zip(expected, actual, strict=True):
+        if there != here:
+            changes = difflib.unified_diff(there, here, "Kafka", "this broker", lineterm="", n=2)
+            found.append("\n".join([f"{step.verb}: {step.arguments}", *changes]))
+    return found

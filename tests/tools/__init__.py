@@ -1,0 +1,1 @@
+"""Tests that run Kafka's command-line tools."""

@@ -1,0 +1,54 @@
+"""Kafka's command-line tools of 3.9.1 and 4.2.0 print the same against this broker as against a real Kafka of their version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from benchmarks.rivals.real_kafka import KafkaCluster
+from kafkaproto.conformance.subject import settings_of
+from kafkaproto.testing import cluster
+from tests.support.tools.jvm import ToolsProcess
+from tests.support.tools.playing import Target, differences, play
+from tests.support.tools.scenarios import SCENARIOS, VERSIONS, Scenario
+
+pytestmark = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.mark.timeout(300)]
+PROFILE = "default"
+SETTLES_WITHIN_S = 2.0
+RACKS = {f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(3)}
+
+
+class Pair(NamedTuple):
+    """The tools of one version, a real Kafka of that version, and this broker with its release."""
+
+    tools: ToolsProcess
+    kafka: Target
+    ours: Target
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    version = request.param
+    settings = settings_of(PROFILE)
+    folders = [tmp_path_factory.mktemp(name) for name in ("kafka", "ours")]
+    real = KafkaCluster(settings, version)
+    release = version.rpartition(".")[0]
+    try:
+        with (
+            cluster(3, config={**settings, **RACKS}, profile="kafka", clock="system", release=release) as ours,
+            ToolsProcess(version) as tools,
+        ):
+            addresses = [address.rpartition(":") for address in ours.bootstrap_servers]
+            own = [(host, int(port)) for host, _, port in addresses]
+            yield Pair(tools, Target(real.bootstrap, folders[0], SETTLES_WITHIN_S), Target(own, folders[1]))
+    finally:
+        real.stop()
+
+
+@pytest.mark.parametrize("scenario", [s for s in SCENARIOS if s.steps], ids=lambda scenario: scenario.name)
+def test_kafka_tool_prints_the_same_against_this_broker_as_against_kafka(pair: Pair, scenario: Scenario) -> None:
+    expected = play(pair.tools, scenario, pair.kafka)
+    actual = play(pair.tools, scenario, pair.ours)
+    assert not (found := differences(expected, actual)), "\n\n".join(found)
