@@ -96,7 +96,7 @@ def _topic(exchange: Exchange, name: str) -> Iterable[Described]:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is illegal.")
     topic = exchange.node.image.topics.get(name)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka sends no text here
     return topic_descriptions(exchange.node.config.cluster, exchange.node.broker_id, topic.configs)
 
 
@@ -142,7 +142,7 @@ def _config(described: Described, with_synonyms: bool, version: int) -> Describe
         config_source=int(described.source),
         is_sensitive=described.sensitive,
         config_type=UNKNOWN_TYPE if described.kind is None else TYPE_NUMBERS[described.kind],
-        documentation=None,
+        documentation="" if described.kind is None else None,  # Kafka 3.9 for client metrics
     )
     if with_synonyms:
         result.synonyms = [DescribeConfigsSynonym(s.name, s.value, int(s.source)) for s in described.synonyms]

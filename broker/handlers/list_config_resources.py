@@ -21,7 +21,8 @@ from kafkaproto.messages.list_config_resources import (
 )
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-TYPES = TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP
+TYPES = GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC
+"""In the order in which Kafka lists them, whatever the order of a request."""
 FIRST_VERSION_WITH_TYPES = 1
 
 
@@ -34,9 +35,9 @@ def list_config_resources(exchange: Exchange, request: ListConfigResourcesReques
     if exchange.api_version < FIRST_VERSION_WITH_TYPES:
         types: Iterable[int] = (CLIENT_METRICS,)
     else:
-        types = dict.fromkeys(request.resource_types) or TYPES
-    if any(kind not in TYPES for kind in types):
-        return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+        if any(kind not in TYPES for kind in request.resource_types):
+            return _failed(exchange, request, ErrorCode.UNSUPPORTED_VERSION)
+        types = [kind for kind in TYPES if kind in request.resource_types] or TYPES
     resources = [ConfigResource(name, kind) for kind in types for name in _names(exchange, kind)]
     return Reply(ListConfigResourcesResponse(config_resources=resources))
 

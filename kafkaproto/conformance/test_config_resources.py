@@ -21,6 +21,7 @@ from kafkaproto.messages.incremental_alter_configs import (
 from kafkaproto.messages.list_config_resources import ListConfigResourcesRequest
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS = 2, 4, 8, 16
+UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 def listed(subject: Subject, *types: int, version: int = 1) -> tuple[int, list[tuple[int, str]]]:
@@ -47,6 +48,21 @@ def test_list_config_resources_returns_resources_of_the_requested_types(subject:
     assert error == 0 and topics.count((TOPIC, topic)) == 1 and {kind for kind, _ in topics} == {TOPIC}
     error, everything = listed(subject)
     assert error == 0 and {kind for kind, _ in everything} >= {TOPIC, BROKER, BROKER_LOGGER}
+
+
+@pytest.mark.releases("4.1")
+@pytest.mark.rule("AD-18")
+def test_list_config_resources_always_lists_loggers_before_brokers_and_topics(subject: Subject) -> None:
+    new_topic(subject)
+    answer = subject.ask_once(ListConfigResourcesRequest([TOPIC, BROKER, BROKER_LOGGER]), 1)
+    types = list(dict.fromkeys(resource.resource_type for resource in answer.config_resources))
+    assert types == [BROKER_LOGGER, BROKER, TOPIC]
+
+
+@pytest.mark.rule("AD-18")
+def test_describe_configs_of_a_missing_topic_has_an_empty_error_message(subject: Subject) -> None:
+    [result] = subject.ask_once(DescribeConfigsRequest([DescribeConfigsResource(TOPIC, "none", None)]), 4).results
+    assert (result.error_code, result.error_message, result.configs) == (UNKNOWN_TOPIC_OR_PARTITION, "", [])
 
 
 @pytest.mark.releases("4.1")

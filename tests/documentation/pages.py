@@ -19,6 +19,7 @@ from kafkaproto.pipeline.trace.schema import TABLES, Column
 from kafkaproto.releases import versions
 from tests.documentation import status
 from tests.documentation.blocks import ROOT
+from tests.support.admin_client.comparing import FIELDS, NOT_CALLED, cases
 from tests.support.tools.normalising import PATTERNS
 from tests.support.tools.scenarios import SCENARIOS, VERSIONS
 
@@ -182,12 +183,32 @@ def _kafka_tools() -> Iterator[str]:
     yield table(("tool", "what it does", "may differ", "only"), cells)
 
 
+# ---- Kafka's AdminClient ------------------------------------------------------------------------------------------------------------
+
+
+def _admin_client() -> Iterator[str]:
+    yield "# Kafka's AdminClient"
+    yield (
+        f"The AdminClient of Kafka {' and '.join(VERSIONS)} calls these methods of this broker and of a real Kafka of the same release\n"
+        "(`tests/tools/test_admin_client.py`). Their results and errors must be equal, field by field, except these fields:\n"
+    )
+    for name, rule in FIELDS.items():
+        yield f"- `{name}`: {rule.reason}."
+    yield ""
+    yield table(("method", "cases"), ((f"`{call}`", "; ".join(found)) for call, found in sorted(cases().items())))
+    yield "\nThese methods are not called:\n"
+    for reason in dict.fromkeys(NOT_CALLED.values()):
+        names = ", ".join(f"`{name}`" for name in sorted(NOT_CALLED) if NOT_CALLED[name] == reason)
+        yield f"- {names}: {reason}."
+
+
 _PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "reference/settings.md": _settings,
     "reference/apis.md": _apis,
     "reference/command-line.md": _command_line,
     "reference/tables.md": _tables,
     "reference/kafka-tools.md": _kafka_tools,
+    "reference/admin-client.md": _admin_client,
 }
 
 

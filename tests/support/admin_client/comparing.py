@@ -1,0 +1,149 @@
+"""Runs the calls of Kafka's AdminClient against a cluster, and removes from their results what must differ between two clusters."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.support.clients.building import java
+
+PROGRAM = Path(__file__).with_name("AdminCalls.java")
+LIMIT_SECONDS = 240
+EARLIEST_NOW_MS = 1_500_000_000_000
+
+NOT_CALLED: Mapping[str, str] = {
+    **dict.fromkeys(("close", "registerMetricForSubscription", "unregisterMetricFromSubscription"), "sends no request"),
+    **dict.fromkeys(
+        (
+            *("describeShareGroups", "alterShareGroupOffsets", "listShareGroupOffsets", "deleteShareGroupOffsets"),
+            "deleteShareGroups",
+        ),
+        "share groups are not served",
+    ),
+    **dict.fromkeys(
+        (
+            *("listStreamsGroupOffsets", "deleteStreamsGroups", "deleteStreamsGroupOffsets"),
+            *("alterStreamsGroupOffsets", "describeStreamsGroups"),
+        ),
+        "streams groups are not served",
+    ),
+}
+"""Maps methods of the AdminClient that the program does not call to the reason."""
+
+
+class Result(NamedTuple):
+    """The result of one call. call: the method's name; case: what the call is about; content: decoded JSON."""
+
+    call: str
+    case: str
+    content: Any
+
+
+class Rule(NamedTuple):
+    """A replacement for the value of one field, and why two clusters cannot have the same value."""
+
+    replace: Callable[[Any], Any]
+    reason: str
+
+
+def _by_id(nodes: Any) -> Any:
+    return sorted(nodes, key=lambda node: int(node["id"])) if isinstance(nodes, list) else nodes
+
+
+def _without_random_part(text: Any) -> Any:
+    return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
+
+
+FIELDS: Mapping[str, Rule] = {
+    "topicId": Rule(lambda value: value and "<topic id>", "each topic gets a random id"),
+    "message": Rule(lambda value: value and "<message>", "this broker names the value and the fix in its own words"),
+    "port": Rule(lambda _: "<port>", "each cluster has its own ports"),
+    "clusterId": Rule(lambda _: "<cluster id>", "each cluster has its own id"),
+    "controller": Rule(lambda _: "<broker>", "a broker of a KRaft cluster names any broker"),
+    "coordinator": Rule(lambda _: "<broker>", "each cluster spreads its internal topics differently"),
+    "coordinatorId": Rule(lambda _: "<broker>", "each cluster spreads its internal topics differently"),
+    "allByBrokerId": Rule(lambda value: sorted(value.values(), key=len), "coordinators are on different brokers"),
+    "byBrokerId": Rule(lambda value: sorted(value.values(), key=str), "coordinators are on different brokers"),
+    "producerId": Rule(lambda _: "<producer id>", "each cluster counts its producer ids"),
+    "consumerId": Rule(_without_random_part, "the coordinator makes a random id"),
+    "isr": Rule(_by_id, "leaders of Kafka 4 send the in-sync replicas as a set"),
+    "finalizedFeaturesEpoch": Rule(lambda _: "<epoch>", "it counts all changes of the metadata"),
+    "getCurrentReplicaLogDir": Rule(lambda value: value and "<directory>", "each cluster has its own folders"),
+    "lastTimestamp": Rule(
+        lambda value: value if value < EARLIEST_NOW_MS else "<time>",
+        "it is the time of the test, unless the test set it",
+    ),
+    "transactionStartTimeMs": Rule(lambda value: re.sub(r"\d+", "<time>", value), "it is the time of the test"),
+    "quorumInfo": Rule(lambda _: "<quorum>", "this broker has one controller without a listener (AD-25)"),
+}
+"""The fields that are replaced before a comparison. All others must be equal."""
+_TOPIC_ID = re.compile(r"[\w-]{22}")
+
+
+def normalised(content: Any, field: str = "") -> Any:
+    """Return the content of a result with `FIELDS` applied. field: the name of the field that holds it."""
+    if field in FIELDS:
+        content = FIELDS[field].replace(content)
+    if isinstance(content, dict):
+        return {
+            ("<topic id>" if _TOPIC_ID.fullmatch(name) and field.startswith(("allTopicIds", "topicId")) else name): (
+                normalised(value, name)
+            )
+            for name, value in content.items()
+        }
+    if isinstance(content, list):
+        return [normalised(item) for item in content]
+    return content
+
+
+def cases() -> dict[str, list[str]]:
+    """Return the cases in which the program calls each method, by method."""
+    found: dict[str, list[str]] = {}
+    for call, case in re.findall(r'print\("(\w+)", "([^"]+)"', PROGRAM.read_text()):
+        if case not in (known := found.setdefault(call, [])):
+            known.append(case)
+    return found
+
+
+def start(bootstrap: str, version: str) -> subprocess.Popen[str]:
+    """Start the calls against a cluster with the client of one Kafka version."""
+    command = [*java(PROGRAM, version), bootstrap]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> list[Result]:
+    """Return the results of a started program. Raises AssertionError with its errors if it fails."""
+    try:
+        out, errors = process.communicate(timeout=LIMIT_SECONDS)
+    finally:
+        process.kill()
+    assert process.returncode == 0, errors[-3000:]
+    lines = [json.loads(line) for line in out.splitlines()]
+    return [Result(line["call"], line["case"], line["result"]) for line in lines]
+
+
+def methods(version: str) -> list[str]:
+    """Return the names of all methods of the AdminClient of one Kafka version."""
+    command = [*java(PROGRAM, version), "methods"]
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS)
+    names: list[str] = json.loads(completed.stdout)
+    return names
+
+
+def differences(expected: Sequence[Result], actual: Sequence[Result]) -> list[str]:
+    """Return the differences between the results of a real Kafka and those of this broker, as text, call by call."""
+    found = []
+    for there, here in zip(expected, actual, strict=True):
+        assert (there.call, there.case) == (here.call, here.case)
+        if normalised(there.content) != normalised(here.content):
+            before, after = (
+                json.dumps(normalised(r.content), indent=1, sort_keys=True).splitlines() for r in (there, here)
+            )
+            changes = difflib.unified_diff(before, after, "Kafka", "this broker", lineterm="", n=2)
+            found.append("\n".join([f"{there.call}: {there.case}", *changes]))
+    return found

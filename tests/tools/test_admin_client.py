@@ -1,0 +1,86 @@
+"""Kafka's AdminClient of 3.9.1 and 4.2.0 gets the same results from this broker as from a real Kafka of its version."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from benchmarks.rivals.real_kafka import KafkaCluster
+from kafkaproto.conformance.subject import settings_of
+from kafkaproto.testing import cluster
+from tests.support.admin_client.comparing import NOT_CALLED, Result, differences, finish, methods, start
+from tests.support.tools.scenarios import VERSIONS
+
+RACKS = {f"{broker_id}.broker.rack": f"r{broker_id}" for broker_id in range(3)}
+real = [pytest.mark.clients, pytest.mark.java, pytest.mark.kafka, pytest.mark.timeout(400)]
+
+
+def results(version: str) -> tuple[list[Result], list[Result]]:
+    """Return the results of all calls from a real Kafka of one version, and from this broker with the release of that version."""
+    settings = settings_of("default")
+    kafka = KafkaCluster(settings, version)
+    config = {**settings, **RACKS}
+    try:
+        with cluster(3, config=config, profile="kafka", clock="system", release=version.rpartition(".")[0]) as ours:
+            bootstraps = [",".join(f"{host}:{port}" for host, port in kafka.bootstrap), ours.bootstrap]
+            processes = [start(bootstrap, version) for bootstrap in bootstraps]
+            expected, actual = [finish(process) for process in processes]
+    finally:
+        kafka.stop()
+    return expected, actual
+
+
+@pytest.mark.parametrize("version", [pytest.param(version, marks=real) for version in VERSIONS])
+def test_each_admin_method_returns_the_same_from_this_broker_as_from_kafka(version: str) -> None:
+    expected, actual = results(version)
+    called = {result.call for result in expected}
+    assert called | set(NOT_CALLED) >= set(methods(version))
+    assert not called & set(NOT_CALLED)
+    assert not (found := differences(expected, actual)), "\n\n".join(found)
+
+
+GROUP = {
+    "describedGroups": {
+        "g": {"state": "STABLE", "coordinator": {"id": 0}, "members": [{"consumerId": "c", "offset": 5}]}
+    },
+    "error": "GroupNotEmptyException",
+    "message": "The group is not empty.",
+}
+
+
+def _changed_state(group: Any) -> None:
+    group["describedGroups"]["g"]["state"] = "EMPTY"
+
+
+def _changed_number(group: Any) -> None:
+    group["describedGroups"]["g"]["members"][0]["offset"] = 6
+
+
+def _changed_error(group: Any) -> None:
+    group["error"] = "GroupIdNotFoundException"
+
+
+def _no_message(group: Any) -> None:
+    group["message"] = None
+
+
+def _no_member(group: Any) -> None:
+    group["describedGroups"]["g"]["members"].clear()
+
+
+@pytest.mark.parametrize("change", [_changed_state, _changed_number, _changed_error, _no_message, _no_member])
+def test_one_changed_value_of_an_admin_result_is_a_difference(change: Callable[[Any], None]) -> None:
+    other = copy.deepcopy(GROUP)
+    change(other)
+    results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
+    assert len(differences(*results)) == 1
+
+
+def test_random_ids_and_own_words_of_admin_results_are_no_difference() -> None:
+    other = copy.deepcopy(GROUP) | {"message": "Group g has members."}
+    other["describedGroups"]["g"]["coordinator"] = {"id": 2}  # type: ignore[index]
+    results = [[Result("describeConsumerGroups", "a group", content)] for content in (GROUP, other)]
+    assert differences(*results) == []
