@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.storage import Loaded
+from kafkaproto.broker.log import compaction
+from kafkaproto.broker.log.cleaned_transactions import CleanedTransactions
 from kafkaproto.broker.log.producer_state import ProducerStates
+from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.transaction_index import NEVER, TransactionIndex
 from kafkaproto.broker.transaction import coordinator
 from kafkaproto.broker.transaction.completion import Completion
@@ -124,6 +128,18 @@ def _decision_not_kept(original: Original) -> Original:
     return prepare_end
 
 
+def _aborted_records_kept(_: Original) -> Original:
+    return lambda *_: False
+
+
+def _open_transactions_cleaned(original: Original) -> Original:
+    def cleanable(log: ReplicaLog, *more: Any) -> Any:
+        with patch.object(ReplicaLog, "last_stable_offset", property(lambda self: self.high_watermark)):
+            return original(log, *more)
+
+    return cleanable
+
+
 TRANSACTION_BUGS = {
     "aborted transaction not listed for consumers": Bug(TransactionIndex, "end", _aborts_not_indexed),
     "last stable offset passes open transactions": Bug(
@@ -143,4 +159,6 @@ TRANSACTION_BUGS = {
     "decided transactions not resumed": Bug(TransactionCoordinator, "_loaded", _nothing),
     "failed markers not repeated": Bug(Completion, "_written", _failed_markers_not_repeated),
     "last partition gets no marker": Bug(Transaction, "prepare_end", _decision_not_kept),
+    "aborted records kept by compaction": Bug(CleanedTransactions, "is_aborted", _aborted_records_kept),
+    "records of open transactions compacted": Bug(compaction, "cleanable", _open_transactions_cleaned),
 }
