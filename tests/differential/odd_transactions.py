@@ -108,7 +108,7 @@ class OddWriter:
         choose = self.chance.choice
         return "odd_add_offsets", self._who() | {
             "version": choose(range(5)),
-            "group": choose(["group", "group", "", "unknown"]),
+            "group": choose(["group", "group", ""]),
         }
 
     def _commit_offsets(self) -> Step:

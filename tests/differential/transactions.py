@@ -36,6 +36,8 @@ from tests.differential.conversations import PARTITIONS, PRODUCERS, Step
 from tests.differential.odd_transactions import OddRequests
 
 TIMEOUT_MS = 60_000
+GROUP_PARTITION = 1
+"""The partition of the offsets topic that has the group: on all subjects the same, and another one than that of a group without a name."""
 ENDED_MS, PAUSE_MS = 1000, 20
 NO_IDS = 14
 RETRIED = {14, 15, 16, 19}
@@ -53,7 +55,7 @@ class TransactionPlayer:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.topic: Topic = new_topic(subject, PARTITIONS)
-        self.group = Group(subject)
+        self.group = Group(subject, GROUP_PARTITION)
         self.producers = [Producer(subject) for _ in range(PRODUCERS)]
         self.sequences: dict[tuple[int, int, int, int], int] = {}
         self._shown: dict[int, str] = {}
