@@ -31,7 +31,9 @@ Results = list[dict[PartitionKey, int]]
 
 
 def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int) -> Reply:
-    return _response(request, [dict.fromkeys(keys, int(error_code)) for keys in _keys(request)])
+    """Return the response to a request that fails as a whole. As in Kafka, it lists the last marker of each producer id only."""
+    markers = zip(request.markers, _keys(request), strict=True)
+    return _listed({marker.producer_id: dict.fromkeys(keys, int(error_code)) for marker, keys in markers})
 
 
 @register(ApiKey.WRITE_TXN_MARKERS, _failed)
@@ -81,6 +83,10 @@ def _response(request: WriteTxnMarkersRequest, results: Results) -> Reply:
     for marker, errors in zip(request.markers, results, strict=True):
         if errors:
             by_producer.setdefault(marker.producer_id, {}).update(errors)
+    return _listed(by_producer)
+
+
+def _listed(by_producer: dict[int, dict[PartitionKey, int]]) -> Reply:
     markers = []
     for producer_id, errors in by_producer.items():
         topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}

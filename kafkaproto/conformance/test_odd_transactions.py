@@ -92,9 +92,9 @@ def test_marker_of_an_unknown_producer_is_compared_with_epoch_minus_1(subject: S
         assert write_markers(topic, producer_id, epoch) == [UNKNOWN]
     assert read(topic, 0).high_watermark == 0
     named = [WritableTxnMarkerTopic(topic.name, [0])]
-    markers = [WritableTxnMarker(producer_id, 0, False, named, 0) for producer_id in (number, -1)]
+    markers = [WritableTxnMarker(number, epoch, False, named, 0) for epoch in (0, -1)]
     answer = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
-    assert {p.error_code for m in answer.markers for t in m.topics for p in t.partitions} == {UNKNOWN}
+    assert [p.error_code for m in answer.markers for t in m.topics for p in t.partitions] == [UNKNOWN]
     assert read(topic, 0).high_watermark == 1
     assert write_markers(topic, -2, -5, coordinator_epoch=-2) == [0]
     assert read(topic, 0).high_watermark == 2
