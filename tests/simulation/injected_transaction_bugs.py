@@ -16,6 +16,7 @@ from kafkaproto.broker.log.producer_state import ProducerStates
 from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.transaction_index import NEVER, TransactionIndex
 from kafkaproto.broker.transaction import coordinator
+from kafkaproto.broker.transaction.changes import Cause
 from kafkaproto.broker.transaction.completion import Completion
 from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
 from kafkaproto.broker.transaction.operations import EndRequest
@@ -77,8 +78,8 @@ def _same_epoch_again(original: Original) -> Original:
 
 
 def _epoch_kept_by_a_timeout(_: Original) -> Original:
-    def prepare_fence(self: Transaction) -> TransactionData:
-        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE))
+    def prepare_fence(self: Transaction, cause: Cause) -> TransactionData:
+        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE), cause)
 
     return prepare_fence
 
