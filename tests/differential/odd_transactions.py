@@ -179,7 +179,7 @@ class OddWriter:
             "version": choose([0, 1] + [2, 2] * self.is_newer),
             "states": choose([[], [], ["ongoing"], ["Ongoing", "Ongoing"], ["", "Dead"], ["PrepareEpochFence"]]),
             "numbers": choose([[], [], [-1], [0, -5]]),
-            "duration": choose([-1, -1, -2, 0, 10**8, 2**62]),
+            "duration": choose([-1, -1, -2, -5, 10**8, 2**62]),
             "pattern": choose([None, "", ".*", "x", "(", "[^a]+", "\\p{L}.*"]),
         }
 
