@@ -33,9 +33,9 @@ from kafkaproto.broker.group.reconciliation import MemberState
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.regex_subscriptions import RegexSubscriptions
 from kafkaproto.broker.group.registry import Registry
-from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
 from kafkaproto.broker.group.results import LeaveReply, LeaveResult, LeavingMember
 from kafkaproto.broker.group.sessions import cancel, cancel_all
+from kafkaproto.broker.group.topic_patterns import compile_topic_pattern
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode

@@ -15,7 +15,7 @@ from kafkaproto.broker.group.consumer_group import ConsumerGroup, ConsumerMember
 from kafkaproto.broker.group.consumer_members import Changes
 from kafkaproto.broker.group.records import Entry
 from kafkaproto.broker.group.registry import Registry
-from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
+from kafkaproto.broker.group.topic_patterns import compile_topic_pattern
 from kafkaproto.broker.group.transitions import Transitions
 from kafkaproto.broker.runtime.timers import Timers
 

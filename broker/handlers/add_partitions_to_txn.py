@@ -33,13 +33,14 @@ from kafkaproto.messages.add_partitions_to_txn import (
 FIRST_VERSION_OF_BROKERS = 4
 
 Errors = dict[tuple[str, int], int]
+Results = list[AddPartitionsToTxnTopicResult]
 
 
 def _failed(exchange: Exchange, request: AddPartitionsToTxnRequest, error_code: int) -> Reply:
     if exchange.api_version >= FIRST_VERSION_OF_BROKERS:
         return Reply(AddPartitionsToTxnResponse(error_code=int(error_code)))
-    errors = dict.fromkeys(_keys(request.v3_and_below_topics), int(error_code))
-    return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(errors)))
+    results = _as_requested(request.v3_and_below_topics, error_code)
+    return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results))
 
 
 @register(ApiKey.ADD_PARTITIONS_TO_TXN, _failed)
@@ -56,15 +57,15 @@ def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest
             )
         ]
     delayed = Delayed()
-    results: dict[int, Errors] = {}
+    results: dict[int, Results] = {}
 
-    def complete(place: int, errors: Errors, at_ms: int) -> None:
-        results[place] = errors
+    def complete(place: int, listed: Results, at_ms: int) -> None:
+        results[place] = listed
         if len(results) == len(transactions):
             delayed.complete(build, at_ms)
 
     def build() -> Reply:
-        listed = [_results(results[place]) for place in range(len(transactions))]
+        listed = [results[place] for place in range(len(transactions))]
         if not is_from_broker:
             return Reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=listed[0]))
         named = [
@@ -80,9 +81,13 @@ def add_partitions_to_txn(exchange: Exchange, request: AddPartitionsToTxnRequest
 
 
 def _handle(
-    exchange: Exchange, transaction: AddPartitionsToTxnTransaction, done: Callable[[Errors, int], None]
+    exchange: Exchange, transaction: AddPartitionsToTxnTransaction, done: Callable[[Results, int], None]
 ) -> None:
-    """Add or verify the partitions of one transaction. `done` is called once, with a dict of partitions to error codes and the time in ms."""
+    """Add or verify the partitions of one transaction. `done` is called once, with the results of its topics and the time in ms.
+
+    As in Kafka, the results repeat the topics of the request if the coordinator has added the partitions or refused them. Otherwise they name
+    each partition once (TX-19).
+    """
     node, now_ms = exchange.node, exchange.now_ms
     keys = _keys(transaction.topics)
     is_from_broker = exchange.api_version >= FIRST_VERSION_OF_BROKERS
@@ -93,20 +98,23 @@ def _handle(
         elif node.image.partition(*key) is None:
             refused[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if refused:
-        done(dict.fromkeys(keys, int(ErrorCode.OPERATION_NOT_ATTEMPTED)) | refused, now_ms)
+        done(_results(dict.fromkeys(keys, int(ErrorCode.OPERATION_NOT_ATTEMPTED)) | refused), now_ms)
         return
     producer = transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
     try:
         coordinator = node.transactions.find_coordinator(transaction.transactional_id)
     except KafkaError as error:
-        done(dict.fromkeys(keys, error.error_code), now_ms)
+        errors = dict.fromkeys(keys, error.error_code)
+        done(
+            _results(errors) if transaction.verify_only else _as_requested(transaction.topics, error.error_code), now_ms
+        )
         return
     if transaction.verify_only:
-        done(coordinator.verify_partitions(*producer, keys), now_ms)
+        done(_results(coordinator.verify_partitions(*producer, keys)), now_ms)
         return
 
     def added(error_code: int, at_ms: int) -> None:
-        done(dict.fromkeys(keys, error_for(exchange.api_key, exchange.api_version, error_code)), at_ms)
+        done(_as_requested(transaction.topics, error_for(exchange.api_key, exchange.api_version, error_code)), at_ms)
 
     coordinator.add_partitions(*producer, keys, now_ms, added, client_version=2 if is_from_broker else 0)
 
@@ -115,7 +123,17 @@ def _keys(topics: Sequence[AddPartitionsToTxnTopic]) -> list[tuple[str, int]]:
     return list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
 
 
-def _results(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
+def _as_requested(topics: Sequence[AddPartitionsToTxnTopic], error_code: int) -> Results:
+    """Return one result for each topic and partition that the request names, repeated ones and topics without partitions included."""
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name, [AddPartitionsToTxnPartitionResult(index, int(error_code)) for index in topic.partitions]
+        )
+        for topic in topics
+    ]
+
+
+def _results(errors: Errors) -> Results:
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (name, index), error_code in errors.items():
         topics.setdefault(name, []).append(AddPartitionsToTxnPartitionResult(index, int(error_code)))

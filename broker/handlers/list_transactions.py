@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -24,9 +23,11 @@ from kafkaproto.messages.list_transactions import (
 )
 
 if TYPE_CHECKING:
-    from kafkaproto.broker.group.regular_expressions import TopicPattern
+    from kafkaproto.broker.regular_expressions.pattern import Pattern
 
 NO_FILTER = -1
+LONGEST_ID = 32767
+"""The maximum length of a transactional id, in bytes: that of a string in a message."""
 STATES = frozenset(state.label for state in State)
 
 
@@ -41,12 +42,13 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
         return _failed(exchange, request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     pattern = None
     if request.transactional_id_pattern:
-        from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
+        from kafkaproto.broker.regular_expressions.pattern import compile_pattern
+        from kafkaproto.broker.regular_expressions.program import ExpressionError
 
         try:
-            pattern = compile_topic_pattern(request.transactional_id_pattern)
-        except KafkaError as error:
-            return _failed(exchange, request, error.error_code)
+            pattern = compile_pattern(request.transactional_id_pattern, LONGEST_ID)
+        except ExpressionError:
+            return _failed(exchange, request, ErrorCode.INVALID_REGULAR_EXPRESSION)
     unknown = [name for name in request.state_filters if name not in STATES]
     listed = [
         TransactionState(t.transactional_id, t.data.producer_id, t.data.state.label)
@@ -59,7 +61,7 @@ def list_transactions(exchange: Exchange, request: ListTransactionsRequest) -> R
 
 
 def _is_listed(
-    transaction: Transaction, request: ListTransactionsRequest, pattern: TopicPattern | None, now_ms: int
+    transaction: Transaction, request: ListTransactionsRequest, pattern: Pattern | None, now_ms: int
 ) -> bool:
     """Return whether a transactional id passes all filters of the request.
 

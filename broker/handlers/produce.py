@@ -98,7 +98,8 @@ def _produce_in_transaction(
             records: Any = data.records
             if records is not None and is_transactional(records):
                 header = read_header(records)
-                if header.producer_id >= 0:  # without a producer it is an ordinary batch
+                # without a producer it is an ordinary batch; an unknown partition gets its own error
+                if header.producer_id >= 0 and exchange.node.image.partition(topic.name, data.index) is not None:
                     batches[(topic.name, data.index)] = header
     producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
     if not batches:
@@ -212,8 +213,8 @@ def _append(
     """Append the records of one partition. Returns the partition's response and, for acks=all, the replication to wait for.
 
     unverified: the error code of the partition's verification, 0 for none. The checks, in Kafka's order: A. the partition exists; B. the request
-    version may carry these bytes (P-4); C. acks is valid (P-5); D. the topic is not internal; E. this broker leads the partition; F. its transaction
-    is verified (TX-28); G. enough replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
+    version may carry these bytes (P-4); C. its transaction is verified (TX-28); D. acks is valid (P-5); E. the topic is not internal; F. this broker
+    leads the partition; G. enough replicas are in sync; H. the batch is valid. If check G or H fails, the response has a log start offset (P-2).
     """
     node = exchange.node
     partition = node.replicas.partitions.get((topic, data.index))
@@ -223,11 +224,11 @@ def _append(
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic else _unknown_topic(exchange.api_version))
         records: Any = data.records if data.records is not None else b""
         produced = memoryview(records) if old else only_batch(records, exchange.api_version)
+        if unverified:
+            return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
         _check_request(exchange, topic, request)
         if partition is None or not partition.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if unverified:
-            return _error(data.index, unverified, UNVERIFIED_MESSAGES.get(unverified)), None
         appended = node.replicas.append(
             partition,
             produced,

@@ -24,12 +24,16 @@ from kafkaproto.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
+NONE = -1
+
 Results = list[dict[PartitionKey, int]]
 """Results by marker: for each marker of the request a dict that maps partitions to error codes."""
 
 
 def _failed(exchange: Exchange, request: WriteTxnMarkersRequest, error_code: int) -> Reply:
-    return _response(request, [dict.fromkeys(keys, int(error_code)) for keys in _keys(request)])
+    """Return the response to a request that fails as a whole. As in Kafka, it lists the last marker of each producer id only."""
+    markers = zip(request.markers, _keys(request), strict=True)
+    return _listed({marker.producer_id: dict.fromkeys(keys, int(error_code)) for marker, keys in markers})
 
 
 @register(ApiKey.WRITE_TXN_MARKERS, _failed)
@@ -48,12 +52,12 @@ def write_txn_markers(exchange: Exchange, request: WriteTxnMarkersRequest) -> Re
     if not left:
         return _response(request, results)
     node = exchange.node
-    for marker, partitions in zip(request.markers, keys, strict=True):
-        is_invalid = marker.producer_id < 0 or marker.producer_epoch < 0
-        if is_invalid and any(node.replicas.find(*key) is not None for key in partitions):
-            return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka cannot build the marker (TX-48)
     markers = node.transactions.markers
     for place, (marker, partitions) in enumerate(zip(request.markers, keys, strict=True)):
+        is_invalid = NONE in (marker.producer_id, marker.producer_epoch)
+        if is_invalid and any(node.replicas.find(*key) is not None for key in partitions):
+            # Kafka cannot build this marker, and has already written those before it (TX-48)
+            return _failed(exchange, request, ErrorCode.UNKNOWN_SERVER_ERROR)
         ended = TransactionMarker(
             marker.producer_id,
             marker.producer_epoch,
@@ -74,11 +78,20 @@ def _keys(request: WriteTxnMarkersRequest) -> list[list[PartitionKey]]:
 
 
 def _response(request: WriteTxnMarkersRequest, results: Results) -> Reply:
-    markers = []
+    """Return one result for each producer id of the request. As in Kafka, a marker without partitions has none (TX-47)."""
+    by_producer: dict[int, dict[PartitionKey, int]] = {}
     for marker, errors in zip(request.markers, results, strict=True):
+        if errors:
+            by_producer.setdefault(marker.producer_id, {}).update(errors)
+    return _listed(by_producer)
+
+
+def _listed(by_producer: dict[int, dict[PartitionKey, int]]) -> Reply:
+    markers = []
+    for producer_id, errors in by_producer.items():
         topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
         for (name, index), error_code in errors.items():
             topics.setdefault(name, []).append(WritableTxnMarkerPartitionResult(index, error_code))
         named = [WritableTxnMarkerTopicResult(name, partitions) for name, partitions in topics.items()]
-        markers.append(WritableTxnMarkerResult(marker.producer_id, named))
+        markers.append(WritableTxnMarkerResult(producer_id, named))
     return Reply(WriteTxnMarkersResponse(markers), Charge.EXEMPT)

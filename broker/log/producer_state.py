@@ -125,6 +125,8 @@ class ProducerStates:
                         return batch
             elif epoch < entry.epoch:
                 raise _stale_epoch(producer_id, epoch, entry)
+        elif epoch < NONE:
+            raise _stale_epoch(producer_id, epoch, ProducerEntry(NONE))
         if self.verifications and producer_id in self.verifications:
             _check_first_batch(header, self.verifications[producer_id], has_state=entry is not None)
         if entry is None:
@@ -160,12 +162,13 @@ class ProducerStates:
     def check_marker(self, header: BatchHeader, marker: EndOfTransaction) -> None:
         """Check whether a transaction marker may be appended (TX-48).
 
-        Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the producer has a newer epoch, TRANSACTION_COORDINATOR_FENCED (52) if a newer
-        coordinator has written a marker.
+        A producer without state has epoch -1 and coordinator epoch -1, as in Kafka. Raises InvalidBatch with error INVALID_PRODUCER_EPOCH (47) if the
+        producer has a newer epoch, TRANSACTION_COORDINATOR_FENCED (52) if a newer coordinator has written a marker.
         """
-        self.check_epoch(header.producer_id, header.producer_epoch)
-        entry = self.producers.get(header.producer_id)
-        if entry is not None and marker.coordinator_epoch < entry.coordinator_epoch:
+        entry = self.producers.get(header.producer_id) or ProducerEntry(NONE)
+        if header.producer_epoch < entry.epoch:
+            raise _stale_epoch(header.producer_id, header.producer_epoch, entry)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
             raise InvalidBatch(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
                 f"Coordinator epoch {marker.coordinator_epoch} is older than the last seen epoch {entry.coordinator_epoch}.",

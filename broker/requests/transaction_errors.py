@@ -44,7 +44,6 @@ TABLE: dict[int, dict[int, Replacement]] = {
     ApiKey.TXN_OFFSET_COMMIT: {
         ErrorCode.PRODUCER_FENCED: Replacement(NEVER, _OLD_EPOCH),
         ErrorCode.TRANSACTION_ABORTABLE: Replacement(4, _INVALID_STATE),
-        ErrorCode.CONCURRENT_TRANSACTIONS: Replacement(5, _UNAVAILABLE),
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Replacement(NEVER, _UNAVAILABLE),
         ErrorCode.COORDINATOR_NOT_AVAILABLE: Replacement(NEVER, _UNAVAILABLE),
         ErrorCode.NOT_COORDINATOR: Replacement(NEVER, _UNAVAILABLE),

@@ -312,7 +312,7 @@ class TransactionCoordinator:
 
     def _loaded(self, transactions: Sequence[Transaction], now_ms: int) -> None:
         for transaction in transactions:
-            self._expect(transaction)
+            self._expect(transaction, now_ms)
             self._report(_change(transaction, None), now_ms)
             if transaction.data.state in ENDING:
                 self._completion.begin(transaction, now_ms)
@@ -322,16 +322,16 @@ class TransactionCoordinator:
             self._completion.stop(transaction)
 
     def _changed(self, transaction: Transaction, before: TransactionData | None, now_ms: int) -> None:
-        self._expect(transaction)
+        self._expect(transaction, now_ms)
         self._report(_change(transaction, before), now_ms)
 
-    def _expect(self, transaction: Transaction) -> None:
+    def _expect(self, transaction: Transaction, now_ms: int) -> None:
         """Set the timer of the next check that the transaction needs: of its timeout while it is open, of the expiry of its id while it is not."""
         times_out_ms = _times_out_ms(transaction)
         if times_out_ms is not None:
-            self._timeouts.expect(times_out_ms)
+            self._timeouts.expect(times_out_ms, now_ms)
         elif transaction.data.state in EXPIRABLE:
-            self._expirations.expect(transaction.data.update_ms + self.settings.expiration_ms)
+            self._expirations.expect(transaction.data.update_ms + self.settings.expiration_ms, now_ms)
 
 
 def _may_continue(data: TransactionData, producer_id: int, epoch: int) -> bool:

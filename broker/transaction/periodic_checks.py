@@ -24,9 +24,9 @@ class PeriodicCheck:
         self._timer: Timer | None = None
         self._at_ms = 0
 
-    def expect(self, due_ms: int) -> None:
-        """Set the timer for the first check at or after `due_ms`, unless an earlier check is set."""
-        intervals = max(1, -((self._start_ms - due_ms) // self._interval_ms))
+    def expect(self, due_ms: int, now_ms: int) -> None:
+        """Set the timer for the first check at or after both times, unless an earlier check is set. due_ms may have passed."""
+        intervals = max(1, -((self._start_ms - max(due_ms, now_ms)) // self._interval_ms))
         at_ms = self._start_ms + intervals * self._interval_ms
         if self._timer is not None:
             if self._at_ms <= at_ms:
@@ -39,4 +39,4 @@ class PeriodicCheck:
         self._timer = None
         due_ms = self._check(now_ms)
         if due_ms is not None:
-            self.expect(max(due_ms, now_ms + 1))
+            self.expect(due_ms, now_ms + 1)

@@ -10,10 +10,10 @@ from kafkaproto.conformance.groups import Group, has_new_coordinator, make_stabl
 from kafkaproto.conformance.scene import Topic, new_topic
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.test_transactions import begun, stable_offsets
-from kafkaproto.conformance.transactions import Producer
+from kafkaproto.conformance.transactions import Producer, write_markers
 
 UNKNOWN, ILLEGAL_GENERATION, UNKNOWN_MEMBER, OLD_EPOCH, INVALID_STATE = -1, 22, 25, 47, 48
-UNKNOWN_MAPPING, UNSTABLE, ABORTABLE = 49, 88, 120
+UNKNOWN_MAPPING, CONCURRENT, UNSTABLE, ABORTABLE = 49, 51, 88, 120
 
 
 def commit(producer: Producer, group: Group, topic: Topic, offset: int, **options: Any) -> int:
@@ -79,3 +79,17 @@ def test_transactional_offset_commit_with_an_old_epoch_drops_pending_offsets_of_
     assert stable_offsets(group, topic)[0] == (UNSTABLE if is_new else 0, -1)
     producer.finish(commit=True)
     assert group.committed({topic.name: [0]}) == {(topic.name, 0): 5 if is_new else -1}
+
+
+@pytest.mark.rule("TX-41", "TX-49")
+def test_offset_commit_while_the_transaction_ends_gets_concurrent_transactions(subject: Subject) -> None:
+    topic, group, producer = new_topic(subject), Group(subject), Producer(subject)
+    producer.init()
+    producer.add_once_free(topic)
+    assert write_markers(topic, producer.producer_id, producer.epoch + 5) == [0]
+    assert (
+        producer.end(commit=True)[0] == 0
+    )  # the marker is refused because of its older epoch: the transaction does not end
+    assert producer.describe().transaction_state == "PrepareCommit"
+    for version in range(5):
+        assert commit(producer, group, topic, 7, version=version) == CONCURRENT

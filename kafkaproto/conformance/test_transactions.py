@@ -351,6 +351,28 @@ def test_list_transactions_filters_by_a_pattern_of_the_transactional_id(subject:
     assert producer.listed(2, transactional_id_pattern="(").error_code == INVALID_REGULAR_EXPRESSION
 
 
+@pytest.mark.releases(first="4.1")
+@pytest.mark.rule("TX-72")
+@pytest.mark.parametrize(
+    ("end", "matching", "others"),
+    [
+        ("a\nb", ["[^b]+b", "(?s).*", ".*\n.*", "(?m).*a$\n^b"], [".*", ".*a$\n^b", "a\nb"]),
+        (" \u00c9\u4e2d\U0001f601", [".*\\p{Lu}\\p{Han}\\p{So}", "(?i).*\u00e9..", ".*[^\\x{0}-\\x{ff}]{2}"], [".*\\w", ".*\\p{L}"]),
+    ],
+    ids=["newline", "beyond ASCII"],
+)  # fmt: skip
+def test_pattern_matches_transactional_ids_of_any_characters(
+    subject: Subject, end: str, matching: list[str], others: list[str]
+) -> None:
+    producer = Producer(subject, subject.new_name("x") + end)
+    producer.init()
+    listed = {
+        pattern: producer.id in [s.transactional_id for s in producer.listed(2, transactional_id_pattern=pattern).transaction_states]
+        for pattern in [*matching, *others]
+    }  # fmt: skip
+    assert listed == dict.fromkeys(matching, True) | dict.fromkeys(others, False)
+
+
 @pytest.mark.rule("TX-2")
 def test_transaction_state_topic_is_compacted_and_has_its_own_settings(subject: Subject) -> None:
     Producer(subject).init()

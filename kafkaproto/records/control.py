@@ -105,8 +105,8 @@ def build_end_txn_marker(
     base_offset: int = 0,
     leader_epoch: int = NO_EPOCH,
 ) -> bytes:
-    """Return a batch with the marker that ends a transaction. ``timestamp`` in ms. Raises EncodeError if the producer id is negative."""
-    if producer_id <= NO_PRODUCER:
+    """Return a batch with the marker that ends a transaction. ``timestamp`` in ms. Raises EncodeError if the producer id is -1."""
+    if producer_id == NO_PRODUCER:
         raise EncodeError(
             "RecordBatch.producer_id", f"a transaction marker needs the id of its producer (got {producer_id})"
         )

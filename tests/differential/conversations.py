@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from tests.differential.odd_transactions import OddWriter
+
 Step = tuple[str, dict[str, Any]]
 
 TRANSACTIONS, GROUPS = "transactions", "groups"
@@ -39,6 +41,7 @@ class TransactionWriter:
         self.chance = Random(seed)
         self.is_newer = release == "4.2"
         self.sequences: dict[tuple[int, int], int] = {}
+        self.odd = OddWriter(self.chance, self.is_newer)
 
     def write(self) -> tuple[Step, ...]:
         return tuple(self._step() for _ in range(self.chance.randint(10, 30)))
@@ -46,7 +49,7 @@ class TransactionWriter:
     def _step(self) -> Step:
         kinds = [self._produce] * 6 + [self._add] * 4 + [self._end] * 5 + [self._fetch] * 2 + [self._commit_offsets] * 2
         kinds += [self._init, self._add_offsets, self._describe, self._verify, self._list, self._offsets, self._latest]
-        kinds += [self._markers]
+        kinds += [self._markers] + [self.odd.step] * 6
         return self.chance.choice(kinds)()
 
     def _producer(self) -> dict[str, Any]:

@@ -33,8 +33,11 @@ from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxn
 from kafkaproto.records import entries
 from kafkaproto.records.batch import TRANSACTIONAL, BatchHeader
 from tests.differential.conversations import PARTITIONS, PRODUCERS, Step
+from tests.differential.odd_transactions import OddRequests
 
 TIMEOUT_MS = 60_000
+GROUP_PARTITION = 1
+"""The partition of the offsets topic that has the group: on all subjects the same, and another one than that of a group without a name."""
 ENDED_MS, PAUSE_MS = 1000, 20
 NO_IDS = 14
 RETRIED = {14, 15, 16, 19}
@@ -52,7 +55,7 @@ class TransactionPlayer:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.topic: Topic = new_topic(subject, PARTITIONS)
-        self.group = Group(subject)
+        self.group = Group(subject, GROUP_PARTITION)
         self.producers = [Producer(subject) for _ in range(PRODUCERS)]
         self.sequences: dict[tuple[int, int, int, int], int] = {}
         self._shown: dict[int, str] = {}
@@ -60,11 +63,15 @@ class TransactionPlayer:
         for producer in self.producers:
             producer.init()
         self._names |= {producer.id: f"producer {i}" for i, producer in enumerate(self.producers)}
+        self._odd = OddRequests(self)
 
     def answered(self, step: Step) -> Any:
         kind, given = step
-        answer = self.plain(getattr(self, f"_{kind}")(**given))
-        if kind in ("init", "end", "markers"):
+        if kind.startswith("odd_"):
+            answer = self._odd.answered(kind, given)
+        else:
+            answer = self.plain(getattr(self, f"_{kind}")(**given))
+        if kind.removeprefix("odd_") in ("init", "end", "markers"):
             self._settle()
         return answer
 
@@ -75,6 +82,11 @@ class TransactionPlayer:
                 if not producer.describe().transaction_state.startswith("Prepare"):
                     break
                 self.subject.pass_ms(PAUSE_MS)
+
+    def known_as(self, shown: str, name: str) -> str:
+        """Return a name that only this subject has, after noting how responses show it."""
+        self._names[name] = shown
+        return name
 
     def _ids(self, producer: int, ids: str) -> tuple[int, int]:
         own, other = self.producers[producer], self.producers[1 - producer]
@@ -88,7 +100,7 @@ class TransactionPlayer:
             "other": (other.producer_id, other.epoch),
         }[ids]
 
-    def _learn(self, producer: int, answer: Any) -> None:
+    def learn(self, producer: int, answer: Any) -> None:
         if answer.error_code == 0 and answer.producer_id >= 0:
             self.producers[producer].producer_id, self.producers[producer].epoch = (
                 answer.producer_id,
@@ -105,7 +117,7 @@ class TransactionPlayer:
         request = InitProducerIdRequest(name, TIMEOUT_MS, *self._ids(producer, ids if version >= 3 else "none"))
         while (answer := self._asked(producer, request, version)).error_code == NO_IDS:
             self.subject.pass_ms(50)
-        self._learn(producer, answer)
+        self.learn(producer, answer)
         return answer
 
     def _add(self, producer: int, ids: str, version: int, partitions: list[int]) -> Any:
@@ -162,7 +174,7 @@ class TransactionPlayer:
     def _end(self, producer: int, ids: str, version: int, commit: bool) -> Any:
         request = EndTxnRequest(self.producers[producer].id, *self._ids(producer, ids), commit)
         answer = self._asked(producer, request, version)
-        self._learn(producer, answer)
+        self.learn(producer, answer)
         return answer
 
     def _add_offsets(self, producer: int, ids: str, version: int) -> Any:
@@ -183,13 +195,13 @@ class TransactionPlayer:
         request = fetch((self.topic.name, partition, offset), isolation=isolation, min_bytes=0, max_wait_ms=0)
         data = self.subject.ask_once(request, version, self.topic.leader()).responses[0].partitions[0]
         aborted = data.aborted_transactions
-        listed = None if aborted is None else [(self._number(a.producer_id), a.first_offset) for a in aborted]
+        listed = None if aborted is None else [(self.number(a.producer_id), a.first_offset) for a in aborted]
         batches = [self._batch(entry.header) for entry in entries.batches(bytes(data.records or b""))]
         return data.error_code, data.high_watermark, data.last_stable_offset, listed, batches
 
     def _batch(self, header: Any) -> tuple[Any, ...]:
         assert isinstance(header, BatchHeader)
-        producer = self._number(header.producer_id), header.producer_epoch, header.base_sequence
+        producer = self.number(header.producer_id), header.producer_epoch, header.base_sequence
         return header.base_offset, header.record_count, header.attributes, *producer
 
     def _latest(self, partition: int, isolation: int) -> Any:
@@ -209,7 +221,7 @@ class TransactionPlayer:
             topics = {t.topic: sorted(t.partitions) for t in state.topics}
             own = topics.get(self.topic.name), "__consumer_offsets" in topics
             started = state.transaction_start_time_ms > 0
-            numbers = self._number(state.producer_id), state.producer_epoch
+            numbers = self.number(state.producer_id), state.producer_epoch
             states.append((state.error_code, state.transaction_state, started, *numbers, *own))
         request = DescribeProducersRequest([TopicRequest(self.topic.name, list(range(PARTITIONS + 1)))])
         topic = self.subject.ask_once(request, 0, self.topic.leader()).topics[0]
@@ -218,7 +230,7 @@ class TransactionPlayer:
                 p.partition_index,
                 p.error_code,
                 sorted(
-                    (self._number(s.producer_id), s.producer_epoch, s.last_sequence, s.coordinator_epoch, s.current_txn_start_offset)
+                    (self.number(s.producer_id), s.producer_epoch, s.last_sequence, s.coordinator_epoch, s.current_txn_start_offset)
                     for s in p.active_producers
                 ),
             )
@@ -243,7 +255,7 @@ class TransactionPlayer:
 
     # ---- what is compared --------------------------------------------------------------------------------------------------------
 
-    def _number(self, producer_id: int) -> str:
+    def number(self, producer_id: int) -> str:
         """Return the producer id as its place in the order of appearance, relative to the producers of this conversation."""
         if producer_id < 0:
             return "none"
@@ -260,6 +272,6 @@ class TransactionPlayer:
         if name in TIMES:
             yield "a time" if value > 0 else value
         elif name == "producer_id":
-            yield self._number(value)
+            yield self.number(value)
         elif name not in LEFT_OUT:
             yield self.plain(value)

@@ -1,17 +1,19 @@
-"""Topic patterns compared with Kafka 4.2.0 and RE2J 1.8: which are refused, with which message, and which topics they match."""
+"""Regular expressions compared with Kafka 4.2.0 and RE2J 1.8: which are refused, with which message, and which topics and texts they match."""
 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
 
 from benchmarks.rivals.jars import NEWER_VERSION, kafka_jars
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.regular_expression_classes import POSIX_CLASSES, UNICODE_CLASSES
-from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
+from kafkaproto.broker.group.topic_patterns import compile_topic_pattern
+from kafkaproto.broker.regular_expressions.classes import POSIX_CLASSES, UNICODE_CLASS_NAMES, unicode_class
+from kafkaproto.broker.regular_expressions.pattern import compile_pattern
+from tests.support.oracle import unicode_tables
 from tests.support.oracle.regular_expressions import RegularExpressionOracle
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300), pytest.mark.rule("GN-50")]
@@ -21,6 +23,21 @@ TOPIC_CHARACTERS = string.ascii_letters + string.digits + "._-"
 FIXED_NAMES = ("a", "b", "ab", "aab", "A", "K", "s", "0", "a.b", "a-b", "_", "__", "orders", "orders.eu-1", "a" * 249)
 
 UNUSUAL_LITERALS = [" ", "\u00e9", "\\\u00e9", "\u017f", "\u212a", "\u00b5", "\U0001f600"]
+TEXT_LITERALS = [
+    *UNUSUAL_LITERALS,
+    *("\n", "\r\n", "\0", "\u00c9", "\u03c3", "\u03c2", "\u0345", "\u1e9e", "\ua64a", "\U00010400", "\U0001e900"),
+    *("(?m)", "(?s)", "(?-s)", "(?m)$", "(?m)^", "\n$", "^\n", "[^a\n]", "[\\s\\d]", "\\x{1f600}"),
+    *("\\p{Greek}", "\\p{Lu}", "[\u0100-\u0200]"),
+]
+TEXT_CHARACTERS = (
+    "aAkK\u212as\u017f0_. -\n\r\t\v\0\u00e9\u00c9\u00df\u1e9e\u03c3\u03c2\u03a3\u0345\u03b9\u1fbe\u01c5\u1c80\ua64b"
+    "\u4e2d\u0301\u2028\U0001f600\U00010428\U0001e922"
+)
+FREQUENT_TEXT = "aK\n\u00e9.s"
+LONGEST_ID = 32767
+ENDLESS_IN_KAFKA = set(range(0x1C80, 0x1C89))
+"""Letters whose upper case letter has another lower case letter, which RE2J does not know and looks for forever."""
+
 ATOMS = r"""
     a b ab K s 0 7 - _ . ] } , \d \D \w \W \s \S \b \B \A \z \Z \C \E \G \h ^ $ \. \- \_ \\ \n \a \q \1 \12 \141 \0
     \07 \777 \8 \x61 \x{61} \x{017F} \x{10FFFF} \x{110000} \x{} \x6 \x \xg1 \x{0000000061} \pL \PL \pN \PN \p{Lu}
@@ -52,11 +69,12 @@ class Generator:
     `test_topic_pattern_with_one_alternative_ignoring_case_matches_as_in_kafka` shows.
     """
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, literals: Sequence[str] = UNUSUAL_LITERALS, frequent: str = "abKs0.") -> None:
         self.rng = rng
+        self.frequent = frequent
         self.rare = rng.choice((0.05, 0.2, 0.6))
         self.alternatives = rng.random() < 0.5
-        self.atoms = [*UNUSUAL_LITERALS, *ATOMS.split()]
+        self.atoms = [*literals, *ATOMS.split()]
         self.openings = [o for o in OPENINGS.split() if not self.alternatives or "i" not in o]
 
     def pattern(self) -> str:
@@ -75,7 +93,7 @@ class Generator:
             return "|"
         if self.rng.random() < self.rare / 50:
             return ")"
-        return self.rng.choice(self.atoms if self.rng.random() < self.rare else list("abKs0."))
+        return self.rng.choice(self.atoms if self.rng.random() < self.rare else list(self.frequent))
 
     def repetition(self) -> str:
         if self.rng.random() < 0.7:
@@ -113,6 +131,66 @@ def test_generated_topic_patterns_match_or_are_rejected_as_in_kafka(kafka: Regul
     assert matching > 0.2 * PATTERNS_PER_SEED
 
 
+def ours_for_texts(pattern: str, texts: list[str]) -> list[bool] | str:
+    """Return as `ours` what matches texts of any characters, as the pattern of ListTransactions does."""
+    rejected = ours(pattern, [])
+    if isinstance(rejected, str):
+        return rejected
+    compiled = compile_pattern(pattern, LONGEST_ID)
+    return [compiled.matches(text) for text in texts]
+
+
+@pytest.mark.rule("TX-72")
+@pytest.mark.parametrize("seed", range(6))
+def test_generated_patterns_match_texts_of_any_characters_as_in_kafka(
+    kafka: RegularExpressionOracle, seed: int
+) -> None:
+    rng = Random(1000 + seed)
+    rejected = matching = 0
+    for _ in range(PATTERNS_PER_SEED):
+        pattern = Generator(rng, TEXT_LITERALS, FREQUENT_TEXT).pattern()
+        alphabets = [TEXT_CHARACTERS, FREQUENT_TEXT] * 20
+        texts = ["", *FREQUENT_TEXT, *("".join(rng.choices(a, k=rng.randint(0, 5))) for a in alphabets)]
+        expected = kafka.match(pattern, texts)
+        assert ours_for_texts(pattern, texts) == expected, pattern
+        rejected += isinstance(expected, str)
+        matching += not isinstance(expected, str) and any(expected)
+    assert rejected > 0.2 * PATTERNS_PER_SEED
+    assert matching > 0.2 * PATTERNS_PER_SEED
+
+
+@pytest.mark.rule("TX-72")
+def test_character_classes_match_all_unicode_characters_as_in_kafka(kafka: RegularExpressionOracle) -> None:
+    """Each class at the ends of its ranges and of its folded ranges, and at random code points; also negated and with case ignored."""
+    rng = Random(3)
+    named = [(f"[[:{sign}{name}:]]", POSIX_CLASSES[name]) for name in POSIX_CLASSES for sign in ("", "^")]
+    for name in sorted(UNICODE_CLASS_NAMES):
+        characters = unicode_class(name, ignore_case=True)
+        named += [(f"\\p{{{name}}}", characters), (f"[^\\p{{{name}}}]", characters)]
+    for text, characters in named:
+        ends = [code_point for low, high in characters.ranges() for code_point in (low - 1, low, high, high + 1)]
+        chosen = {*ends, *range(0x250), *(rng.randrange(0x110000) for _ in range(300))}
+        texts = [chr(c) for c in sorted(chosen) if 0 <= c < 0x110000 and not 0xD800 <= c < 0xE000]
+        for pattern in (text, f"(?i){text}"):
+            assert ours_for_texts(pattern, texts) == kafka.match(pattern, texts), pattern
+
+
+@pytest.mark.rule("TX-72")
+def test_each_letter_equals_the_same_letters_as_in_kafka_if_case_is_ignored(kafka: RegularExpressionOracle) -> None:
+    """Literals and ranges of every code point that has case. RE2J never returns for some of them, `ENDLESS_IN_KAFKA`."""
+    folds = {code_point for code_point, _ in kafka.tables()["folds"]} - ENDLESS_IN_KAFKA
+    letters = [chr(code_point) for code_point in sorted(folds)]
+    for letter in letters:
+        near = [c for c in letters if abs(ord(c) - ord(letter)) < 40] + [letter.upper()[0], letter.lower()[0]]
+        for pattern in (f"(?i){letter}", f"(?i)[{letter}]", f"(?i)[^{letter}]"):
+            assert ours_for_texts(pattern, near) == kafka.match(pattern, near), pattern
+
+
+@pytest.mark.rule("TX-72")
+def test_unicode_tables_are_those_of_kafka() -> None:
+    assert unicode_tables.PATH.read_text() == unicode_tables.current()
+
+
 @pytest.mark.parametrize("prefix", ["", "a", "(?i)", "x|", "[a"])
 def test_each_element_of_topic_pattern_syntax_matches_or_is_rejected_as_in_kafka(
     kafka: RegularExpressionOracle, prefix: str
@@ -131,7 +209,7 @@ def test_character_classes_of_topic_patterns_match_the_same_characters_as_in_kaf
 ) -> None:
     """Every category, script and POSIX class, in and outside of brackets, also negated and with case ignored."""
     named = [f"[[:{sign}{name}:]]" for name in POSIX_CLASSES for sign in ("", "^")]
-    for name in UNICODE_CLASSES:
+    for name in sorted(UNICODE_CLASS_NAMES):
         named += [f"\\p{{{name}}}", f"\\P{{{name}}}", f"[\\p{{{name}}}]", f"[^\\p{{^{name}}}]"]
     for text in named:
         for pattern in (text, f"(?i){text}"):

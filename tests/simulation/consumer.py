@@ -71,8 +71,8 @@ class Consumer(Client):
         self.under_way: dict[int, UnderWay] = {}
         self.names: dict[bytes, str] = {}
         """All topics that ever existed, by id; the newest of a name is last."""
-        self.seen: dict[str, dict[bytes | None, int]] = {}
-        """For compacted partitions, by name: key to its last offset read."""
+        self.seen: dict[str, dict[bytes | None, list[int]]] = {}
+        """For compacted partitions, by name: key to the offsets at which it was read, ascending."""
         self.partition_max = world.chance.choice([60, 300, 100_000])
 
     def connected(self, broker_id: int) -> None:
@@ -292,16 +292,18 @@ class Consumer(Client):
             else:
                 history.check_batch(header)
             if history.compacted:
-                self._read_keys(history, batch.view)
+                self.read_keys(history, header.base_offset, batch.view)
             offset = header.next_offset
         return offset
 
-    def _read_keys(self, history: History, batch: memoryview) -> None:
+    def read_keys(self, history: History, base_offset: int, batch: memoryview) -> None:
+        """Note and check the records of a batch of a compacted partition."""
         seen = self.seen.setdefault(history.name, {})
         for record in records_of(batch):
             history.keys.check_record(record)
-            assert record.offset > seen.get(record.key, -1), f"{history.name}: {record.offset} is repeated"
-            seen[record.key] = record.offset
+            offsets = seen.setdefault(record.key, [-1])
+            assert record.offset > offsets[-1], f"{history.name}: {record.offset} is repeated"
+            offsets.append(record.offset)
 
     def _sent_elsewhere(self, at: TopicPartition, data: Any) -> None:
         """Check that the preferred replica is in the client's rack, alive and in sync (N-3, N-4)."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from kafkaproto.broker.group.commits import Commits
 from kafkaproto.broker.group.pending_offsets import PendingOffsets
 from kafkaproto.broker.group.registry import Registry
 from kafkaproto.broker.group.storage import Loaded
+from kafkaproto.broker.log import compaction
+from kafkaproto.broker.log.cleaned_transactions import CleanedTransactions
 from kafkaproto.broker.log.producer_state import ProducerStates
+from kafkaproto.broker.log.replica_log import ReplicaLog
 from kafkaproto.broker.log.transaction_index import NEVER, TransactionIndex
 from kafkaproto.broker.transaction import coordinator
+from kafkaproto.broker.transaction.changes import Cause
 from kafkaproto.broker.transaction.completion import Completion
 from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
 from kafkaproto.broker.transaction.operations import EndRequest
@@ -73,8 +78,8 @@ def _same_epoch_again(original: Original) -> Original:
 
 
 def _epoch_kept_by_a_timeout(_: Original) -> Original:
-    def prepare_fence(self: Transaction) -> TransactionData:
-        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE))
+    def prepare_fence(self: Transaction, cause: Cause) -> TransactionData:
+        return self._prepare(self.data._replace(state=TransactionState.PREPARE_EPOCH_FENCE), cause)
 
     return prepare_fence
 
@@ -124,6 +129,18 @@ def _decision_not_kept(original: Original) -> Original:
     return prepare_end
 
 
+def _aborted_records_kept(_: Original) -> Original:
+    return lambda *_: False
+
+
+def _open_transactions_cleaned(original: Original) -> Original:
+    def cleanable(log: ReplicaLog, *more: Any) -> Any:
+        with patch.object(ReplicaLog, "last_stable_offset", property(lambda self: self.high_watermark)):
+            return original(log, *more)
+
+    return cleanable
+
+
 TRANSACTION_BUGS = {
     "aborted transaction not listed for consumers": Bug(TransactionIndex, "end", _aborts_not_indexed),
     "last stable offset passes open transactions": Bug(
@@ -143,4 +160,6 @@ TRANSACTION_BUGS = {
     "decided transactions not resumed": Bug(TransactionCoordinator, "_loaded", _nothing),
     "failed markers not repeated": Bug(Completion, "_written", _failed_markers_not_repeated),
     "last partition gets no marker": Bug(Transaction, "prepare_end", _decision_not_kept),
+    "aborted records kept by compaction": Bug(CleanedTransactions, "is_aborted", _aborted_records_kept),
+    "records of open transactions compacted": Bug(compaction, "cleanable", _open_transactions_cleaned),
 }

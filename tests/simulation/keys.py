@@ -6,7 +6,7 @@ It learns committed records, and inspects replicas and what a consumer has read.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,6 +35,8 @@ class Keys:
         """Maps a key to its offsets, ascending, without those of transactions that are open or aborted."""
         self._open: dict[int, list[tuple[Key, int]]] = {}
         """Maps the base offset of a batch of an open transaction to its keys and offsets."""
+        self._aborted: set[int] = set()
+        """The offsets of the records of aborted transactions."""
 
     def learn(self, base_offset: int, batch: Iterable[Record], *, is_open: bool) -> None:
         """Learn the records of a batch. is_open: whether they belong to a transaction, which is not decided yet."""
@@ -44,16 +46,21 @@ class Keys:
             keys.append((record.key, record.offset))
         self._open[base_offset] = keys
         if not is_open:
-            self.commit([base_offset])
+            self.decide({base_offset: True})
 
-    def commit(self, base_offsets: Iterable[int]) -> None:
-        """Count the records of batches whose transaction is committed."""
-        for base_offset in base_offsets:
+    def decide(self, decisions: Mapping[int, bool]) -> None:
+        """Count the records of batches whose transaction has ended. decisions: maps base offsets to whether the transaction is committed."""
+        for base_offset, is_committed in decisions.items():
             for key, offset in self._open.pop(base_offset, ()):
-                insort(self._offsets.setdefault(key, []), offset)
+                if is_committed:
+                    insort(self._offsets.setdefault(key, []), offset)
+                else:
+                    self._aborted.add(offset)
 
     def check(self, log: ReplicaLog, end_offset: int, now_ms: int) -> None:
-        """Check that a replica has the last record of each key below `end_offset`, and each key once in its cleaned part.
+        """Check that a replica has the last committed record of each key below `end_offset`.
+
+        In its cleaned part each key occurs once, and no record of an aborted transaction is left (KIP-98).
 
         As in Kafka, a follower that catches up copies what its leader has already cleaned. It may lack a key whose last record it does not
         have yet, and it keeps a key whose tombstone the leader has removed.
@@ -68,6 +75,9 @@ class Keys:
             self.check_record(record)
             assert record.key not in cleaned or record.offset >= log.first_dirty_offset, (
                 f"{self._name}: {record.key!r} is repeated at {record.offset}, below {log.first_dirty_offset}"
+            )
+            assert record.offset not in self._aborted or record.offset >= log.first_dirty_offset, (
+                f"{self._name}: {record} of an aborted transaction is left below {log.first_dirty_offset}"
             )
             cleaned.add(record.key)
         held = set(record_offsets)
@@ -85,12 +95,13 @@ class Keys:
             record.value,
         ), f"{self._name}: {committed_record} at {record.offset} became {record}"
 
-    def check_read(self, seen: Mapping[Key, int]) -> None:
-        """Check a consumer that has read to the end. seen: key to the last offset at which the consumer read it."""
+    def check_read(self, seen: Mapping[Key, Sequence[int]]) -> None:
+        """Check a consumer that has read to the end. seen: key to the offsets at which the consumer read it, ascending."""
         for key, offsets in self._offsets.items():
             gone = self._records_by_offset[offsets[-1]].value is None
-            assert gone or seen.get(key) == offsets[-1], (
-                f"{self._name}: {key!r} was read at {seen.get(key)}, its last value is at {offsets[-1]}"
+            last = max((offset for offset in seen.get(key, ()) if offset not in self._aborted), default=None)
+            assert gone or last == offsets[-1], (
+                f"{self._name}: {key!r} was read at {last}, its last value is at {offsets[-1]}"
             )
 
     def _may_be_gone(self, offset: int, now_ms: int) -> bool:

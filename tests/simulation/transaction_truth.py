@@ -35,11 +35,12 @@ class TransactionTruth:
         return self._last_number
 
     def owner(self, record: Record, *, is_offset: bool) -> ClientTransaction:
-        """Return the transaction that wrote a record."""
-        value = bytes(record.value or b"")
+        """Return the transaction that wrote a record. A tombstone has no value; its only header names it instead."""
         if not is_offset:
-            return self.by_value[value]
-        number = int.from_bytes(value[2:10], "big")  # the value begins with a version and the offset
+            return self.by_value[bytes(record.headers[0][1] if record.value is None else record.value)]
+        number = int.from_bytes(
+            bytes(record.value or b"")[2:10], "big"
+        )  # the value begins with a version and the offset
         return next(known.offsets[number] for known in self.ids if number in known.offsets)
 
     def check(self, cluster: Cluster) -> None:
@@ -89,18 +90,18 @@ class LoggedTransactions:
         self._ended: list[tuple[int, int]] = []
         """The (offset of the marker, first offset) of each transaction that has ended."""
 
-    def learn(self, header: BatchHeader, records: Iterator[Record]) -> list[int]:
-        """Learn a committed batch of a producer. Returns the base offsets of the batches whose transaction it commits."""
+    def learn(self, header: BatchHeader, records: Iterator[Record]) -> dict[int, bool]:
+        """Learn a committed batch of a producer. Returns the base offsets of the batches whose transaction it ends, and whether it commits it."""
         producer_id = header.producer_id
         epoch = self._epochs.get(producer_id, -1)
         assert header.producer_epoch >= epoch, f"{self.name}: the epoch of producer {producer_id} falls: {header}"
         self._epochs[producer_id] = header.producer_epoch
         if not header.is_transactional:
-            return []
+            return {}
         if not header.is_control:
             owners = {self._truth.owner(record, is_offset=self._is_offsets) for record in records}
             self._open.setdefault(producer_id, {})[header.base_offset] = owners
-            return []
+            return {}
         committed = next(records).key[2:4] == COMMIT_MARKER.to_bytes(2, "big")  # type: ignore[index]
         ended = self._open.pop(producer_id, {})
         self._ended.append((header.base_offset, min(ended, default=NEVER)))
@@ -108,7 +109,7 @@ class LoggedTransactions:
             self.decisions[base_offset] = committed
             for owner in owners:
                 owner.decide(self.name, committed)
-        return list(ended) if committed else []
+        return dict.fromkeys(ended, committed)
 
     @property
     def has_open(self) -> bool:

@@ -30,6 +30,8 @@ from tests.support.wire import produce, produced
 ALL = -1
 TOPICS = "clean", "ledger"
 """Topics that keep their records, so that the end of each transaction can be seen."""
+COMPACTED = "compact"
+"""The topic that keeps the last committed record of each key."""
 TIMEOUTS_MS = 2_000, 8_000, 60_000
 RETRIED = {*UNSURE, E.CONCURRENT_TRANSACTIONS}
 FENCED = {E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH}
@@ -137,8 +139,9 @@ class TransactionalProcess(Process):
 
     def _place(self) -> TopicPartition:
         chance, topics = self.world.chance, self.world.topics
-        names = sorted(topics) if chance.random() < 0.1 else TOPICS
-        name = chance.choice([name for name in names if name in TOPICS or name.startswith("extra")])
+        lot = chance.random()
+        names = sorted(topics) if lot < 0.1 else (COMPACTED,) if lot < 0.35 else TOPICS
+        name = chance.choice([name for name in names if name in (*TOPICS, COMPACTED) or name.startswith("extra")])
         return name, chance.randrange(len(topics[name].partitions))
 
     def find_coordinator(self, key: str) -> int:
@@ -252,11 +255,7 @@ class TransactionalProcess(Process):
             self._add(at)
             return
         topic = world.image.topics[at[0]]
-        made = []
-        for _ in range(world.chance.choice([1, 1, 2])):
-            value = f"{transaction.name}:{world.transactions.new_number()}".encode()
-            world.transactions.by_value[value] = transaction
-            made.append(NewRecord(value, None, world.now_ms))
+        made = [self._record(at[0], transaction) for _ in range(world.chance.choice([1, 1, 2]))]
         data = build_batch(
             made,
             compression=world.chance.choice([Compression.NONE, Compression.NONE, Compression.GZIP]),
@@ -267,6 +266,18 @@ class TransactionalProcess(Process):
         )
         self._pending = Pending(at, topic.topic_id, data)
         self._send_batch(self._pending)
+
+    def _record(self, topic: str, transaction: ClientTransaction) -> NewRecord:
+        """Return a record of the transaction; for the compacted topic with a repeated key, and sometimes a tombstone."""
+        world, chance = self.world, self.world.chance
+        value = f"{transaction.name}:{world.transactions.new_number()}".encode()
+        world.transactions.by_value[value] = transaction
+        if topic != COMPACTED:
+            return NewRecord(value, None, world.now_ms)
+        key = b"k%d" % chance.randrange(5)
+        if chance.random() < 0.2:
+            return NewRecord(None, key, world.now_ms, [("value", value)])
+        return NewRecord(value, key, world.now_ms)
 
     def _add(self, at: TopicPartition) -> None:
         """Add a partition with AddPartitionsToTxn."""

@@ -211,8 +211,7 @@ class Truth:
     @staticmethod
     def _learn_records(history: History, header: BatchHeader, batch: bytes) -> None:
         if header.producer_id >= 0 and not history.unclean:
-            committed = history.transactions.learn(header, records(batch))
-            history.keys.commit(committed)
+            history.keys.decide(history.transactions.learn(header, records(batch)))
         if history.compacted and not header.is_control:
             history.keys.learn(header.base_offset, records(batch), is_open=header.is_transactional)
 

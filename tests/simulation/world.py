@@ -86,6 +86,8 @@ class World:
         }
         self.semantics = chance.choice(["kafka", "kip"])
         self.release = chance.choice(["3.9", "3.9", "4.1", "4.2"])
+        if self.release == "3.9":  # later releases have no segments below 1 MiB
+            config |= dict.fromkeys(("offsets.topic.segment.bytes", "transaction.state.log.segment.bytes"), "2000")
         self.disk = Disk(chance) if chance.random() < WITH_A_DISK else None
         self.disk_delay_ms: dict[int, int] = {}
         """The delay of each broker with a slow disk, in ms."""

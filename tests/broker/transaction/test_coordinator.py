@@ -163,6 +163,22 @@ def test_abort_of_a_timed_out_transaction_that_cannot_be_stored_is_retried() -> 
     bench.stop()
 
 
+@pytest.mark.rule("TX-8", "TX-58")
+def test_overdue_transaction_is_aborted_at_the_next_check_after_it_is_loaded() -> None:
+    bench = TransactionBench({"kafkaproto.transaction.load.ms": "6000"})
+    start_ms = bench.now_ms()
+    topic = bench.topic()
+    producer = bench.begin(topic, timeout_ms=500)
+    bench.pass_ms(start_ms + 9_000 - bench.now_ms())
+    bench.move(producer)  # waits until the new coordinator has loaded it, 6 s later
+    assert bench.now_ms() >= start_ms + 14_000
+    bench.pass_ms(start_ms + 19_900 - bench.now_ms())
+    assert producer.describe().transaction_state == "Ongoing"
+    bench.pass_ms(200)
+    assert producer.describe().transaction_state == "CompleteAbort"
+    bench.stop()
+
+
 @pytest.mark.rule("TX-62")
 def test_transactional_id_expiration_that_cannot_be_stored_is_retried() -> None:
     bench = TransactionBench({"transaction.state.log.min.isr": "3"})

@@ -29,6 +29,7 @@ def visible_batches(data: Any) -> Iterator[Visible]:
         is_aborted = header.is_transactional and header.producer_id in dropped
         yield Visible(batch, not header.is_control and not is_aborted)
         if header.is_control and header.is_transactional:
-            key = next(iter(records(batch.view))).key
-            if key is not None and key[2:4] == ABORT_MARKER:
+            # compaction may have removed the marker and kept its empty batch, which then ends nothing
+            keys = [record.key for record in records(batch.view)]
+            if keys and keys[0] is not None and keys[0][2:4] == ABORT_MARKER:
                 dropped.discard(header.producer_id)

@@ -2,6 +2,8 @@
 //
 //   match <json>: [pattern, [topic]]
 //     -> {"matches": [boolean]}, or {"error": text} if the coordinator refuses the pattern
+//   tables
+//     -> {table: {class: [[low, high, stride]]}, "folds": [[code point, next one that equals it if case is ignored]]}
 //
 // A line that fails in another way is answered with "! " and the exception.
 
@@ -12,6 +14,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.re2j.Pattern;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
@@ -42,7 +45,9 @@ public class RegularExpressions {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             try {
-                System.out.println(JSON.writeValueAsString(match(validate, JSON.readTree(line.split(" ", 2)[1]))));
+                String[] parts = line.split(" ", 2);
+                ObjectNode answer = parts[0].equals("tables") ? tables() : match(validate, JSON.readTree(parts[1]));
+                System.out.println(JSON.writeValueAsString(answer));
             } catch (Throwable error) {
                 System.out.println("! " + error);
             }
@@ -64,6 +69,26 @@ public class RegularExpressions {
         Pattern pattern = Pattern.compile(text);
         ArrayNode matches = answer.putArray("matches");
         question.get(1).forEach(name -> matches.add(pattern.matcher(name.asText()).matches()));
+        return answer;
+    }
+
+    static ObjectNode tables() throws Exception {
+        ObjectNode answer = JSON.createObjectNode();
+        Class<?> tables = Class.forName("com.google.re2j.UnicodeTables");
+        for (String name : new String[] {"CATEGORIES", "SCRIPTS", "FOLD_CATEGORIES", "FOLD_SCRIPT"}) {
+            Field field = tables.getDeclaredField(name);
+            field.setAccessible(true);
+            answer.set(name, JSON.valueToTree(field.get(null)));
+        }
+        Method fold = Class.forName("com.google.re2j.Unicode").getDeclaredMethod("simpleFold", int.class);
+        fold.setAccessible(true);
+        ArrayNode folds = answer.putArray("folds");
+        for (int codePoint = 0; codePoint <= Character.MAX_CODE_POINT; codePoint++) {
+            int next = (int) fold.invoke(null, codePoint);
+            if (next != codePoint) {
+                folds.addArray().add(codePoint).add(next);
+            }
+        }
         return answer;
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from tests.support.oracle.oracle import Process
 
@@ -21,3 +22,8 @@ class RegularExpressionOracle(Process):
         answer = json.loads(self.ask("match", json.dumps([pattern, list(names)], separators=(",", ":"))))
         error: str | None = answer.get("error")
         return list(answer["matches"]) if error is None else error
+
+    def tables(self) -> dict[str, Any]:
+        """Return the tables of RE2J: the ranges of each Unicode class, and which code points equal each other if case is ignored."""
+        tables: dict[str, Any] = json.loads(self.ask("tables", ""))
+        return tables

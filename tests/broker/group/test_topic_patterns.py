@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group import regular_expressions
-from kafkaproto.broker.group.regular_expression_classes import TOPIC_CHARACTERS
-from kafkaproto.broker.group.regular_expression_program import LONGEST_TOPIC_NAME, MOST_INSTRUCTIONS
-from kafkaproto.broker.group.regular_expressions import compile_topic_pattern
+from kafkaproto.broker.group.topic_patterns import LONGEST_TOPIC_NAME, TOPIC_CHARACTERS, compile_topic_pattern
+from kafkaproto.broker.regular_expressions import pattern as patterns
+from kafkaproto.broker.regular_expressions.program import MOST_INSTRUCTIONS
 from kafkaproto.error_codes import ErrorCode
 
 topic_names = st.text(sorted(TOPIC_CHARACTERS), max_size=LONGEST_TOPIC_NAME)
@@ -175,5 +174,5 @@ def test_topic_pattern_with_deeply_nested_groups_is_accepted() -> None:
 def test_topic_pattern_with_a_full_match_cache_matches_the_same_names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{letter}{index}" for letter in "ab" for index in range(200)]
     expected = matched("a1.*|b.*7", *names)
-    monkeypatch.setattr(regular_expressions, "MOST_CACHED_POSITIONS", 20)
+    monkeypatch.setattr(patterns, "MOST_CACHED_POSITIONS", 20)
     assert matched("a1.*|b.*7", *names) == expected

@@ -1,4 +1,4 @@
-"""Programs of topic patterns: lists of instructions, built by the parser from smaller programs and executed by `TopicPattern`."""
+"""Programs of regular expressions: lists of instructions, built by the parser from smaller programs and executed by `Pattern`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from kafkaproto.broker.group.regular_expression_classes import Characters
+from kafkaproto.broker.regular_expressions.classes import Characters
 
-LONGEST_TOPIC_NAME: Final = 249
-"""The maximum length of a topic name, in characters."""
 MOST_INSTRUCTIONS: Final = 100_000
 """The maximum number of instructions of a program. RE2J has no such limit: there, nested repetitions may exhaust the broker's memory."""
 
@@ -23,6 +21,8 @@ class Edge(Enum):
 
     START = auto()
     END = auto()
+    LINE_START = auto()
+    LINE_END = auto()
     WORD_BOUNDARY = auto()
     NO_WORD_BOUNDARY = auto()
 
@@ -71,20 +71,20 @@ def any_of(programs: Sequence[Program]) -> Program:
     return [Jump(tuple(begins)), *steps]
 
 
-def repeated(program: Program, least: int, most: int | None) -> Program:
+def repeated(program: Program, least: int, most: int | None, longest: int) -> Program:
     """Return a program that runs another one from `least` to `most` times; if `most` is None there is no maximum.
 
-    Counts above LONGEST_TOPIC_NAME + 1 are lowered to that number. This does not change which topics match: in so many repetitions, at least one
-    reads no character and can be left out or repeated. Raises ExpressionError if the program is too large.
+    Counts above `longest` + 1 are lowered to that number. This does not change which texts of at most `longest` characters match: in so many
+    repetitions, at least one reads no character and can be left out or repeated. Raises ExpressionError if the program is too large.
     """
-    least = min(least, LONGEST_TOPIC_NAME + 1)
+    least = min(least, longest + 1)
     size = len(program)
     if most is None:
         _check_size((size + 1) * max(least, 1))
         if least == 0:
             return [Jump((1, size + 2)), *program, Jump((-size - 1,))]
         return [*(program * least), Jump((1, -size))]
-    optional = min(most, LONGEST_TOPIC_NAME + 1) - least
+    optional = min(most, longest + 1) - least
     _check_size(size * least + (size + 1) * optional)
     steps = program * least
     for remaining in range(optional, 0, -1):

@@ -1,21 +1,24 @@
-"""The parser of topic patterns: translates the syntax of RE2J 1.8, which Kafka 4.x uses, to a program for `TopicPattern`."""
+"""The parser of regular expressions: translates the syntax of RE2J 1.8, which Kafka 4.x uses, to a program for `Pattern`."""
 
 from __future__ import annotations
 
 import re
 import string
-from typing import Final
+from typing import Final, NamedTuple
 
-from kafkaproto.broker.group.regular_expression_classes import (
+from kafkaproto.broker.regular_expressions.classes import (
+    ANY,
+    NOT_NEWLINE,
     PERL_CLASSES,
     POSIX_CLASSES,
-    TOPIC_CHARACTERS,
-    UNICODE_CLASSES,
-    UNICODE_CLASSES_IGNORING_CASE,
+    UNICODE_CLASS_NAMES,
     Characters,
+    folded,
     in_range,
+    literal,
+    unicode_class,
 )
-from kafkaproto.broker.group.regular_expression_program import (
+from kafkaproto.broker.regular_expressions.program import (
     Check,
     Edge,
     ExpressionError,
@@ -37,18 +40,29 @@ _COUNTS: Final = re.compile("(?P<least>0|[1-9][0-9]*)(?P<comma>,(?P<most>0|[1-9]
 _EDGES: Final = {"A": Edge.START, "z": Edge.END, "b": Edge.WORD_BOUNDARY, "B": Edge.NO_WORD_BOUNDARY}
 
 
-def parse(text: str) -> Program:
-    """Return the program of a pattern. Raises ExpressionError for a pattern that RE2J rejects, or that is too large."""
-    return _Parser(text).parse()
+def parse(text: str, longest: int) -> Program:
+    """Return the program of a pattern, for texts of at most `longest` characters.
+
+    Raises ExpressionError for a pattern that RE2J rejects, or that is too large.
+    """
+    return _Parser(text, longest).parse()
+
+
+class _Flags(NamedTuple):
+    """The flags i, m and s. U is not stored, because it only chooses between several matches."""
+
+    ignore_case: bool = False
+    multiple_lines: bool = False
+    dot_is_newline: bool = False
 
 
 class _Group:
     """An open parenthesis, or the whole pattern: its finished alternatives, and the items of the alternative that is being parsed."""
 
-    def __init__(self, *, ignore_case_outside: bool) -> None:
+    def __init__(self, flags_outside: _Flags) -> None:
         self.alternatives: list[Program] = []
         self.items: list[Program] = []
-        self.ignore_case_outside = ignore_case_outside
+        self.flags_outside = flags_outside
 
     def end_alternative(self) -> None:
         self.alternatives.append(in_order(self.items))
@@ -58,11 +72,12 @@ class _Group:
 class _Parser:
     """Parses a pattern from left to right. Every error is raised at the position where RE2J raises it, because only the first one is reported."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, longest: int) -> None:
         self._text = text
+        self._longest = longest
         self._position = 0
-        self._ignore_case = False
-        self._groups = [_Group(ignore_case_outside=False)]
+        self._flags = _Flags()
+        self._groups = [_Group(self._flags)]
         self._names: set[str] = set()
         self._after_repetition = False
 
@@ -101,12 +116,11 @@ class _Parser:
             case "|":
                 self._groups[-1].end_alternative()
             case "^":
-                # Topic names have no line breaks: the flag m, which lets "^" and "$" match there, changes nothing.
-                self._add(Check(Edge.START))
+                self._add(Check(Edge.LINE_START if self._flags.multiple_lines else Edge.START))
             case "$":
-                self._add(Check(Edge.END))
+                self._add(Check(Edge.LINE_END if self._flags.multiple_lines else Edge.END))
             case ".":
-                self._add(Read(TOPIC_CHARACTERS))
+                self._add(Read(ANY if self._flags.dot_is_newline else NOT_NEWLINE))
             case "[":
                 self._add(Read(self._read_class()))
             case "*" | "+" | "?":
@@ -123,18 +137,17 @@ class _Parser:
                 self._add_literal(character)
 
     def _add_literal(self, character: str) -> None:
-        code_point = ord(character)
-        self._add(Read(in_range(code_point, code_point, ignore_case=self._ignore_case)))
+        self._add(Read(literal(ord(character), ignore_case=self._flags.ignore_case)))
 
     # Groups
 
     def _open_group(self) -> None:
-        outside = self._ignore_case
+        outside = self._flags
         if self._looking_at("?P<") or self._looking_at("?<"):
             self._read_name()
         elif self._looking_at("?") and not self._read_flags():
             return
-        self._groups.append(_Group(ignore_case_outside=outside))
+        self._groups.append(_Group(outside))
 
     def _read_name(self) -> None:
         """Parse the name of a group such as `(?<name>...)`, from the question mark to the closing angle bracket."""
@@ -149,22 +162,23 @@ class _Parser:
         self._position = end + 1
 
     def _read_flags(self) -> bool:
-        """Parse and apply flags, from their question mark on. Returns whether they open a group: true for `(?i:`, false for `(?i)`.
-
-        Only the flag i changes which topics match. The flags s and m concern line breaks, and U chooses between several matches.
-        """
+        """Parse and apply flags, from their question mark on. Returns whether they open a group: true for `(?i:`, false for `(?i)`."""
         self._position += 1
-        ignore_case, negative, complete = self._ignore_case, False, True
+        flags, negative, complete = self._flags, False, True
         while self._more():
             match self._next():
                 case "i":
-                    ignore_case, complete = not negative, True
-                case "m" | "s" | "U":
+                    flags, complete = flags._replace(ignore_case=not negative), True
+                case "m":
+                    flags, complete = flags._replace(multiple_lines=not negative), True
+                case "s":
+                    flags, complete = flags._replace(dot_is_newline=not negative), True
+                case "U":
                     complete = True
                 case "-" if not negative:
                     negative, complete = True, False
                 case (":" | ")") as end if complete:
-                    self._ignore_case = ignore_case
+                    self._flags = flags
                     return end == ":"
                 case _:
                     break
@@ -175,7 +189,7 @@ class _Parser:
             raise ExpressionError("regexp/syntax: internal error")
         group = self._groups.pop()
         group.end_alternative()
-        self._ignore_case = group.ignore_case_outside
+        self._flags = group.flags_outside
         self._groups[-1].items.append(any_of(group.alternatives))
 
     # Repetitions
@@ -202,7 +216,7 @@ class _Parser:
         items = self._groups[-1].items
         if not items:
             raise ExpressionError("missing argument to repetition operator")
-        items[-1] = repeated(items[-1], least, most)
+        items[-1] = repeated(items[-1], least, most, self._longest)
 
     # Escapes
 
@@ -224,8 +238,7 @@ class _Parser:
             return
         characters = self._read_class_escape()
         if characters is None:
-            code_point = self._read_code_point()
-            characters = in_range(code_point, code_point, ignore_case=self._ignore_case)
+            characters = literal(self._read_code_point(), ignore_case=self._flags.ignore_case)
         self._add(Read(characters))
 
     def _read_class_escape(self) -> Characters | None:
@@ -240,7 +253,13 @@ class _Parser:
         if found is None:
             return None
         self._position += 1
-        return TOPIC_CHARACTERS - found if letter.isupper() else found
+        return self._class(found, negative=letter.isupper())
+
+    def _class(self, characters: Characters, *, negative: bool) -> Characters:
+        """Return the characters of a Perl or POSIX class under the current flags, or all others."""
+        if self._flags.ignore_case:
+            characters = folded(characters)
+        return ~characters if negative else characters
 
     def _read_unicode_class(self, *, negative: bool) -> Characters:
         name = self._next() if self._more() else ""
@@ -252,10 +271,10 @@ class _Parser:
             self._position = end + 1
         if name.startswith("^"):
             name, negative = name[1:], not negative
-        found = (UNICODE_CLASSES_IGNORING_CASE if self._ignore_case else UNICODE_CLASSES).get(name)
-        if found is None:
+        if name not in UNICODE_CLASS_NAMES:
             raise ExpressionError("invalid character class range")
-        return TOPIC_CHARACTERS - found if negative else found
+        found = unicode_class(name, ignore_case=self._flags.ignore_case)
+        return ~found if negative else found
 
     def _read_code_point(self) -> int:
         """Return the single character of an escape sequence, after its backslash."""
@@ -300,14 +319,14 @@ class _Parser:
         """Return the characters of a class in brackets, after its opening bracket."""
         negative = self._looking_at("^")
         self._position += negative
-        found: set[str] = set()
+        found = Characters()
         first = True
         # A closing bracket is a literal if it comes first.
         while first or not self._looking_at("]"):
             first = False
             found |= self._read_class_part()
         self._position += 1
-        return TOPIC_CHARACTERS - found if negative else frozenset(found)
+        return ~found if negative else found
 
     def _read_class_part(self) -> Characters:
         """Return the characters of the next part of a class in brackets: a named class, an escaped class, or a range of one or more characters."""
@@ -328,16 +347,14 @@ class _Parser:
             high = self._read_class_character()
             if high < low:
                 raise ExpressionError("invalid character class range")
-        return in_range(low, high, ignore_case=self._ignore_case)
+        return in_range(low, high, ignore_case=self._flags.ignore_case)
 
     def _named_class(self, name: str) -> Characters:
         """Return the characters of the class that `[:name:]` stands for; `[:^name:]` stands for all others."""
         found = POSIX_CLASSES.get(name.removeprefix("^"))
         if found is None:
             raise ExpressionError("invalid character class range")
-        if self._ignore_case:
-            found |= {c.swapcase() for c in found}
-        return TOPIC_CHARACTERS - found if name.startswith("^") else found
+        return self._class(found, negative=name.startswith("^"))
 
     def _read_class_character(self) -> int:
         if not self._more():

@@ -1,68 +1,58 @@
-"""Regular expressions of group members that subscribe to topics by a pattern (KIP-848, `SubscribedTopicRegex`).
+"""Patterns of texts: regular expressions that match whole texts in time linear in their length.
 
-Kafka 4.x compiles them with RE2J and matches them against whole topic names (GN-49, GN-50). `TopicPattern` does the same in time linear in
-the length of the name. Python's `re` has another syntax, and takes exponential time for some patterns.
+Kafka 4.x compiles the regular expressions of clients with RE2J. Python's `re` has another syntax, and takes exponential time for some patterns.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafkaproto.broker.errors import KafkaError
-from kafkaproto.broker.group.regular_expression_classes import TOPIC_CHARACTERS, WORD_CHARACTERS
-from kafkaproto.broker.group.regular_expression_parser import parse
-from kafkaproto.broker.group.regular_expression_program import Check, Edge, ExpressionError, Jump, Program, Read
-from kafkaproto.error_codes import ErrorCode
+from kafkaproto.broker.regular_expressions.classes import NEWLINE, WORD_CHARACTERS
+from kafkaproto.broker.regular_expressions.parser import parse
+from kafkaproto.broker.regular_expressions.program import Check, Edge, Jump, Program, Read
 
 MOST_CACHED_POSITIONS: Final = 1_000_000
 """The maximum total number of positions in the cached states of one pattern; beyond it, the cache is cleared."""
 
 
-def compile_topic_pattern(text: str) -> TopicPattern:
-    """Return the pattern that a regular expression in the syntax of RE2J 1.8 describes.
+def compile_pattern(text: str, longest: int) -> Pattern:
+    """Return the pattern that a regular expression in the syntax of RE2J 1.8 describes, for texts of at most `longest` characters.
 
-    Raises KafkaError with INVALID_REGULAR_EXPRESSION and Kafka's message if RE2J rejects the expression. Unlike Kafka, this function also rejects an
-    expression whose repetitions make it larger than `MOST_INSTRUCTIONS`.
+    Raises ExpressionError if RE2J rejects the expression. Unlike Kafka, this function also rejects an expression whose repetitions make it larger
+    than `MOST_INSTRUCTIONS`.
     """
-    try:
-        return TopicPattern(text, parse(text))
-    except ExpressionError as error:
-        message = f"SubscribedTopicRegex `{text}` is not a valid regular expression: {error}."
-        raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from error
+    return Pattern(parse(text, longest))
 
 
 class _State(NamedTuple):
     """The state of a match after the characters read so far.
 
-    positions: indexes of the instructions to continue with. at_start: whether no character has been read. after_word: whether the last character is a
-    word character.
+    positions: indexes of the instructions to continue with. at_start: whether no character has been read. after_word, after_newline: whether the last
+    character is a word character or a newline.
     """
 
     positions: frozenset[int]
     at_start: bool
     after_word: bool
+    after_newline: bool
 
 
-_START: Final = _State(frozenset({0}), at_start=True, after_word=False)
+_START: Final = _State(frozenset({0}), at_start=True, after_word=False, after_newline=False)
 
 
-class TopicPattern:
-    """A compiled pattern of topic names. It follows all possible matches at once, and caches the steps that it has computed."""
+class Pattern:
+    """A compiled pattern. It follows all possible matches at once, and caches the steps that it has computed."""
 
-    def __init__(self, text: str, program: Program) -> None:
-        self.text = text
+    def __init__(self, program: Program) -> None:
         self._program = program
         self._next_states: dict[tuple[_State, str], _State] = {}
         self._cached_positions = 0
 
-    def matches(self, name: str) -> bool:
-        """Return whether the pattern matches the whole name, which is at most 249 characters long.
-
-        A name with a character that topic names cannot have does not match.
-        """
+    def matches(self, text: str) -> bool:
+        """Return whether the pattern matches the whole text."""
         state = _START
-        for character in name:
-            if character not in TOPIC_CHARACTERS or not state.positions:
+        for character in text:
+            if not state.positions:
                 return False
             next_state = self._next_states.get((state, character))
             if next_state is None:
@@ -79,10 +69,15 @@ class TopicPattern:
                 instruction = self._program[position]
                 if isinstance(instruction, Read) and character in instruction.characters:
                     positions.add(position + 1)
-        return _State(frozenset(positions), at_start=False, after_word=character in WORD_CHARACTERS)
+        return _State(
+            frozenset(positions),
+            at_start=False,
+            after_word=character in WORD_CHARACTERS,
+            after_newline=character == NEWLINE,
+        )
 
     def _reachable(self, state: _State, next_character: str | None) -> set[int]:
-        """Return the indexes of instructions that can be reached without reading a character. next_character: None at the end of the name.
+        """Return the indexes of instructions that can be reached without reading a character. next_character: None at the end of the text.
 
         The index after the last instruction is among them if the pattern matches the characters read so far.
         """
@@ -90,6 +85,8 @@ class TopicPattern:
         holds = {
             Edge.START: state.at_start,
             Edge.END: next_character is None,
+            Edge.LINE_START: state.at_start or state.after_newline,
+            Edge.LINE_END: next_character in (None, NEWLINE),
             Edge.WORD_BOUNDARY: boundary,
             Edge.NO_WORD_BOUNDARY: not boundary,
         }

@@ -1,0 +1,133 @@
+"""Tests of transaction requests that no Kafka client sends: repeated partitions, invalid ids and epochs."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.scene import new_topic, read
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.conformance.transactions import Producer, write_markers
+from kafkaproto.conformance.wire import batch, produce, produced
+from kafkaproto.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from kafkaproto.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from kafkaproto.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from kafkaproto.records.batch import TRANSACTIONAL
+
+UNKNOWN, UNKNOWN_TOPIC, INVALID_ACKS, OLD_EPOCH, BAD_STATE = -1, 3, 21, 47, 48
+UNKNOWN_MAPPING, COORDINATOR_FENCED, NOT_ATTEMPTED, FENCED = 49, 52, 55, 90
+
+
+def _listed(topics: object) -> list[tuple[str, list[tuple[int, int]]]]:
+    return [
+        (topic.name, [(p.partition_index, p.partition_error_code) for p in topic.results_by_partition])
+        for topic in topics  # type: ignore[attr-defined]
+    ]
+
+
+@pytest.mark.rule("TX-19", "TX-20")
+def test_added_partitions_are_listed_as_often_as_the_request_names_them(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+
+    def add(epoch: int, *named: tuple[str, list[int]]) -> list[tuple[str, list[tuple[int, int]]]]:
+        topics = [AddPartitionsToTxnTopic(name, indexes) for name, indexes in named]
+        request = AddPartitionsToTxnRequest([], producer.id, producer.producer_id, epoch, topics)
+        return _listed(producer.ask(request, 3).results_by_topic_v3_and_below)
+
+    named = [(topic.name, [0, 0]), (topic.name, [0]), (topic.name, [])]
+    refused = [(name, [(index, FENCED) for index in indexes]) for name, indexes in named]
+    assert add(producer.epoch + 1, *named) == refused
+    assert add(producer.epoch, *named) == [(name, [(index, 0) for index in indexes]) for name, indexes in named]
+    unknown = add(producer.epoch, (topic.name, [0, 0]), (topic.name, [9]))
+    assert [(name, sorted(found)) for name, found in unknown] == [
+        (topic.name, [(0, NOT_ATTEMPTED), (9, UNKNOWN_TOPIC)])
+    ]
+
+
+@pytest.mark.rule("TX-19", "TX-23")
+def test_verified_partitions_are_listed_once(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+    producer.add_once_free(topic)
+    topics = [AddPartitionsToTxnTopic(topic.name, [0, 0])]
+    transaction = AddPartitionsToTxnTransaction(producer.id, producer.producer_id, producer.epoch, True, topics)
+    answer = producer.ask(AddPartitionsToTxnRequest([transaction]), 4)
+    assert _listed(answer.results_by_transaction[0].topic_results) == [(topic.name, [(0, 0)])]
+
+
+@pytest.mark.rule("TX-47")
+def test_markers_of_one_producer_share_their_results(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+
+    def ask(*indexes: list[int]) -> list[tuple[int, list[tuple[int, int]]]]:
+        markers = [
+            WritableTxnMarker(producer.producer_id, 0, False, [WritableTxnMarkerTopic(topic.name, listed)], 0)
+            for listed in indexes
+        ]
+        answer = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
+        return [
+            (marker.producer_id, sorted((p.partition_index, p.error_code) for t in marker.topics for p in t.partitions))
+            for marker in answer.markers
+        ]
+
+    assert ask([7], [0]) == [(producer.producer_id, [(0, 0), (7, UNKNOWN_TOPIC)])]
+    assert ask([], [0]) == [(producer.producer_id, [(0, 0)])]
+    assert ask([]) == []
+
+
+@pytest.mark.rule("TX-48")
+def test_marker_of_an_unknown_producer_is_compared_with_epoch_minus_1(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    producer.init()
+    number = producer.producer_id
+    assert write_markers(topic, number, -2) == [OLD_EPOCH]
+    assert write_markers(topic, number, -2, coordinator_epoch=-2) == [OLD_EPOCH]
+    assert write_markers(topic, number, 0, coordinator_epoch=-2) == [COORDINATOR_FENCED]
+    for producer_id, epoch in ((-1, 0), (number, -1), (-2, -1)):
+        assert write_markers(topic, producer_id, epoch) == [UNKNOWN]
+    assert read(topic, 0).high_watermark == 0
+    named = [WritableTxnMarkerTopic(topic.name, [0])]
+    markers = [WritableTxnMarker(number, epoch, False, named, 0) for epoch in (0, -1)]
+    answer = subject.ask_once(WriteTxnMarkersRequest(markers), 1, topic.leader())
+    assert [p.error_code for m in answer.markers for t in m.topics for p in t.partitions] == [UNKNOWN]
+    assert read(topic, 0).high_watermark == 1
+    assert write_markers(topic, -2, -5, coordinator_epoch=-2) == [0]
+    assert read(topic, 0).high_watermark == 2
+
+
+@pytest.mark.rule("P-19")
+def test_batch_of_an_unknown_producer_is_compared_with_epoch_minus_1(subject: Subject) -> None:
+    topic = new_topic(subject)
+    request = produce(topic.name, batch(b"v", producer_id=12_345, producer_epoch=-2, base_sequence=0))
+    assert produced(subject.ask_once(request, 9, topic.leader())).error_code == OLD_EPOCH
+    assert read(topic, 0).high_watermark == 0
+
+
+def _produced(subject: Subject, producer: Producer, topic: str, *numbers: tuple[int, int], acks: int) -> list[int]:
+    """Produce a transactional batch to each (partition, producer id), and return the error codes in the order of partitions."""
+    data = [
+        PartitionProduceData(
+            index, batch(b"v", producer_id=number, producer_epoch=0, base_sequence=0, attributes=TRANSACTIONAL)
+        )
+        for index, number in numbers
+    ]
+    request = ProduceRequest(producer.id, acks, 5000, [TopicProduceData(topic, partition_data=data)])
+    answer = subject.ask_once(request, 9)
+    results = [(p.index, p.error_code) for t in answer.responses for p in t.partition_responses]
+    return [error_code for _, error_code in sorted(results)]
+
+
+@pytest.mark.rule("TX-26", "TX-28")
+def test_verification_precedes_the_check_of_acks(subject: Subject) -> None:
+    topic, producer = new_topic(subject), Producer(subject)
+    number, _ = producer.init()
+    own = (0, number)
+    assert _produced(subject, producer, topic.name, own, acks=2) == [BAD_STATE]
+    producer.add_once_free(topic)
+    assert _produced(subject, producer, topic.name, own, acks=2) == [INVALID_ACKS]
+    assert _produced(subject, producer, topic.name, own, (9, number + 1), acks=2) == [INVALID_ACKS, UNKNOWN_TOPIC]
