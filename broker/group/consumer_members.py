@@ -32,12 +32,14 @@ class Changes(NamedTuple):
     """The changes that a request made to a member.
 
     has_other_names: whether it subscribes to other topics by name. regex_before: the previous regular expression; None if it is unchanged.
-    has_new_instance: whether the member has an instance id that no member had before.
+    has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member prefers if no member
+    preferred it before, else None.
     """
 
     has_other_names: bool
     regex_before: str | None = None
     has_new_instance: bool = False
+    new_assignor: str | None = None
 
     @property
     def is_resubscribed(self) -> bool:
@@ -184,6 +186,7 @@ class Membership:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        preferred_before = {other.assignor for other in group.members.values()}
         if request.assignor is not None:
             member.assignor = request.assignor
         member.client_id, member.client_host = request.client_id, request.client_host
@@ -193,7 +196,8 @@ class Membership:
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
         changes = _subscribe(group, member, names, regex, before, entries)
-        return changes._replace(has_new_instance=has_new_instance)
+        new_assignor = None if member.assignor in preferred_before else member.assignor
+        return changes._replace(has_new_instance=has_new_instance, new_assignor=new_assignor)
 
     def update_classic(
         self,
