@@ -29,13 +29,19 @@ def partition_of_key(key: bytes, partitions: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def java_hash(text: str) -> int:
-    """Return the absolute value of Java's `String.hashCode()`, which is computed over UTF-16 units; 0 for a hash of -2**31 (Kafka's `Utils.abs`).
-
-    Modulo the number of partitions of a coordinator's topic, it gives the partition in which a group or transactional id is stored.
-    """
+def java_hash_bits(text: str) -> int:
+    """Return the 32 bits of Java's `String.hashCode()`, which is computed over UTF-16 units, as a number that is not negative."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for i in range(0, len(units), 2):
         value = (value * 31 + int.from_bytes(units[i : i + 2], "big")) & 0xFFFFFFFF
+    return value
+
+
+def java_hash(text: str) -> int:
+    """Return the absolute value of Java's `String.hashCode()`; 0 for a hash of -2**31 (Kafka's `Utils.abs`).
+
+    Modulo the number of partitions of a coordinator's topic, it gives the partition in which a group or transactional id is stored.
+    """
+    value = java_hash_bits(text)
     return (1 << 32) - value if value > 1 << 31 else value & 0x7FFFFFFF

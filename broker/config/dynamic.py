@@ -8,7 +8,6 @@ setting that Kafka does not know. Follows Kafka's `ConfigAdminManager`. This mod
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,8 +20,9 @@ from kafkaproto.broker.config.cluster_config import ALL_BROKERS as ALL_BROKERS
 from kafkaproto.broker.config.cluster_config import MIN_INSYNC_REPLICAS, ClusterConfig, ConfigOwner
 from kafkaproto.broker.config.definitions import Setting
 from kafkaproto.broker.config.effects import THREAD_COUNTS
+from kafkaproto.broker.config.group_config import GroupResource
 from kafkaproto.broker.config.release import has_client_metrics
-from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text, group_setting, parse
+from kafkaproto.broker.config.values import LISTENER_PREFIX, ConfigError, as_text, parse
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.error_codes import ErrorCode
 
@@ -101,7 +101,7 @@ class Resource(Protocol):
     def setting(self, name: str) -> Setting:
         """Return the definition of a setting by name.
 
-        Raises ConfigError for an unknown name of a topic or a group, KafkaError for a setting that cannot be changed.
+        Raises ConfigError for an unknown name of a topic, KafkaError for a setting that cannot be changed.
         """
 
     def check_deletion(self, name: str) -> None:
@@ -223,51 +223,6 @@ class BrokerResource:
         self._cluster.setting_changed()
 
 
-class GroupResource:
-    """The settings of a group, which need not exist yet (`GroupConfig`, KIP-848)."""
-
-    bad_value = ErrorCode.INVALID_CONFIG
-
-    def __init__(self, cluster: Configured, broker_id: int, group_id: str) -> None:
-        self._cluster = cluster
-        self._broker_id = broker_id
-        self._group_id = group_id
-
-    @property
-    def own(self) -> Mapping[str, str]:
-        return self._cluster.config.groups.get(self._group_id, {})
-
-    def setting(self, name: str) -> Setting:
-        return group_setting(name, self._cluster.config.definitions)
-
-    def check_deletion(self, name: str) -> None:
-        """Accept the deletion of every known setting, even if it is not set."""
-
-    def in_force(self, name: str) -> str:
-        return as_text(self._cluster.config.group_value(self._broker_id, self.own, name)) or ""
-
-    def check(self, own: Mapping[str, str]) -> None:
-        """Raise ConfigError for a value outside the broker's limits, and for a session timeout that is not longer than the heartbeat interval."""
-        config = self._cluster.config
-        for name in own:
-            kind, _, rest = name.partition(".")
-            value = config.group_value(self._broker_id, own, name)
-            for limit, too_far in (("min", operator.lt), ("max", operator.gt)):
-                of_broker = f"group.{kind}.{limit}.{rest.removeprefix('num.')}"
-                if of_broker in config.definitions.broker and too_far(value, config.get(self._broker_id, of_broker)):
-                    words = "greater" if limit == "min" else "less"
-                    raise ConfigError(f"{name} must be {words} than or equal to {of_broker}")
-        for kind in ("consumer", "share", "streams"):
-            session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-            session_ms, heartbeat_ms = (config.group_value(self._broker_id, own, name) for name in (session, heartbeat))
-            if session_ms <= heartbeat_ms:
-                raise ConfigError(f"{session} must be greater than {heartbeat}")
-
-    def store(self, own: Mapping[str, str]) -> None:
-        self._cluster.remember_config(self._group_id, own)
-        self._cluster.config.set_group(self._group_id, own)
-
-
 class NamedResource(Protocol):
     """Interface of a resource in a request: the fields that AlterConfigs and IncrementalAlterConfigs have in common."""
 
@@ -306,8 +261,6 @@ def resource(node: ConfiguredBroker, resource_type: int, name: str) -> Resource:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a topic must name the topic.")
         return TopicResource(node.cluster, node.broker_id, name)
     if resource_type == GROUP and node.cluster.config.definitions.group:
-        if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a group must name the group.")
         return GroupResource(node.cluster, node.broker_id, name)
     if resource_type == CLIENT_METRICS and has_client_metrics(node.cluster.config.release):
         return SubscriptionResource(node.cluster, name)
@@ -343,19 +296,17 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
     code (D10).
     """
     own = dict(resource.own)
-    named: set[str] = set()
     for change in changes:
-        if change.name in named:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-        named.add(change.name)
         if change.operation == Operation.DELETE:
             resource.check_deletion(change.name)
             own.pop(change.name, None)
             continue
-        if change.value is None:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.name}")
+        if change.operation not in list(Operation):
+            if isinstance(resource, BrokerResource):
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # an exception of Kafka's controller
         setting = resource.setting(change.name)
-        text = change.value
+        text = change.value or ""
         if change.operation in (Operation.APPEND, Operation.SUBTRACT):
             if setting.foreign:  # Kafka looks up its type and fails
                 raise KafkaError(
@@ -364,11 +315,21 @@ def applied(resource: Resource, changes: Iterable[Change], strict_kip: bool) -> 
                 )
             held = own[change.name] if change.name in own else resource.in_force(change.name)
             text = _edited(setting, change.operation, held, text)
-        elif change.operation != Operation.SET:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operation {change.operation}")
         parse(setting, text, strict_kip)
         own[change.name] = text
     return own
+
+
+def check_changes(changes: Sequence[Change]) -> None:
+    """Check that no setting is named twice, and that no value is null. Kafka checks this before it looks at the resource.
+
+    Raises KafkaError INVALID_REQUEST (42).
+    """
+    if len({change.name for change in changes}) < len(changes):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [change.name for change in changes if change.value is None and change.operation != Operation.DELETE]
+    if nulls:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
 
 
 def _check_threads(name: str, current: int, count: int) -> None:

@@ -165,14 +165,6 @@ def topic_setting(name: str, definitions: Definitions | None = None) -> Setting:
     raise _unknown(known.topic, name, "topic setting")
 
 
-def group_setting(name: str, definitions: Definitions) -> Setting:
-    """Return the definition of a group setting. Raises ConfigError for an unknown name."""
-    setting = definitions.group.get(name)
-    if setting is None:
-        raise _unknown(definitions.group, name, "group setting")
-    return setting
-
-
 def _unknown(table: Mapping[str, Setting], name: str, what: str) -> ConfigError:
     close = difflib.get_close_matches(name, table, n=1, cutoff=0.6)
     hint = f'did you mean "{close[0]}"?' if close else "`kafkaproto settings` lists the known ones"

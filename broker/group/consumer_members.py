@@ -32,12 +32,14 @@ class Changes(NamedTuple):
     """The changes that a request made to a member.
 
     has_other_names: whether it subscribes to other topics by name. regex_before: the previous regular expression; None if it is unchanged.
-    has_new_instance: whether a dynamic member became static.
+    has_new_instance: whether the member has an instance id that no member had before. new_assignor: the assignor that the member prefers if no member
+    preferred it before, else None.
     """
 
     has_other_names: bool
     regex_before: str | None = None
     has_new_instance: bool = False
+    new_assignor: str | None = None
 
     @property
     def is_resubscribed(self) -> bool:
@@ -58,7 +60,7 @@ class Membership:
         Raises KafkaError UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82) or FENCED_MEMBER_EPOCH (110).
         """
         if request.instance_id is not None:
-            holder = group.members.get(group.static_ids.get(request.instance_id, ""))
+            holder = _holder(group, request.instance_id)
             return _check_static(group, holder, request.member_id, request.instance_id)
         member = group.members.get(request.member_id)
         if member is None:
@@ -89,7 +91,7 @@ class Membership:
 
         entries: the list to which the records of a replacement are added.
         """
-        holder = group.members.get(group.static_ids.get(instance_id, ""))
+        holder = _holder(group, instance_id)
         if request.member_epoch != JOINING:
             member = _check_static(group, holder, request.member_id, instance_id)
             _check_epoch(member, request)
@@ -114,7 +116,7 @@ class Membership:
         member_id, instance_id = request.member_id or self.new_member_id(), request.group_instance_id
         if instance_id is None:
             return group.members.get(member_id) or self._new_member(group, member_id, None)
-        holder = group.members.get(group.static_ids.get(instance_id, ""))
+        holder = _holder(group, instance_id)
         if request.member_id:
             return _check_static(group, holder, member_id, instance_id)
         if holder is None:
@@ -129,7 +131,7 @@ class Membership:
         if instance_id is None:
             member = group.members.get(member_id)
         else:
-            holder = group.members.get(group.static_ids.get(instance_id, ""))
+            holder = _holder(group, instance_id)
             member = _check_static(group, holder, member_id, instance_id)
         if member is None or member.classic is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -175,14 +177,16 @@ class Membership:
         entries: the list to which the member's record is added if it has changed.
         """
         before = _stored_values(member)
-        instance_before = member.instance_id
+        has_new_instance = False
         if request.instance_id is not None:  # a dynamic member may become static (GN-32)
+            has_new_instance = request.instance_id not in group.static_ids
             member.instance_id = request.instance_id
             group.static_ids[request.instance_id] = member.member_id
         if request.rack_id is not None:
             member.rack_id = request.rack_id
         if request.rebalance_timeout_ms != UNCHANGED_MS:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        preferred_before = {other.assignor for other in group.members.values()}
         if request.assignor is not None:
             member.assignor = request.assignor
         member.client_id, member.client_host = request.client_id, request.client_host
@@ -192,7 +196,8 @@ class Membership:
         names = member.topic_names if request.topic_names is None else request.topic_names
         regex = member.topic_regex if request.topic_regex is None else request.topic_regex
         changes = _subscribe(group, member, names, regex, before, entries)
-        return changes._replace(has_new_instance=member.instance_id != instance_before)
+        new_assignor = None if member.assignor in preferred_before else member.assignor
+        return changes._replace(has_new_instance=has_new_instance, new_assignor=new_assignor)
 
     def update_classic(
         self,
@@ -263,6 +268,19 @@ def _unknown_member(member_id: str, group: ConsumerGroup) -> KafkaError:
         text = f"Member {member_id} of group {group.group_id} was fenced. The member must abandon all its partitions and rejoin."
         return KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, text)
     return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+
+
+def _holder(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
+    """Return the member that has an instance id, or had it before it changed to another one; None if there is none.
+
+    Raises KafkaError UNKNOWN_MEMBER_ID (25) if that member is gone and still has the instance id (GN-34).
+    """
+    member_id = group.static_ids.get(instance_id)
+    if member_id is None:
+        return None
+    if member_id not in group.members:
+        raise _unknown_member(member_id, group)
+    return group.members[member_id]
 
 
 def _check_static(

@@ -134,8 +134,6 @@ class GroupCoordinator:
         if consumers is not None and consumers.members:
             self.consumers.classic.join(consumers, request, now_ms, reply)
             return None
-        if consumers is not None and member_id == UNKNOWN_MEMBER_ID and not request.has_protocol:
-            return JoinResult(member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         group = self.groups.get(request.group_id)
         if group is None:
             if member_id != UNKNOWN_MEMBER_ID:

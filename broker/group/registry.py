@@ -350,4 +350,4 @@ def _is_unused(group: AnyGroup) -> bool:
     """Return whether a group has neither members nor offsets, so that it can be deleted."""
     if group.members or group.offsets or group.writing.total():
         return False
-    return isinstance(group, ConsumerGroup) or (group.is_in(GroupState.EMPTY) and not group.pending)
+    return isinstance(group, ConsumerGroup) or group.is_in(GroupState.EMPTY)

@@ -35,11 +35,6 @@ class JoinRequest:
     requires_member_id: bool = False
     can_skip_assignment: bool = False
 
-    @property
-    def has_protocol(self) -> bool:
-        """Whether the request has a protocol type and at least one protocol."""
-        return bool(self.protocol_type and self.protocols)
-
 
 class JoinedMember(NamedTuple):
     """A member in the list that the group leader receives. metadata: the member's metadata for the chosen protocol."""

@@ -25,6 +25,7 @@ from kafkaproto.broker.group.storage import GroupStorage
 from kafkaproto.broker.group.subscribed_topics import ClusterTopics
 from kafkaproto.broker.runtime.timers import Timers
 from kafkaproto.error_codes import ErrorCode
+from kafkaproto.partitioner import java_hash_bits
 
 
 class Transitions:
@@ -96,20 +97,26 @@ class Transitions:
         owned: the partitions that the request reports as owned, None if it reports none. entries: the list to which the records of the changes are
         added. bumps: whether a new epoch starts even if the subscribed topics did not change.
         """
+        epoch_before = group.epoch
         self.advance_epoch(group, entries, bumps=bumps)
         if group.has_topics_record and self.topics.stores_hash:
             group.has_topics_record = False
             entries.append(stored_as.topics_entry(group.group_id, None))
         target = group.target_of(member.member_id)
         if group.epoch > group.assignment_epoch:
-            self.assign(group, entries)
+            were_equal = group.epoch == epoch_before and _were_equal(group, member, changes)
+            self.assign(group, changes.new_assignor, entries, were_equal=were_equal)
             target = group.target_of(member.member_id)
         elif changes.has_new_instance:  # Kafka looks for the target of the instance, which has none yet (GN-32)
             target = NOTHING
         self.reconcile(group, member, target, owned, entries, now_ms, is_resubscribed=changes.is_resubscribed)
 
-    def assign(self, group: ConsumerGroup, entries: list[Entry]) -> None:
-        """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48)."""
+    def assign(self, group: ConsumerGroup, new_assignor: str | None, entries: list[Entry], *, were_equal: bool) -> None:
+        """Compute the target assignment of the current epoch, and add its records to `entries` (GN-18, GN-48).
+
+        new_assignor: the assignor that one member prefers since this request, None if others preferred it before. were_equal: whether to treat the
+        subscriptions of all members as that of the first one, because they were equal before a request that started no epoch (GN-38).
+        """
         members = [
             MemberSubscription(
                 member.member_id,
@@ -121,18 +128,27 @@ class Transitions:
             )
             for member in group.members.values()
         ]
+        if were_equal:
+            first = min(members, key=lambda member: _place_in_hash_table(member.member_id, len(members)))
+            members = [member._replace(topic_ids=first.topic_ids, names=first.names, regex="") for member in members]
         counts = {topic.topic_id: topic.partition_count for topic in group.topics.values()}
-        targets = ASSIGNORS[self.assignor_of(group)](members, counts)
+        targets = ASSIGNORS[self.assignor_of(group, new_assignor)](members, counts)
         for member_id, target in targets.items():
             if member_id not in group.targets or group.targets[member_id] != target:
                 entries.append(stored_as.target_entry(group.group_id, member_id, target))
         group.set_target(targets, group.epoch)
         entries.append(stored_as.assignment_epoch_entry(group.group_id, group.epoch))
 
-    def assignor_of(self, group: ConsumerGroup) -> str:
-        """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36)."""
+    def assignor_of(self, group: ConsumerGroup, new_assignor: str | None = None) -> str:
+        """Return the name of the assignor that most members prefer; the first of `group.consumer.assignors` if none has a preference (GN-36).
+
+        If several have as many members, `new_assignor` is chosen, otherwise the first one in the order of `ASSIGNORS`.
+        """
         votes = Counter(member.assignor for member in group.members.values() if member.assignor is not None)
-        return votes.most_common(1)[0][0] if votes else self.settings.assignors[0]
+        if not votes:
+            return self.settings.assignors[0]
+        candidates = [*ASSIGNORS] if new_assignor is None else [new_assignor, *ASSIGNORS]
+        return max(candidates, key=lambda name: votes[name])
 
     def reconcile(
         self,
@@ -303,3 +319,22 @@ class Transitions:
 
         self._storage.append(group_id, entries, now_ms, stored)
         calling = False
+
+
+def _were_equal(group: ConsumerGroup, member: ConsumerMember, changes: Changes) -> bool:
+    """Return whether the subscriptions of a group were equal (GN-38) before a request of `member` that changed its regular expression only."""
+    if changes.regex_before is None:
+        return False
+    before = {(m.topic_names, m.topic_regex) for m in group.members.values() if m is not member}
+    if member.topic_names or changes.regex_before:
+        before.add((member.topic_names, changes.regex_before))
+    return len(before) == 1 and not any(names and regex for names, regex in before)
+
+
+def _place_in_hash_table(member_id: str, count: int) -> int:
+    """Return the position of a member id in a Java `HashMap` of `count` entries. Ids that share a position have no order."""
+    size = 16
+    while count > size * 3 // 4:
+        size *= 2
+    code = java_hash_bits(member_id)
+    return (code ^ code >> 16) & (size - 1)

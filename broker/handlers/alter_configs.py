@@ -8,7 +8,7 @@ removed. IncrementalAlterConfigs changes single settings instead (KIP-339).
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.dynamic import Change, Operation, change, one_by_one, resource
+from kafkaproto.broker.config.dynamic import Change, Operation, change, check_changes, one_by_one, resource
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -39,8 +39,9 @@ def alter_configs(exchange: Exchange, request: AlterConfigsRequest) -> Reply:
 
 
 def _replace(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
-    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
     operations = [Change(c.name, Operation.SET, c.value) for c in altered.configs]
+    check_changes(operations)
+    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
     named = {c.name for c in altered.configs}
     operations += [Change(name, Operation.DELETE, None) for name in changed.own if name not in named]
     change(changed, operations, exchange.node.cluster.strict_kip, validate_only)

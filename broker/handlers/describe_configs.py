@@ -113,7 +113,7 @@ def _broker(exchange: Exchange, name: str) -> Iterable[Described]:
 
 def _group(exchange: Exchange, name: str) -> Iterable[Described]:
     if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "A request for the settings of a group must name the group.")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     return group_descriptions(exchange.node.config.cluster, exchange.node.broker_id, name)
 
 

@@ -8,7 +8,7 @@ name stands for the dynamic settings of all brokers. APPEND and SUBTRACT apply t
 from __future__ import annotations
 
 from kafkaproto.api import ApiKey
-from kafkaproto.broker.config.dynamic import Change, change, one_by_one, resource
+from kafkaproto.broker.config.dynamic import Change, change, check_changes, one_by_one, resource
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
@@ -39,6 +39,7 @@ def incremental_alter_configs(exchange: Exchange, request: IncrementalAlterConfi
 
 
 def _alter(exchange: Exchange, altered: AlterConfigsResource, validate_only: bool) -> None:
-    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
     operations = [Change(c.name, c.config_operation, c.value) for c in altered.configs]
+    check_changes(operations)
+    changed = resource(exchange.node, altered.resource_type, altered.resource_name)
     change(changed, operations, exchange.node.cluster.strict_kip, validate_only)

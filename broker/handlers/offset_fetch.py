@@ -3,8 +3,8 @@
 v2 accepts null topics for all, and adds an error for the group; v3 adds throttle time; v5 adds leader epochs; v6 is flexible; v7 adds
 `require_stable`, with which partitions get UNSTABLE_OFFSET_COMMIT while a commit is not replicated or its transaction is open (GO-29, TX-43); v8
 takes many groups; v9 adds member ids and epochs, which only groups of the new protocol (KIP-848) check (GO-31); v10 names topics by id.
-Behaviour: an offset that was never committed is -1, whatever the group's state. In Kafka, v0 read offsets from ZooKeeper; here it gets error
-UNSUPPORTED_VERSION (35), as from a KRaft broker.
+Behaviour: an offset that was never committed is -1, whatever the group's state. Before 4.0 a request without groups gets no response (GO-35). In
+Kafka, v0 read offsets from ZooKeeper; here it gets error UNSUPPORTED_VERSION (35), as from a KRaft broker.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def offset_fetch(exchange: Exchange, request: OffsetFetchRequest) -> Reply | Del
             for topic in group.topics or ():
                 topic.name = exchange.node.image.topic_names.get(topic.topic_id, "")
     is_empty = exchange.api_version >= FIRST_VERSION_WITH_MANY_GROUPS and not request.groups
+    if is_empty and not exchange.node.groups.is_release_4:
+        return Delayed()  # Kafka never responds to it (GO-35)
     if request.require_stable and exchange.node.groups.is_new_coordinator and not is_empty:
         return _fetch_when_stable(exchange, request)
     return _fetch_all(exchange, request, {})

@@ -156,6 +156,22 @@ def test_range_assignor_assigns_consecutive_partitions_of_each_topic(subject: Su
     assert group.described().assignor_name == "range"
 
 
+@pytest.mark.rule("GN-36")
+@pytest.mark.parametrize("first", ["uniform", "range"])
+def test_member_that_is_the_first_to_name_an_assignor_decides_between_two_assignors(
+    subject: Subject, first: str
+) -> None:
+    """With `range`, A gets the first three partitions; with `uniform`, B keeps them. ConsumerGroupDescribe names `uniform`."""
+    group = ConsumerGroup(subject)
+    assert group.enter("B", server_assignor=first) == (1, ALL)
+    second = "range" if first == "uniform" else "uniform"
+    assert group.enter("A", server_assignor=second) == (2, [])
+    of_a = ALL[:3] if second == "range" else ALL[3:]
+    topic = group.topic.name
+    assert group.targets() == {"A": {topic: of_a}, "B": {topic: sorted({*ALL} - {*of_a})}}
+    assert group.described().assignor_name == "uniform"
+
+
 @pytest.mark.rule("GN-14", "GN-29", "SN-40")
 def test_member_that_does_not_revoke_in_time_is_fenced_despite_heartbeats(subject: Subject) -> None:
     """A member that keeps its partitions for the rebalance timeout is fenced, and the other member gets all of them.

@@ -146,3 +146,13 @@ def test_coordinator_writes_a_record_for_a_regular_expression_and_later_a_tombst
     left = log.kinds()
     assert (CURRENT, "A", None) in left
     assert left[-2:] == [(REGEX, "", None), (GROUP, "", 0)]
+
+
+@pytest.mark.rule("GN-38")
+def test_new_regular_expression_that_starts_no_epoch_counts_as_equal_to_the_others(group: ConsumerGroup) -> None:
+    """B's join computes the target of the epoch that C's expression started. Its own expression has no topics yet, and all members get those of B."""
+    assert group.result(join(group, "C", whole(group))) == (1, [])
+    wait_for_epoch(group, 2)
+    assert group.result(join(group, "B", whole(group)[:-1])) == (2, [])
+    assert group.beat("C", 1, []) == (2, None)
+    assert group.targets() == {"B": {}, "C": {}}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafkaproto.conformance.groups import Group, commit, has_new_coordinator, make_stable, subscription
-from kafkaproto.conformance.scene import new_topic
+from kafkaproto.conformance.scene import new_topic, wait_until
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.messages.delete_groups import DeleteGroupsRequest
+from kafkaproto.messages.delete_topics import DeleteTopicsRequest
 from kafkaproto.messages.describe_groups import DescribeGroupsRequest
 from kafkaproto.messages.leave_group import LeaveGroupRequest
 from kafkaproto.messages.list_groups import ListGroupsRequest
@@ -178,3 +180,30 @@ def test_group_without_members_is_deleted_when_its_last_offset_is_deleted(subjec
     assert result.error_code == (
         0 if has_new_coordinator(subject) else 69
     )  # the new coordinator waits for the next check
+
+
+def _delete_offset(group: Group, topic: str) -> None:
+    assert group.delete_offsets({topic: [0]}) == (0, {(topic, 0): 0})
+
+
+def _delete_topic(group: Group, topic: str) -> None:
+    response = group.subject.ask_once(DeleteTopicsRequest(topic_names=[topic], timeout_ms=5000), 3)
+    assert response.responses[0].error_code == 0
+
+
+@pytest.mark.rule("GC-64")
+@pytest.mark.releases(before="4.0")
+@pytest.mark.parametrize("delete", [_delete_offset, _delete_topic])
+def test_pending_member_does_not_keep_a_group_whose_last_offset_is_deleted(
+    subject: Subject, delete: Callable[[Group, str], None]
+) -> None:
+    """The old coordinator deletes the group, so that the second JoinGroup with the assigned member id is rejected."""
+    topic, group = new_topic(subject).name, Group(subject)
+    client = group.client()
+    assert client.join().error_code == 79
+    assert commit(group, {topic: {0: (5, "")}}) == {(topic, 0): 0}
+    assert group.state() == ("Empty", 0)
+    delete(group, topic)
+    wait_until(subject, lambda: group.state() == ("Dead", 0), "the group is deleted")
+    # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
+    wait_until(subject, lambda: client.join().error_code == 25, "the member id is unknown")

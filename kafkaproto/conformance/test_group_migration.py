@@ -352,3 +352,20 @@ def test_empty_consumer_group_becomes_classic_with_the_first_classic_member(subj
     assert group.beat("A", -1) == (-1, None)
     member = stable(group)
     assert (member.generation, listed(group)) == (1, ("classic", "consumer", "Stable"))
+
+
+@pytest.mark.rule("GN-63")
+@pytest.mark.parametrize(
+    ("kind", "instance", "has_protocols"), [("consumer", None, False), ("", None, True), ("consumer", "i1", False)]
+)
+def test_join_without_protocols_makes_an_empty_consumer_group_classic_although_it_is_rejected(
+    subject: Subject, kind: str, instance: str | None, has_protocols: bool
+) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A") == (1, ALL)
+    assert group.beat("A", -1) == (-1, None)
+    protocols = (("range", embedded(group)),) if has_protocols else ()
+    refused = Consumer(group, kind=kind, instance=instance, protocols=protocols).join()
+    assert (refused.error_code, refused.member_id) == (INCONSISTENT, "")
+    wait_until(subject, lambda: listed(group) == ("classic", "", "Empty"), "the group is classic")
+    assert refusal(group.heartbeat("A", 1)) == (NOT_FOUND, f"Group {group.id} is not a consumer group.")

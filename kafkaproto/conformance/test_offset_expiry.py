@@ -64,5 +64,15 @@ def test_offset_commit_with_a_retention_time_expires_after_that_time(subject: Su
         wait_until(subject, lambda: group.committed() == {(t1, 0): 5}, "the offset of the other topic is gone")
 
 
+@pytest.mark.rule("GC-14")
+def test_check_for_expired_offsets_deletes_a_group_that_has_only_a_pending_member(subject: Subject) -> None:
+    group = Group(subject)
+    client = group.client(session_ms=30_000)
+    assert client.join().error_code == 79
+    _wait_until_deleted(group)
+    # Kafka returns COORDINATOR_NOT_AVAILABLE (15) until it has removed the dead group from its memory.
+    wait_until(subject, lambda: client.join().error_code == 25, "the member id is unknown")
+
+
 def _wait_until_deleted(group: Group) -> None:
     wait_until(group.subject, lambda: group.describe().group_state == "Dead", f"{group.id} is deleted")

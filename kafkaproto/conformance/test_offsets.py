@@ -12,6 +12,7 @@ from kafkaproto.conformance.scene import new_topic, read
 from kafkaproto.conformance.subject import Subject
 from kafkaproto.conformance.wire import batch, produce
 from kafkaproto.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from kafkaproto.messages.list_groups import ListGroupsRequest
 from kafkaproto.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,6 +26,8 @@ from kafkaproto.messages.offset_fetch import (
 )
 from kafkaproto.records.batch import batches, records
 
+SILENCE_MS = 500
+"""The time in ms without a response after which a test assumes that there will be none."""
 pytestmark = pytest.mark.needs("group.initial.rebalance.delay.ms", offsets_topic=True)
 
 
@@ -192,6 +195,30 @@ def test_version_0_of_offset_commit_is_unsupported(subject: Subject) -> None:
     mixed = commit(Group(subject), {t1: {0: (5, "x"), 9: (5, "x")}, "missing": {0: (5, "x")}}, 0)
     assert mixed == dict.fromkeys(mixed, 35)
     assert commit(Group(subject), {"missing": {0: (5, "x")}}, 0) == {("missing", 0): 3}
+
+
+@pytest.mark.rule("GO-35")
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("require_stable", [False, True])
+@pytest.mark.parametrize(
+    "responds",
+    [
+        pytest.param(False, marks=pytest.mark.releases(before="4.0"), id="before-4.0"),
+        pytest.param(True, marks=pytest.mark.releases(first="4.0"), id="from-4.0"),
+    ],
+)
+def test_offset_fetch_without_groups_gets_no_response_before_4_0(
+    subject: Subject, version: int, require_stable: bool, responds: bool
+) -> None:
+    """The connection stays open, and the broker does not read further requests from it."""
+    connection = Group(subject).connect()
+    subject.send(connection, OffsetFetchRequest(groups=[], require_stable=require_stable), version)
+    subject.send(connection, ListGroupsRequest(), 4)
+    if responds:
+        assert subject.answer(connection).message.groups == []
+        assert subject.answer(connection).message.error_code == 0
+    else:
+        assert subject.answer_or_none(connection, SILENCE_MS) is None
 
 
 @pytest.mark.rule("GO-1")

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 SUITE = Path(__file__).parent / "test_suite.py"
-OPTIONS = ("-q", "-r", "fE", "-p", "no:xdist", "-p", "kafkaproto.conformance.card")
+IMPORTED = "ignore:Module already imported so cannot be rewritten; tests:pytest.PytestAssertRewriteWarning"
+"""Ignores that `tests` is imported before pytest, which lists it among the files of this package's plugin if the checkout has its metadata."""
+OPTIONS = ("-q", "-r", "fE", "-p", "no:xdist", "-p", "kafkaproto.conformance.card", "-W", IMPORTED)
 
 if __name__ == "__main__":
     _, arguments = argparse.ArgumentParser(

@@ -307,3 +307,14 @@ def test_conformance_command_without_pytest_explains_how_to_install_pytest() -> 
         done.stderr
         == "kafkaproto conformance: pytest is missing: install it in a checkout with pip install '.[conformance]'\n"
     )
+
+
+@pytest.mark.slow
+def test_program_behind_make_conformance_runs_chosen_tests_on_a_chosen_cluster() -> None:
+    """It imports `tests` before pytest, which must not make pytest fail."""
+    chosen = ["--subjects", "virtual-kafka", "-k", "test_framing and tagged_fields"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.conformance", *chosen], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^virtual-kafka: \d+ ok$", done.stdout, re.MULTILINE)

@@ -154,7 +154,7 @@ class GroupWriter:
         kinds = [self._beat] * 10 + [self._join] * 3 + [self._change] * 2 + [self._leave, self._commit, self._describe]
         if self.is_mixed:
             kinds += [self._classic_join] * 4 + [self._classic_sync] * 4 + [self._classic_beat] * 3
-            kinds += [self._classic_leave, self._classic_describe]
+            kinds += [self._classic_leave, self._classic_describe, self._classic_refused]
         return self.chance.choice(kinds)()
 
     def _member(self) -> str:
@@ -172,8 +172,9 @@ class GroupWriter:
     def _join(self) -> Step:
         member = self._member()
         is_static = self.is_static and member in STATIC_MEMBERS and self.chance.random() < 0.7
-        instance = "i1" if is_static else None
-        return "join", {"member": member, "instance": instance, **self._subscription()}
+        instance = self.chance.choice(["i1", "i1", "i1", "i2"]) if is_static else None
+        assignor = self.chance.choice([None, None, "uniform", "range", "range"])
+        return "join", {"member": member, "instance": instance, "assignor": assignor, **self._subscription()}
 
     def _beat(self) -> Step:
         epoch = self.chance.choice(["own"] * 12 + ["older", "newer", "zero"])
@@ -196,6 +197,9 @@ class GroupWriter:
     def _classic_join(self) -> Step:
         owned = self.chance.choice(["assigned", "assigned", "nothing"])
         return "classic_join", {"version": self.chance.choice([5, 9]), "owned": owned}
+
+    def _classic_refused(self) -> Step:
+        return "classic_refused", {"version": self.chance.choice([3, 5, 9]), "static": self.chance.random() < 0.3}
 
     def _classic_sync(self) -> Step:
         return "classic_sync", {"generation": self.chance.choice(["own"] * 5 + ["older", "newer"])}

@@ -100,6 +100,27 @@ def _join(member: str, names: list[int] | None = None, regex: str | None = None,
     return "join", {"member": member, "instance": instance, "names": names, "regex": regex}
 
 
+def _leave(member: str) -> Step:
+    return "leave", {"member": member, "epoch": -1}
+
+
+_FORMER_INSTANCE = (
+    _join("A", [0], instance="i1"),
+    _join("A", [0], instance="i2"),
+    _leave("A"),
+    _join("B", [0], instance="i1"),
+)
+_TWO_ASSIGNORS = (
+    ("join", {"member": "C", "instance": None, "assignor": "uniform", "names": [0], "regex": None}),
+    ("join", {"member": "B", "instance": None, "assignor": "range", "names": [0], "regex": None}),
+    ("describe", {}),
+)
+_REFUSED_IN_EMPTY_GROUP = (
+    _join("A", [0]),
+    _leave("A"),
+    ("classic_refused", {"version": 5, "static": False}),
+    ("classic_describe", {}),
+)
 _STALE_EPOCH = (_send("newer epoch", 11, transactional=False), _send("own"), _send("own", 11), _add(), _send("own"))
 _FENCED_PRODUCER = (_add(1), ("init", {"producer": 1, "version": 0, "ids": "none"}), _send("other", 9))
 _NEWER_EPOCH = (
@@ -125,6 +146,21 @@ FOUND_CONVERSATIONS = {
     "a stale epoch is checked before the verification in 4.2": Conversation(TRANSACTIONS, "4.2", _STALE_EPOCH),
     "ids of a fenced producer do not match another id in 3.9": Conversation(TRANSACTIONS, "3.9", _FENCED_PRODUCER),
     "ids of a fenced producer are stale in 4.2": Conversation(TRANSACTIONS, "4.2", _FENCED_PRODUCER),
+    "a removed member keeps a former instance id in 3.9": Conversation(GROUPS, "3.9", _FORMER_INSTANCE),
+    "a removed member keeps a former instance id in 4.2": Conversation(GROUPS, "4.2", _FORMER_INSTANCE),
+    "the first member that names an assignor decides in 3.9": Conversation(GROUPS, "3.9", _TWO_ASSIGNORS),
+    "the first member that names an assignor decides in 4.2": Conversation(GROUPS, "4.2", _TWO_ASSIGNORS),
+    "a new regular expression that starts no epoch counts as equal": Conversation(
+        GROUPS,
+        "4.2",
+        (
+            _join("C", None, "first"),
+            _join("B", None, "prefix"),
+            ("beat", {"member": "C", "epoch": "own", "owned": "nothing"}),
+        ),
+    ),
+    "a rejected JoinGroup replaces an empty group in 3.9": Conversation(GROUPS, "3.9", _REFUSED_IN_EMPTY_GROUP),
+    "a rejected JoinGroup replaces an empty group in 4.2": Conversation(GROUPS, "4.2", _REFUSED_IN_EMPTY_GROUP),
     "a dynamic member becomes static": Conversation(GROUPS, "4.2", (_join("C", [0]), _join("C", [0], instance="i1"))),
     "a member that becomes static while it must revoke loses its partitions": Conversation(
         GROUPS,

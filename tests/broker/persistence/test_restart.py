@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkaproto.broker.config.client_metrics import SubscriptionResource
-from kafkaproto.broker.config.dynamic import BrokerResource, Change, GroupResource, change
+from kafkaproto.broker.config.dynamic import BrokerResource, Change, change
+from kafkaproto.broker.config.group_config import GroupResource
 from kafkaproto.broker.config.values import ConfigError
 from kafkaproto.broker.errors import KafkaError
 from kafkaproto.broker.group.all_groups import AllGroups

@@ -1,0 +1,100 @@
+"""The settings of a group: the config resource of type 32 (KIP-848).
+
+Follows `GroupConfig`, also in the messages about invalid settings. This module does not depend on wire messages.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+
+from kafkaproto.broker.config.client_metrics import Configured
+from kafkaproto.broker.config.definitions import Setting
+from kafkaproto.broker.config.values import ConfigError, as_text, parse
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+
+_OFFSET_RESET = "share.auto.offset.reset"
+
+
+class GroupResource:
+    """The settings of a group, which need not exist yet. Raises KafkaError INVALID_REQUEST (42) for the empty group id."""
+
+    bad_value = ErrorCode.INVALID_CONFIG
+
+    def __init__(self, cluster: Configured, broker_id: int, group_id: str) -> None:
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        self._cluster = cluster
+        self._broker_id = broker_id
+        self._group_id = group_id
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        return self._cluster.config.groups.get(self._group_id, {})
+
+    def setting(self, name: str) -> Setting:
+        """Return a definition of the setting `name` that accepts any text.
+
+        `check` validates all settings of a group together, as Kafka does. No setting of a group is a list.
+        """
+        return Setting(name, "string")
+
+    def check_deletion(self, name: str) -> None:
+        """Accept every deletion, also of unknown settings."""
+
+    def in_force(self, name: str) -> str:
+        if name not in self._cluster.config.definitions.group:
+            return ""
+        return as_text(self._cluster.config.group_value(self._broker_id, self.own, name)) or ""
+
+    def check(self, own: Mapping[str, str]) -> None:
+        """Raise ConfigError for an unknown setting, an invalid value, one outside the broker's limits, and a session timeout that is too short."""
+        config = self._cluster.config
+        known = config.definitions.group
+        for name in own:
+            if name not in known:
+                raise ConfigError(f"Unknown group config name: {name}")
+        for name in known:
+            if name in own:
+                _check_value(known[name], own[name])
+        for name in own:
+            kind, _, rest = name.partition(".")
+            value = config.group_value(self._broker_id, own, name)
+            for limit, too_far in (("min", operator.lt), ("max", operator.gt)):
+                of_broker = f"group.{kind}.{limit}.{rest.removeprefix('num.')}"
+                if of_broker in config.definitions.broker and too_far(value, config.get(self._broker_id, of_broker)):
+                    words = "greater" if limit == "min" else "less"
+                    raise ConfigError(f"{name} must be {words} than or equal to {of_broker}")
+        for kind in ("consumer", "share", "streams"):
+            session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+            session_ms, heartbeat_ms = (config.group_value(self._broker_id, own, name) for name in (session, heartbeat))
+            if session_ms <= heartbeat_ms:
+                raise ConfigError(f"{session} must be greater than {heartbeat}")
+
+    def store(self, own: Mapping[str, str]) -> None:
+        self._cluster.remember_config(self._group_id, own)
+        self._cluster.config.set_group(self._group_id, own)
+
+
+def _check_value(setting: Setting, text: str) -> None:
+    """Raise ConfigError with the message of Kafka's `ConfigDef` if the value of a group setting is invalid."""
+    try:
+        parse(setting, text)
+    except ConfigError:
+        value, reason = _reason(setting, text)
+        raise ConfigError(f"Invalid value {value} for configuration {setting.name}: {reason}") from None
+
+
+def _reason(setting: Setting, text: str) -> tuple[str, str]:
+    """Return (the value as Kafka writes it, the reason why it is invalid)."""
+    if setting.name == _OFFSET_RESET:
+        forms = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+        return text, f"Invalid value `{text}` for configuration {setting.name}. {forms}"
+    if setting.values:
+        return text, f"String must be one of: {', '.join(setting.values)}"
+    try:
+        parse(setting._replace(low=None), text)
+    except ConfigError:
+        return text, f"Not a number of type {setting.kind.upper()}"
+    return str(int(text)), f"Value must be at least {setting.low}"

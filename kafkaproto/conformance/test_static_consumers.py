@@ -1,0 +1,56 @@
+"""Tests of static members of consumer groups of the new protocol (KIP-848) that change their instance id or their subscription."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkaproto.conformance.consumer_groups import ALL, ConsumerGroup, refusal
+from kafkaproto.conformance.subject import Subject
+
+PROFILE = "consumer"
+pytestmark = pytest.mark.needs(offsets_topic=True)
+
+UNKNOWN_MEMBER, UNRELEASED = 25, 111
+AWAY_EPOCH = -2
+"""The member epoch with which a static member leaves its group for a while."""
+
+
+@pytest.mark.rule("GN-34")
+def test_instance_id_that_a_member_gave_up_belongs_to_it_even_after_it_is_removed(subject: Subject) -> None:
+    group = ConsumerGroup(subject)
+    assert group.enter("A", instance_id="i1") == (1, ALL)
+    assert group.enter("A", instance_id="i2") == (1, ALL)
+    assert [member.instance_id for member in group.described().members] == ["i2"]
+    owned = "Static member B with instance id i1 cannot join the group because the instance id is owned by A member."
+    assert refusal(group.join("B", instance_id="i1")) == (UNRELEASED, owned)
+    assert group.result(group.heartbeat("A", 1, instance_id="i1")) == (1, None)
+    assert group.result(group.heartbeat("A", 1, instance_id="i2")) == (1, None)
+    assert group.result(group.heartbeat("A", -1, instance_id="i2")) == (-1, None)
+    gone = UNKNOWN_MEMBER, f"Member A is not a member of group {group.id}."
+    assert refusal(group.join("B", instance_id="i1")) == gone
+    assert refusal(group.join("A", instance_id="i1")) == gone
+    assert refusal(group.heartbeat("C", 5, instance_id="i1")) == gone
+    assert refusal(group.heartbeat("C", -1, instance_id="i1")) == gone
+    assert group.enter("B", instance_id="i2") == (3, ALL)
+
+
+@pytest.mark.rule("GN-32", "GN-40")
+@pytest.mark.parametrize("assignor", ["range", "uniform"])
+def test_static_member_that_takes_over_with_another_subscription_starts_an_epoch(
+    subject: Subject, assignor: str
+) -> None:
+    """It keeps the partitions of the member that is away, as far as the target of the new epoch has them, and releases the others at once."""
+    group = ConsumerGroup(subject)
+    first, second = group.topic.name, group.add_topic().name
+    assert group.enter("A", first, instance_id="i1", server_assignor=assignor) == (1, ALL)
+    assert group.enter("C", first, server_assignor=assignor) == (2, [])
+    assert group.beat("A", 1, ALL)[0] == 1
+    kept = group.result(group.heartbeat("A", 1, ALL[:3], instance_id="i1"))
+    assert kept == (2, None)
+    assert group.result(group.heartbeat("A", AWAY_EPOCH, instance_id="i1")) == (AWAY_EPOCH, None)
+    taken = group.enter("B", second, instance_id="i1", server_assignor=assignor)
+    assert taken == (3, {second: ALL})
+    assert group.targets() == {"B": {second: ALL}, "C": {first: ALL}}
+    assert group.epochs == ("Reconciling", 3, 3)
+    assert group.beat("C", 2, []) == (3, ALL)
+    assert group.epochs == ("Stable", 3, 3)
