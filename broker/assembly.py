@@ -22,6 +22,7 @@ from kafkaproto.broker.observe.diagnostics import Diagnostics
 from kafkaproto.broker.observe.journal import DetailedJournal, Journal
 from kafkaproto.broker.observe.rebalances import RebalanceHistory
 from kafkaproto.broker.observe.request_log import RequestLog
+from kafkaproto.broker.observe.telemetry_history import TelemetryHistory
 from kafkaproto.broker.observe.throttle_log import ThrottleLog
 from kafkaproto.broker.observe.transaction_history import TransactionHistory
 from kafkaproto.broker.observe.undeliverable_log import UndeliverableLog
@@ -194,9 +195,9 @@ def attach_observers(
         events.attach(RequestLog(journal))
 
 
-def new_histories(started_ms: int) -> tuple[RebalanceHistory, TransactionHistory]:
-    """Return the empty histories of rebalances and of transactions for a cluster that starts at `started_ms`."""
-    return RebalanceHistory(started_ms), TransactionHistory(started_ms)
+def new_histories(started_ms: int) -> tuple[RebalanceHistory, TransactionHistory, TelemetryHistory]:
+    """Return the empty histories of rebalances, transactions and client telemetry for a cluster that starts at `started_ms`."""
+    return RebalanceHistory(started_ms), TransactionHistory(started_ms), TelemetryHistory()
 
 
 def publish_journal(cluster: Publishing, events: Events, name: str) -> JournalTopic:

@@ -105,9 +105,9 @@ class Cluster:
         self.journal_topic: JournalTopic | None = None
         self._recorder: Recorder | None = None
         self.throttle_queues = ThrottleQueues()
-        self.rebalances, self.transaction_history = histories = new_histories(self.clock.now_ms())
-        others = *histories, self.throttle_queues
-        attach_observers(self.events, self.journal, others, release_name, self.timers)
+        histories = new_histories(self.clock.now_ms())
+        self.rebalances, self.transaction_history, self.telemetry_history = histories
+        attach_observers(self.events, self.journal, (*histories, self.throttle_queues), release_name, self.timers)
         self.forced_throttles = ForcedThrottles()
         self.connection_ids = itertools.count(1)
         self.throttling = throttling.strategy(release.delays_responses(release_name))

@@ -39,6 +39,7 @@ from kafkaproto.broker.runtime.timers import Timers
 if TYPE_CHECKING:
     from kafkaproto.broker.group.coordinator import GroupCoordinator
     from kafkaproto.broker.replication.transaction_markers import TransactionMarkers
+    from kafkaproto.broker.telemetry.instances import TelemetryInstances
     from kafkaproto.broker.transaction.coordinator import TransactionCoordinator
     from kafkaproto.broker.transaction.producer_ids import ProducerIds
     from kafkaproto.broker.transaction.verification import Verifier
@@ -247,6 +248,13 @@ class Node:
         """Return whether the group coordinator of this broker was created, which its first use does."""
         return "groups" in self.__dict__
 
+    @cached_property
+    def telemetry(self) -> TelemetryInstances:
+        """Return the clients that send metrics to this broker."""
+        from kafkaproto.broker.telemetry.instances import TelemetryInstances
+
+        return TelemetryInstances(self.config, self._rng)
+
     @property
     def image(self) -> Image:
         return self.cluster.controller.image
@@ -300,8 +308,9 @@ class Node:
         return self.groups.ownership.refusal(group_id)
 
     def forget_sessions(self) -> None:
-        """Drop all fetch sessions of this broker, because the broker restarts."""
+        """Drop all fetch sessions and all clients that send metrics, because the broker restarts."""
         self.sessions = self._new_sessions()
+        self.__dict__.pop("telemetry", None)
 
     def reset_quotas(self) -> None:
         """Drop everything that the quotas of this broker have measured, because the broker restarts."""
@@ -343,6 +352,8 @@ class Node:
 
     def left(self, connection: OpenConnection, why: str) -> None:
         del self.connections[connection.connection_id]
+        if "telemetry" in self.__dict__:
+            self.telemetry.connection_closed(connection.connection_id)
         self.connection_quotas.left(connection.listener_name, connection.client_address)
         self._let_in_soon()
         if self.events.connection_closed is not None:

@@ -6,6 +6,7 @@ The controller is a process of its own so that any broker can be stopped or paus
 from __future__ import annotations
 
 import base64
+import os
 import shutil
 import signal
 import socket
@@ -36,10 +37,10 @@ class NotStarted(RuntimeError):
 
 
 class KafkaCluster:
-    """Three brokers of Apache Kafka, started with the same broker settings. Raises NotStarted."""
+    """Three brokers of Apache Kafka, started with the same broker settings. classes: a folder with further Java classes. Raises NotStarted."""
 
-    def __init__(self, settings: dict[str, str], version: str = KAFKA_VERSION) -> None:
-        self._jars = kafka_jars(version)
+    def __init__(self, settings: dict[str, str], version: str = KAFKA_VERSION, classes: Path | None = None) -> None:
+        self._class_path = f"{kafka_jars(version)}/*" + (f"{os.pathsep}{classes}" if classes else "")
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._ports = dict(zip((0, 1, 2, CONTROLLER), free_ports(4), strict=True))
@@ -88,13 +89,13 @@ class KafkaCluster:
         )
 
     def _java(self, *arguments: str) -> None:
-        command = ["java", *JVM, "-cp", f"{self._jars}/*", *arguments]
+        command = ["java", *JVM, "-cp", self._class_path, *arguments]
         completed = subprocess.run(command, capture_output=True, text=True, check=False)
         if completed.returncode:
             raise NotStarted(f"{' '.join(arguments)}: {completed.stdout[-2000:]}{completed.stderr[-2000:]}")
 
     def _spawn(self, node: int) -> None:
-        command = ["java", *JVM, "-cp", f"{self._jars}/*", "kafka.Kafka", str(self._folder / f"{node}.properties")]
+        command = ["java", *JVM, "-cp", self._class_path, "kafka.Kafka", str(self._folder / f"{node}.properties")]
         with (self._folder / f"{node}.out").open("ab") as out:
             self._processes[node] = subprocess.Popen(command, stdout=out, stderr=out, cwd=self._folder)
 

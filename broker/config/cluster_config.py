@@ -77,6 +77,8 @@ class ClusterConfig:
         self.groups: dict[str, dict[str, str]] = {}
         self.client_metrics: dict[str, dict[str, str]] = {}
         """Maps names of subscriptions to client metrics to their settings, as text."""
+        self.client_metrics_version = 0
+        """How often subscriptions to client metrics have changed."""
         self._profile = dict(profile or {})
         self._given = {key: as_text(value) or "" for key, value in (static or {}).items()}
         for key, text in self._given.items():
@@ -143,6 +145,7 @@ class ClusterConfig:
         self._dynamic_texts.clear()
         self.groups.clear()
         self.client_metrics.clear()
+        self.client_metrics_version += 1
         self.has_eligible_leader_replicas = has_eligible_leader_replicas(self.release)
         if self.has_eligible_leader_replicas:
             self.dynamic_all[MIN_INSYNC_REPLICAS] = self.get(ALL_BROKERS, MIN_INSYNC_REPLICAS)
@@ -258,6 +261,8 @@ class ClusterConfig:
 
     def set_client_metrics(self, name: str, settings: Mapping[str, str]) -> None:
         """Replace the settings of a subscription to client metrics. An empty mapping removes the subscription."""
+        if self.client_metrics.get(name, {}) != settings:
+            self.client_metrics_version += 1
         self.client_metrics[name] = dict(settings)
         if not settings:
             del self.client_metrics[name]

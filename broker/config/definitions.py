@@ -129,7 +129,7 @@ class Definitions:
                     self.finer |= dict.fromkeys(setting.fallbacks, setting.name)
                 (self.group if kind == "group" else self.broker)[setting.name] = setting
         for name, kind, default, low in OWN:
-            text = None if default is None else str(default)
+            text = None if default is None else str(default).lower()
             self.broker[name] = Setting(name, kind, default, text, low, acts=True)
         for name in REMOVED:
             self.broker[name] = Setting(name, "string", acts=True, foreign=True)

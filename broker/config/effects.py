@@ -53,6 +53,8 @@ _ACTING_BROKER_SETTINGS = """
     replica.selector.class replica.lag.time.max.ms replica.fetch.max.bytes replica.fetch.response.max.bytes replica.fetch.min.bytes
     replica.fetch.wait.max.ms replica.fetch.backoff.ms auto.leader.rebalance.enable leader.imbalance.check.interval.seconds
 
+    telemetry.max.bytes
+
     quota.window.num quota.window.size.seconds replication.quota.window.num replication.quota.window.size.seconds
     controller.quota.window.num controller.quota.window.size.seconds
 
@@ -140,6 +142,7 @@ From `DynamicThreadPool`, `LogCleaner`, `DataPlaneAcceptor` and, from 4.0, `Dyna
 """
 
 OWN: tuple[tuple[str, str, int | None, int | None], ...] = (
+    ("kafkaproto.client.telemetry.enable", "boolean", False, None),
     ("kafkaproto.group.load.ms", "int", 0, 0),
     ("kafkaproto.producer.id.block.ms", "int", 0, 0),
     ("kafkaproto.replica.delay.ms", "int", 0, 0),

@@ -1,7 +1,8 @@
 """ApiVersions (key 18, versions 0-4): the APIs and versions that this broker serves.
 
 v1 adds throttle time; v3 is flexible, names the client's software and adds the features of the cluster; v4 adds features that support level 0.
-Behaviour: the response lists the registered handlers (M-9). To an unsupported version of this API the broker responds in version 0, with error
+Behaviour: the response lists the registered handlers (M-9), those of client telemetry only if the broker keeps metrics (AD-10).
+To an unsupported version of this API the broker responds in version 0, with error
 UNSUPPORTED_VERSION (35) and the supported versions, so that a client can use a lower one (W-3). From v3 on the response has the levels of
 features that the broker supports and those that the cluster uses (AD-22). An invalid software name or version
 gets error INVALID_REQUEST (42) and no APIs (W-4).
@@ -17,6 +18,7 @@ from kafkaproto.broker.config.features import supported_features
 from kafkaproto.broker.requests.exchange import Exchange
 from kafkaproto.broker.requests.outcomes import Reply
 from kafkaproto.broker.requests.registry import register
+from kafkaproto.broker.requests.telemetry import TELEMETRY_APIS, receives_telemetry
 from kafkaproto.error_codes import ErrorCode
 from kafkaproto.messages.api_versions import (
     ApiVersion,
@@ -45,7 +47,10 @@ def api_versions(exchange: Exchange, request: ApiVersionsRequest) -> Reply:
         _SOFTWARE.match(request.client_software_name) and _SOFTWARE.match(request.client_software_version)
     ):
         return _failed(exchange, request, ErrorCode.INVALID_REQUEST)
-    offered = exchange.node.apis.values()
+    if exchange.api_version >= FIRST_VERSION_WITH_SOFTWARE:
+        exchange.peer.client_software = request.client_software_name, request.client_software_version
+    hidden = () if receives_telemetry(exchange.node) else TELEMETRY_APIS
+    offered = [r for r in exchange.node.apis.values() if r.api_key not in hidden]
     response = ApiVersionsResponse(api_keys=[ApiVersion(r.api_key, r.min_version, r.max_version) for r in offered])
     if exchange.api_version >= FIRST_VERSION_WITH_FEATURES:
         _add_features(exchange, response)

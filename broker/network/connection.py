@@ -25,6 +25,8 @@ logger = logging.getLogger("kafkaproto.connection")
 FRAMES_PER_TURN = 64
 TURN_MS = 2.0
 """The time in ms for which a connection handles frames before it lets the other connections of the event loop continue."""
+UNKNOWN = "unknown"
+"""The name and the version of the software of a client that has not named them."""
 THIS_SIDE = "closed from this side"
 """The default reason for closing a connection: the broker closed it."""
 
@@ -69,6 +71,8 @@ class Connection:
         self.client_address = client_address
         self.client_port = 0
         """The port of the client's socket; 0 if there is no socket."""
+        self.client_software = UNKNOWN, UNKNOWN
+        """The name and version of the client's software, from its last ApiVersions request."""
         self.refused_head = b""
         """The first bytes of a frame that was rejected because of its length; empty if there was none."""
         self.principal = "ANONYMOUS"

@@ -25,7 +25,8 @@ class Observer:
     Requests: `request_refused`, `request_begun`, `feature_asked`, `request_parked`, `request_completed`, `response_built`, `response_ready`,
     `request_unanswered`, `response_sent`, `response_lost`; throttles of requests: `throttled` and `throttle_ended`.
     Records: `records_appended`, `records_read`, `offsets_moved`, `log_truncated`.
-    The cluster: `topic_changed`, `group_changed`, `transaction_changed`, `quota_changed`, `broker_changed`, `noted`, `cleared`.
+    The cluster: `topic_changed`, `group_changed`, `transaction_changed`, `quota_changed`, `broker_changed`, `telemetry_pushed`, `noted`,
+    `cleared`.
 
     Times are in milliseconds of the cluster's clock. An `exchange` is a request in progress (`requests.exchange.Exchange`), a `peer` its
     connection. Methods run inside the broker's loop: they must not wait, change the cluster or keep a frame. An exception in a method is logged
@@ -164,6 +165,9 @@ class Observer:
         broker_id: the coordinator. change: the change (`transaction.changes.TransactionChange`).
         """
 
+    def telemetry_pushed(self, broker_id: int, push: Any, now_ms: int) -> None:
+        """Handle the event that a broker accepted the metrics of a client. push: the metrics (`telemetry.instances.TelemetryPush`)."""
+
     def quota_changed(self, entity: Any, key: str, value: float | None, now_ms: int) -> None:
         """Handle the event that a client quota changed; a `value` of None means that it was removed."""
 
@@ -216,6 +220,7 @@ class Events:
     response_lost: Callable[[Any, int], None] | None
     response_ready: Callable[[Any, bytearray, Sequence[tuple[int, Any]], int, int, bool], None] | None
     response_sent: Callable[[Any], None] | None
+    telemetry_pushed: Callable[[int, Any, int], None] | None
     throttle_ended: Callable[[int, int], None] | None
     throttled: Callable[[Any, int, Any, bool], None] | None
     transaction_changed: Callable[[int, Any, int], None] | None

@@ -1,7 +1,9 @@
 """Clusters for tests: `cluster()` runs one in a thread, `async_cluster()` in the running loop. Users import `kafkaproto.testing`."""
 
 from kafkaproto.broker.group.causes import Cause, CauseKind
+from kafkaproto.broker.observe.otlp import MetricSeen
 from kafkaproto.broker.observe.rebalances import RebalanceSeen
+from kafkaproto.broker.observe.telemetry_history import TelemetrySeen
 from kafkaproto.broker.observe.transaction_history import PastTransaction
 from kafkaproto.broker.testing.asynchronous import AsyncTestCluster, async_cluster
 from kafkaproto.broker.testing.group_views import GroupSeen, MemberSeen
@@ -17,10 +19,12 @@ __all__ = [
     "CauseKind",
     "GroupSeen",
     "MemberSeen",
+    "MetricSeen",
     "PastTransaction",
     "ProducerSeen",
     "RebalanceSeen",
     "StoredRecord",
+    "TelemetrySeen",
     "TestCluster",
     "TransactionSeen",
     "async_cluster",

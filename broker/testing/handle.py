@@ -21,6 +21,7 @@ from kafkaproto.broker.testing.brokers import BrokerMethods
 from kafkaproto.broker.testing.groups import GroupMethods
 from kafkaproto.broker.testing.options import Arguments
 from kafkaproto.broker.testing.quotas import QuotaMethods
+from kafkaproto.broker.testing.telemetry import TelemetryMethods
 from kafkaproto.broker.testing.topics import TopicMethods, check_topics
 from kafkaproto.broker.testing.tracebacks import is_hidden, without_frames_of_the_broker
 from kafkaproto.broker.testing.transactions import TransactionMethods
@@ -30,7 +31,7 @@ __tracebackhide__ = is_hidden
 Condition = Callable[[Journal], object]
 
 
-class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, BrokerMethods):
+class Handle(TopicMethods, QuotaMethods, GroupMethods, TransactionMethods, BrokerMethods, TelemetryMethods):
     """The base class of `TestCluster` and `AsyncTestCluster`, with the methods that both share."""
 
     def __init__(self, arguments: Arguments) -> None:

@@ -21,13 +21,18 @@ JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-X
 
 def java(source: Path, version: str = NEWER_VERSION, *, streams: bool = False) -> list[str]:
     """Return the command that runs a Java class with the clients, or Kafka Streams, of a Kafka release. Raises JarsMissing."""
-    jars = f"{(streams_jars if streams else kafka_jars)(version)}/*"
+    folder = (streams_jars if streams else kafka_jars)(version)
+    class_path = f"{java_classes(source, version, folder)}{os.pathsep}{folder}/*"
+    return ["java", *JAVA_FLAGS, "-cp", class_path, source.stem]
+
+
+def java_classes(source: Path, version: str, jars: Path) -> Path:
+    """Return the folder with the classes of a Java source, compiled with these jars of a Kafka release."""
 
     def build(folder: Path) -> None:
-        _run(["javac", "-cp", jars, "-d", str(folder), str(source)], folder)
+        _run(["javac", "-cp", f"{jars}/*", "-d", str(folder), str(source)], folder)
 
-    classes = _built(f"java-{version}", [source], build)
-    return ["java", *JAVA_FLAGS, "-cp", f"{classes}{os.pathsep}{jars}", source.stem]
+    return _built(f"java-{version}", [source], build)
 
 
 def go(folder: Path) -> list[str]:

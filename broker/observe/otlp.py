@@ -1,0 +1,111 @@
+"""A reader of the metrics that clients push: names, types, attributes and values of OpenTelemetry's `MetricsData`, which is a protobuf message."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_DOUBLE, _INT64 = struct.Struct("<d"), struct.Struct("<q")
+_KINDS = {5: "gauge", 7: "sum", 9: "histogram", 10: "exponential histogram", 11: "summary"}
+_TEMPORALITY, _DELTA = 2, 1
+"""The number of the field with the temporality of a sum or histogram, and its value for deltas."""
+_ATTRIBUTES = {"gauge": 7, "sum": 7, "histogram": 9, "exponential histogram": 1, "summary": 7}
+"""Maps a kind of metric to the number of the field with the attributes of its data points."""
+
+
+class MetricSeen(NamedTuple):
+    """One data point of a metric that a client pushed.
+
+    kind: "gauge", "sum", "histogram", "exponential histogram" or "summary". value: the number; None for the last three kinds. delta: whether
+    the value counts from the previous push; it is False for gauges. attributes: the attributes of the point that are texts, by name.
+    """
+
+    name: str
+    kind: str
+    value: float | int | None
+    delta: bool
+    attributes: dict[str, str]
+
+
+def read_metrics(payload: bytes) -> list[MetricSeen]:
+    """Return the data points in the payload of a push. Raises ValueError if it is no protobuf message of this type."""
+    try:
+        return [
+            seen
+            for resource in _messages(memoryview(payload), 1)
+            for scope in _messages(resource, 2)
+            for metric in _messages(scope, 2)
+            for seen in _points(metric)
+        ]
+    except (IndexError, struct.error, UnicodeDecodeError):
+        raise ValueError(
+            f"the payload of {len(payload)} bytes is not a `MetricsData` message of OpenTelemetry"
+        ) from None
+
+
+def _points(metric: memoryview) -> Iterator[MetricSeen]:
+    name = b"".join(_messages(metric, 1)).decode()
+    for number, kind in _KINDS.items():
+        for data in _messages(metric, number):
+            delta = kind != "gauge" and (_TEMPORALITY, _DELTA) in _fields(data)
+            for point in _messages(data, 1):
+                yield MetricSeen(name, kind, _value(kind, point), delta, dict(_attributes(point, _ATTRIBUTES[kind])))
+
+
+def _value(kind: str, point: memoryview) -> float | int | None:
+    """Return the number of a data point: field 4 as a double, or field 6 as an integer."""
+    if kind not in ("gauge", "sum"):
+        return None
+    for number, value in _fields(point):
+        if number in (4, 6) and isinstance(value, memoryview):
+            unpacked: float | int = (_DOUBLE if number == 4 else _INT64).unpack(value)[0]
+            return unpacked
+    return None
+
+
+def _attributes(point: memoryview, number: int) -> Iterator[tuple[str, str]]:
+    for attribute in _messages(point, number):
+        for value in _messages(attribute, 2):
+            for text in _messages(value, 1):
+                yield b"".join(_messages(attribute, 1)).decode(), bytes(text).decode()
+
+
+def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
+    """Yield the values of a field whose type is bytes: texts and messages."""
+    return (value for at, value in _fields(data) if at == number and isinstance(value, memoryview))
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
+    """Yield (field number, value) of a message. A value of fixed size is yielded as its bytes."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        wire_type = key & 7
+        if wire_type == VARINT:
+            value, at = _varint(data, at)
+            yield key >> 3, value
+            continue
+        if wire_type == BYTES:
+            size, at = _varint(data, at)
+        elif wire_type in (FIXED64, FIXED32):
+            size = 8 if wire_type == FIXED64 else 4
+        else:
+            raise ValueError(f"unknown wire type {wire_type} at byte {at} of a protobuf message")
+        if at + size > len(data):
+            raise IndexError
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Return a variable-length integer and the position behind it. Raises IndexError if it does not end in `data`."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7

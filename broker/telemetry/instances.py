@@ -1,0 +1,244 @@
+"""The clients that send metrics to one broker: what the broker requests of each, and which requests it rejects (`ClientMetricsManager`).
+
+Time is an argument. This module does not depend on wire messages.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+from uuid import UUID
+
+from kafkaproto.broker.config.client_metrics import DEFAULT_INTERVAL_MS, parsed
+from kafkaproto.broker.config.cluster_config import BrokerConfig
+from kafkaproto.broker.config.release import is_release_4
+from kafkaproto.broker.errors import KafkaError
+from kafkaproto.error_codes import ErrorCode
+from kafkaproto.errors import DecodeError
+from kafkaproto.records import checksum
+from kafkaproto.records.compression import Compression, decompress
+
+ZERO_ID, ONE_ID = bytes(16), bytes(15) + b"\1"
+RESERVED_IDS = frozenset({ZERO_ID, ONE_ID})
+"""The ids that Kafka gives to no client."""
+MOST_INSTANCES = 16384
+SHORTEST_EXPIRY_MS = 60_000
+INTERVALS_TO_EXPIRY = 3
+ALL_METRICS = "*"
+COMPRESSION_TYPES = frozenset(int(kind) for kind in Compression)
+RETRIED_ERRORS = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+"""The errors after which a client requests its subscription again without waiting for the push interval."""
+
+
+class ClientAttributes(NamedTuple):
+    """The attributes of a client and its connection that subscriptions can match, by the names that patterns use.
+
+    client_id: empty if the client has none.
+    """
+
+    client_id: str
+    client_software_name: str
+    client_software_version: str
+    client_source_address: str
+    client_source_port: str
+
+
+class PushRequest(NamedTuple):
+    """A request of a client that sends metrics. metrics: compressed data of OpenTelemetry. compression: its type, which may be unknown."""
+
+    client_instance_id: bytes
+    subscription_id: int
+    terminating: bool
+    compression: int
+    metrics: bytes
+
+
+class TelemetryPush(NamedTuple):
+    """Metrics that a broker accepted. client_instance_id: as text. payload: the decompressed `MetricsData` of OpenTelemetry."""
+
+    client_instance_id: str
+    client_id: str
+    terminating: bool
+    compression: Compression
+    payload: bytes
+
+
+@dataclass(slots=True)
+class Instance:
+    """A client that sends metrics, and its subscription.
+
+    version: the version of the settings from which the subscription was computed. connection_id: the connection whose request created this
+    object. requested_ms, pushed_ms: when the client last requested its subscription and last pushed, leaving out rejected early requests.
+    """
+
+    client_instance_id: bytes
+    attributes: ClientAttributes
+    connection_id: int
+    version: int
+    subscription_id: int
+    metrics: tuple[str, ...]
+    interval_ms: int
+    requested_ms: float = -math.inf
+    pushed_ms: float = -math.inf
+    is_terminating: bool = False
+    last_error: int = 0
+    expires_ms: int = 0
+
+    def begin_request(self, now_ms: int) -> bool:
+        """Note a request for the subscription. Returns False if it comes before the push interval has passed."""
+        if now_ms - max(self.requested_ms, self.pushed_ms) < self.interval_ms:
+            return False
+        self.requested_ms = now_ms
+        return True
+
+    def begin_push(self, now_ms: int) -> bool:
+        """Note a push. Returns False if it comes before the push interval has passed, unless it is the first after a request."""
+        if self.requested_ms <= self.pushed_ms and now_ms - self.pushed_ms < self.interval_ms:
+            return False
+        self.pushed_ms = now_ms
+        return True
+
+
+class TelemetryInstances:
+    """The clients that send metrics to one broker: at most 16384, of which the least recently used is dropped first (AD-16)."""
+
+    def __init__(self, config: BrokerConfig, rng: Random) -> None:
+        self._config = config
+        self._rng = rng
+        self._is_release_4 = is_release_4(config.cluster.release)
+        self._instances: OrderedDict[bytes, Instance] = OrderedDict()
+
+    @property
+    def max_bytes(self) -> int:
+        """Return the largest size of compressed metrics in one push."""
+        size: int = self._config["telemetry.max.bytes"]
+        return size
+
+    def subscribe(self, requested_id: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
+        """Return the subscription of a client. requested_id: its id, or `ZERO_ID` if it has none yet.
+
+        Raises KafkaError THROTTLING_QUOTA_EXCEEDED (89) if the client must wait for the push interval.
+        """
+        client_instance_id = self._new_id() if requested_id == ZERO_ID else requested_id
+        instance = self._instance(client_instance_id, attributes, connection_id, now_ms)
+        # Kafka 3.9.1 means to except these errors, too, but rejects the request.
+        is_excepted = self._is_release_4 and instance.last_error in RETRIED_ERRORS
+        if not instance.begin_request(now_ms) and not is_excepted:
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        instance.last_error = 0
+        return instance
+
+    def push(
+        self, request: PushRequest, attributes: ClientAttributes, connection_id: int, now_ms: int
+    ) -> TelemetryPush | None:
+        """Accept a push and return its metrics; None if it has none. Raises KafkaError (AD-15)."""
+        if request.client_instance_id in RESERVED_IDS:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        instance = self._instance(request.client_instance_id, attributes, connection_id, now_ms)
+        try:
+            error = self._refusal(instance, request, now_ms)
+            if error:
+                raise KafkaError(error)
+            payload = _decompressed(request)
+        except KafkaError as failure:
+            instance.last_error = failure.error_code
+            raise
+        finally:
+            instance.is_terminating = request.terminating  # also if the request is rejected
+        instance.last_error = 0
+        if not payload:
+            return None
+        compression = Compression(request.compression)
+        client_id = instance.attributes.client_id
+        return TelemetryPush(text_of(instance.client_instance_id), client_id, request.terminating, compression, payload)
+
+    def _refusal(self, instance: Instance, request: PushRequest, now_ms: int) -> int:
+        """Return the error code of a push, or 0."""
+        if instance.is_terminating:
+            return ErrorCode.INVALID_REQUEST
+        if not instance.begin_push(now_ms) and not request.terminating:
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        if request.subscription_id != instance.subscription_id:
+            return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+        if request.compression not in COMPRESSION_TYPES:
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if len(request.metrics) > self.max_bytes:
+            return ErrorCode.TELEMETRY_TOO_LARGE
+        return 0
+
+    def connection_closed(self, connection_id: int) -> None:
+        """Drop the clients that a connection created. Before Kafka 4 a client stays until it expires."""
+        if self._is_release_4:
+            gone = [key for key, instance in self._instances.items() if instance.connection_id == connection_id]
+            for key in gone:
+                del self._instances[key]
+
+    def _instance(self, key: bytes, attributes: ClientAttributes, connection_id: int, now_ms: int) -> Instance:
+        """Return the client with this id. It is created if it is missing or has expired, or if a subscription has changed."""
+        version = self._config.cluster.client_metrics_version
+        instance = self._instances.get(key)
+        if instance is not None and now_ms >= instance.expires_ms:
+            instance = None
+        if instance is None:
+            instance = self._created(key, attributes, connection_id, version)
+        elif instance.version < version:
+            instance = self._created(key, instance.attributes, connection_id, version)
+        instance.expires_ms = now_ms + max(SHORTEST_EXPIRY_MS, INTERVALS_TO_EXPIRY * instance.interval_ms)
+        self._instances[key] = instance
+        self._instances.move_to_end(key)
+        if len(self._instances) > MOST_INSTANCES:
+            self._instances.popitem(last=False)
+        return instance
+
+    def _created(self, key: bytes, attributes: ClientAttributes, connection_id: int, version: int) -> Instance:
+        cluster, names, interval_ms = self._config.cluster, set[str](), DEFAULT_INTERVAL_MS
+        values = {**attributes._asdict(), "client_instance_id": text_of(key)}
+        for settings in cluster.client_metrics.values():
+            subscription = parsed(settings, cluster.release)
+            if _matches(subscription.patterns, values):
+                names.update(subscription.metrics)
+                interval_ms = min(interval_ms, subscription.interval_ms)
+        metrics = (ALL_METRICS,) if ALL_METRICS in names else tuple(sorted(names))
+        subscription_id = _subscription_id(metrics, interval_ms, key)
+        return Instance(key, attributes, connection_id, version, subscription_id, metrics, interval_ms)
+
+    def _new_id(self) -> bytes:
+        """Return a random id that no client has. As in Kafka, its text does not begin with a dash."""
+        while True:
+            new_id = UUID(int=self._rng.getrandbits(128), version=4).bytes
+            if new_id not in self._instances and not text_of(new_id).startswith("-"):
+                return new_id
+
+
+def text_of(client_instance_id: bytes) -> str:
+    """Return the text of an id as Kafka writes it."""
+    return base64.urlsafe_b64encode(client_instance_id).decode().rstrip("=")
+
+
+def _matches(patterns: Mapping[str, re.Pattern[str]], values: Mapping[str, str]) -> bool:
+    """Return whether each pattern matches the whole value of its attribute."""
+    return all(pattern.fullmatch(values[name]) for name, pattern in patterns.items())
+
+
+def _subscription_id(metrics: tuple[str, ...], interval_ms: int, client_instance_id: bytes) -> int:
+    """Return Kafka's id of a subscription: a checksum of metrics and interval, combined with a hash of the client's id."""
+    text = f"[{', '.join(metrics)}]{interval_ms}"
+    halves = int.from_bytes(client_instance_id[:8]) ^ int.from_bytes(client_instance_id[8:])
+    unsigned = (checksum.crc32c(text.encode()) ^ (halves >> 32) ^ halves) & 0xFFFFFFFF
+    return unsigned - (1 << 32) if unsigned >> 31 else unsigned
+
+
+def _decompressed(request: PushRequest) -> bytes:
+    """Return the metrics of a push. Raises KafkaError INVALID_RECORD (87) if they are damaged."""
+    if not request.metrics:
+        return b""
+    try:
+        return decompress(request.compression, request.metrics)
+    except DecodeError:
+        raise KafkaError(ErrorCode.INVALID_RECORD) from None

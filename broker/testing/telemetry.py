@@ -1,0 +1,39 @@
+"""Client telemetry for tests: subscriptions to the metrics of clients, and the metrics that clients pushed to the brokers."""
+
+from __future__ import annotations
+
+from kafkaproto.broker.config.client_metrics import SubscriptionResource
+from kafkaproto.broker.config.dynamic import Change, Operation, change
+from kafkaproto.broker.config.values import as_text
+from kafkaproto.broker.observe.telemetry_history import TelemetrySeen
+from kafkaproto.broker.testing.arguments import check_text
+from kafkaproto.broker.testing.base import Base
+from kafkaproto.broker.testing.tracebacks import is_hidden
+
+__tracebackhide__ = is_hidden
+
+
+class TelemetryMethods(Base):
+    """A base class of test clusters, with the methods that request and read the metrics of clients."""
+
+    def alter_client_metrics(self, name: str, **configs: object) -> None:
+        """Change settings of a subscription to client metrics: `alter_client_metrics("all", metrics="*", interval_ms=1000)`.
+
+        Write dots as underscores. The value None removes a setting. A subscription exists while it has a setting. Raises KafkaError with the reason
+        for an invalid setting.
+        """
+        check_text("name", name, "all")
+        changes = [
+            Change(key.replace("_", "."), Operation.DELETE if value is None else Operation.SET, as_text(value))
+            for key, value in configs.items()
+        ]
+        self._run(lambda: change(SubscriptionResource(self.state, name), changes, self.state.strict_kip))
+
+    def telemetry(self, client_id: str | None = None) -> list[TelemetrySeen]:
+        """Return the metrics that clients pushed to the brokers, oldest push first. Needs `kafkaproto.client.telemetry.enable=true`.
+
+        The cluster keeps the last 1,000 pushes with at most 16 MiB. client_id: only those of clients with this `client.id`; None for all.
+        """
+        if client_id is not None:
+            check_text("client_id", client_id, "orders-service")
+        return self._read(lambda: self.state.telemetry_history.pushes(client_id))

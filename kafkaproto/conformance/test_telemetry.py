@@ -1,0 +1,281 @@
+"""Tests of client telemetry: subscriptions of clients, and the metrics that they push. They need no receiver of metrics."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import pytest
+
+from kafkaproto.conformance.client import Connection
+from kafkaproto.conformance.subject import Subject
+from kafkaproto.messages.api_versions import ApiVersionsRequest
+from kafkaproto.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from kafkaproto.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkaproto.messages.push_telemetry import PushTelemetryRequest
+
+OK, COMPRESSION, INVALID, DAMAGED, THROTTLED, UNKNOWN_SUBSCRIPTION, TOO_LARGE = 0, 76, 42, 87, 89, 117, 118
+NO_ID, ID_OF_KAFKA = bytes(16), bytes(15) + b"\1"
+NONE, GZIP = 0, 1
+CLIENT_METRICS, SET, DELETE = 16, 0, 1
+APPLIES_WITHIN_MS = 500
+"""How long a broker may take to apply a changed subscription."""
+INTERVAL_MS = 1000
+DEFAULT_INTERVAL_MS = 300_000
+MAX_BYTES = 1024 * 1024
+METRICS = b"metrics"
+BY_RELEASE = pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(THROTTLED, marks=pytest.mark.releases("3.9", "4.0"), id="3.9"),
+        pytest.param(OK, marks=pytest.mark.releases("4.2"), id="4.2"),
+    ],
+)
+
+
+class Pushing:
+    """A client with its own connection, which requests its subscription and pushes metrics."""
+
+    def __init__(self, subject: Subject, client_id: str | None = "pushing", address: str | None = None) -> None:
+        self.subject = subject
+        self.connection: Connection = subject.connect(0, client_id, address)
+        self.instance_id = NO_ID
+        self.subscription_id = 0
+
+    def name_software(self, name: str, version: str) -> None:
+        assert self.subject.ask(self.connection, ApiVersionsRequest(name, version), 3).error_code == 0
+
+    def get(self) -> GetTelemetrySubscriptionsResponse:
+        """Request the subscription, and keep it unless that fails."""
+        request = GetTelemetrySubscriptionsRequest(self.instance_id)
+        response: GetTelemetrySubscriptionsResponse = self.subject.ask(self.connection, request, 0)
+        if response.error_code == 0:
+            self.instance_id, self.subscription_id = response.client_instance_id, response.subscription_id
+        return response
+
+    def push(
+        self,
+        metrics: bytes = METRICS,
+        *,
+        compression: int = NONE,
+        terminating: bool = False,
+        subscription_id: int | None = None,
+    ) -> int:
+        """Push metrics and return the error code."""
+        chosen = self.subscription_id if subscription_id is None else subscription_id
+        request = PushTelemetryRequest(self.instance_id, chosen, terminating, compression, metrics)
+        return int(self.subject.ask(self.connection, request, 0).error_code)
+
+    def wait(self) -> None:
+        """Let the push interval pass."""
+        self.subject.pass_ms(INTERVAL_MS + 50)
+
+
+class Subscriptions:
+    """The subscriptions that a test creates. They are deleted at its end."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._keys: dict[str, set[str]] = {}
+
+    def set(self, name: str = "first", **settings: str) -> None:
+        """Change settings of a subscription. The names of settings are written with underscores instead of dots."""
+        changes = {key.replace("_", "."): value for key, value in settings.items()}
+        self._keys.setdefault(name, set()).update(changes)
+        self._alter(name, [AlterableConfig(key, SET, value) for key, value in changes.items()])
+        self._subject.pass_ms(APPLIES_WITHIN_MS)
+
+    def delete_all(self) -> None:
+        for name, keys in self._keys.items():
+            self._alter(name, [AlterableConfig(key, DELETE, None) for key in keys])
+        if self._keys:
+            self._subject.pass_ms(APPLIES_WITHIN_MS)
+
+    def _alter(self, name: str, changes: list[AlterableConfig]) -> None:
+        resource = AlterConfigsResource(CLIENT_METRICS, name, changes)
+        [response] = self._subject.ask_once(IncrementalAlterConfigsRequest([resource], False), 1).responses
+        assert response.error_code == 0, response
+
+
+@pytest.fixture
+def subscriptions(subject: Subject) -> Iterator[Subscriptions]:
+    created = Subscriptions(subject)
+    yield created
+    created.delete_all()
+
+
+@pytest.fixture
+def client(subject: Subject, subscriptions: Subscriptions) -> Pushing:
+    """Return a client with a subscription and a push interval of 1 s."""
+    subscriptions.set(interval_ms=str(INTERVAL_MS), metrics="org.apache.kafka.")
+    client = Pushing(subject)
+    assert client.get().error_code == 0
+    return client
+
+
+@pytest.mark.rule("AD-10")
+def test_telemetry_is_served_but_not_advertised_without_a_receiver(subject: Subject) -> None:
+    client = Pushing(subject)
+    offered = {api.api_key for api in subject.ask(client.connection, ApiVersionsRequest("test", "1"), 3).api_keys}
+    assert not offered & {71, 72} and offered >= {68, 74}
+    assert client.get().error_code == 0
+    assert client.push() == OK
+
+
+@pytest.mark.rule("AD-11")
+def test_client_without_subscription_gets_id_defaults_and_no_metrics(subject: Subject) -> None:
+    first, second = Pushing(subject), Pushing(subject)
+    response = first.get()
+    assert response.client_instance_id not in (NO_ID, ID_OF_KAFKA)
+    assert (response.client_instance_id[6] >> 4, response.client_instance_id[8] >> 6) == (4, 2)  # a random UUID
+    assert response.accepted_compression_types == [4, 3, 1, 2]
+    assert response.push_interval_ms == DEFAULT_INTERVAL_MS
+    assert response.telemetry_max_bytes == MAX_BYTES
+    assert response.delta_temporality is True
+    assert response.requested_metrics == []
+    assert second.get().client_instance_id != response.client_instance_id
+
+
+@pytest.mark.rule("AD-11", "AD-12")
+def test_client_keeps_the_id_that_it_names(subject: Subject, subscriptions: Subscriptions) -> None:
+    client = Pushing(subject)
+    client.instance_id = bytes.fromhex("5160 6601 ef5c 4f95 8c38 0487 918b 36be")
+    assert client.get().client_instance_id == client.instance_id
+    assert client.subscription_id == 2001223795  # the checksums are those of Kafka 3.9.1
+    subscriptions.set(interval_ms="1000", metrics="org.apache.kafka.")
+    assert client.get().client_instance_id == client.instance_id
+    assert client.subscription_id == 1345120223
+
+
+@pytest.mark.rule("AD-12")
+def test_subscription_id_depends_on_metrics_interval_and_client(subject: Subject, subscriptions: Subscriptions) -> None:
+    one, other = Pushing(subject), Pushing(subject)
+    ids = [one.get().subscription_id, other.get().subscription_id]
+    for settings in ({"metrics": "a."}, {"interval_ms": "2000"}, {"metrics": "b."}):
+        subscriptions.set(**settings)
+        ids.append(one.get().subscription_id)
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.rule("AD-13")
+def test_matching_subscriptions_are_combined(subject: Subject, subscriptions: Subscriptions) -> None:
+    subscriptions.set("one", metrics="b.,a.", interval_ms="5000", match="client_id=push.*")
+    subscriptions.set("two", metrics="a.,c.", interval_ms="4000")
+    subscriptions.set("three", metrics="d.", interval_ms="1000", match="client_id=push")
+    client = Pushing(subject)
+    response = client.get()
+    assert (sorted(response.requested_metrics), response.push_interval_ms) == (["a.", "b.", "c."], 4000)
+    subscriptions.set("two", metrics="*")
+    response = client.get()
+    assert (response.requested_metrics, response.push_interval_ms) == (["*"], 4000)
+
+
+@pytest.mark.rule("AD-13")
+def test_subscription_matches_attributes_of_the_client(subject: Subject, subscriptions: Subscriptions) -> None:
+    client, unnamed = Pushing(subject), Pushing(subject, None)
+    client.name_software("test-client", "1.2.3")
+    client.get()
+    metrics = {
+        "name.": "client_software_name=test-.*,client_software_version=1\\.2\\..*",
+        "address.": "client_source_address=127\\.0\\.0\\.1",
+        "port.": "client_source_port=[0-9]+",
+        "other.": "client_software_name=test",
+        "both.": "client_id=pushing,client_software_name=unknown",
+        "unknown.": "client_software_name=unknown,client_software_version=unknown",
+        "any.": "client_id=.*",
+    }
+    for prefix, pattern in metrics.items():
+        subscriptions.set(prefix, metrics=prefix, match=pattern)
+    assert sorted(client.get().requested_metrics) == ["address.", "any.", "name.", "port."]
+    assert sorted(unnamed.get().requested_metrics) == ["address.", "any.", "port.", "unknown."]
+
+
+@pytest.mark.rule("AD-14", "SN-66")
+def test_early_request_for_the_subscription_is_rejected(client: Pushing) -> None:
+    response = client.get()
+    assert (response.error_code, response.client_instance_id, response.push_interval_ms) == (THROTTLED, NO_ID, 0)
+    assert (response.accepted_compression_types, response.requested_metrics) == ([], [])
+    client.wait()
+    assert client.get().error_code == OK
+    client.wait()
+    assert client.push() == OK
+    assert client.get().error_code == THROTTLED
+
+
+@pytest.mark.rule("AD-14")
+def test_changed_subscription_can_be_requested_at_once(client: Pushing, subscriptions: Subscriptions) -> None:
+    subscriptions.set(metrics="changed.")
+    assert client.push() == UNKNOWN_SUBSCRIPTION
+    subscriptions.set(metrics="changed.again.")
+    assert client.get().requested_metrics == ["changed.again."]
+
+
+@pytest.mark.rule("AD-14")
+@BY_RELEASE
+def test_request_after_a_rejected_push_does_not_wait_from_4_0_on(client: Pushing, error: int) -> None:
+    client.wait()
+    assert client.push(subscription_id=client.subscription_id + 1) == UNKNOWN_SUBSCRIPTION
+    assert client.get().error_code == error
+    client.wait()
+    assert client.push(compression=9) == COMPRESSION
+    assert client.get().error_code == error
+
+
+@pytest.mark.rule("AD-15", "SN-66")
+def test_early_push_is_rejected(client: Pushing) -> None:
+    assert [client.push(), client.push()] == [OK, THROTTLED]
+    client.wait()
+    assert [client.push(), client.push(), client.push(terminating=True)] == [OK, THROTTLED, OK]
+
+
+@pytest.mark.rule("AD-15", "SN-66")
+def test_invalid_push_is_rejected_and_counts_for_the_interval(client: Pushing) -> None:
+    too_large = bytes(MAX_BYTES + 1)
+    expected = [
+        ({"subscription_id": client.subscription_id + 1, "compression": 9}, UNKNOWN_SUBSCRIPTION),
+        ({"compression": 9, "metrics": too_large}, COMPRESSION),
+        ({"compression": -1}, COMPRESSION),
+        ({"compression": GZIP, "metrics": too_large}, TOO_LARGE),
+        ({"compression": GZIP, "metrics": METRICS}, DAMAGED),
+        ({"compression": GZIP, "metrics": zlib.compress(METRICS, wbits=31)}, OK),
+        ({"metrics": too_large[1:]}, OK),
+        ({"compression": GZIP, "metrics": b""}, OK),
+    ]
+    for changes, error in expected:
+        assert client.push(**changes) == error, changes  # type: ignore[arg-type]
+        assert client.push() == THROTTLED
+        client.wait()
+
+
+@pytest.mark.rule("AD-15", "SN-66")
+def test_push_after_a_terminating_push_is_rejected(client: Pushing) -> None:
+    assert client.push(terminating=True) == OK
+    assert client.push(terminating=True) == INVALID
+    assert client.push() == INVALID
+    client.wait()
+    assert client.push() == OK  # the last push, although rejected, was not terminating
+
+
+@pytest.mark.rule("AD-15", "SN-66")
+def test_push_with_a_reserved_id_is_rejected(client: Pushing) -> None:
+    for reserved in (NO_ID, ID_OF_KAFKA):
+        client.instance_id = reserved
+        assert client.push() == INVALID
+
+
+@pytest.mark.rule("AD-16")
+@BY_RELEASE
+def test_client_is_dropped_with_its_connection_from_4_0_on(client: Pushing, error: int) -> None:
+    second = Pushing(client.subject)
+    second.instance_id = client.instance_id
+    assert second.get().error_code == THROTTLED
+    client.connection.close()
+    client.subject.pass_ms(200)
+    assert second.get().error_code == error
