@@ -32,6 +32,18 @@ PATTERNS: Mapping[str, Pattern] = {
         "this broker names the value and the fix in its own words",
     ),
     "directories": Pattern(re.compile(r'(?<="log_dirs":\[)[^]]*'), "<directories>", "each cluster has its own folders"),
+    "open transaction": Pattern(
+        re.compile(r"^(?:\d+\s+(tools-open)\s+\d+\s+(.*<time>)\s+\d+|(tools-open)\s+\d+\s+\d+)\s+"),
+        r"<broker> \1\3 <id> \2 ",
+        "coordinator, producer id and duration differ",
+    ),
+    "quorum": Pattern(
+        re.compile(r"(?<=:)\s+.*"), " <value>", "this broker has one controller without a listener (rule AD-25)"
+    ),
+    "share and streams groups": Pattern(
+        re.compile(r"^\s*(\w*(?:Share|Streams)\w*\(\d+\)): .*"), r"\1: <versions>", "these groups are not served"
+    ),
+    "measured times": Pattern(re.compile(r"\d+, \d+(?=, \S+, \S+$)"), "<ms>, <ms>", "they depend on the machine"),
     "rate": Pattern(re.compile(r"\d+\.\d+|\b\d+(?= ms\b)"), "<rate>", "it depends on the machine"),
 }
 """By name. A step of a scenario says which of them apply to its output."""

@@ -31,13 +31,15 @@ class Step(NamedTuple):
 class Scenario(NamedTuple):
     """The commands of one tool, in order, on topics and groups of its own. classes: its main class, by version if it has moved.
 
-    A step with a `tool` uses that of another scenario. files: the contents of files that steps name.
+    A step with a `tool` uses that of another scenario. files: the contents of files that steps name. open_transaction: the topic in whose
+    partition 0 a client leaves a transaction open, with the transactional id `tools-open`, before the first step that names this id.
     """
 
     name: str
     classes: Mapping[str, str]
     steps: tuple[Step, ...]
     files: Mapping[str, str] = {}
+    open_transaction: str | None = None
 
 
 def _same(name: str) -> dict[str, str]:
@@ -305,6 +307,58 @@ TRANSACTIONS = Scenario(
         ),
     ),
 )
+OPEN_ID = "tools-open"
+"""The transactional id of a client whose transaction is open."""
+_OPEN = ("time", "open transaction")
+OPEN_TRANSACTIONS = Scenario(
+    "kafka-transactions of a client",
+    _same(_TOOLS + "TransactionsCommand"),
+    (
+        created("tools-y", "0"),
+        filled("tools-y", "one"),
+        Step("describe an open transaction", f"{SERVER} describe --transactional-id {OPEN_ID}", patterns=_OPEN),
+        Step("list an open transaction", f"{SERVER} list", patterns=_OPEN),
+        Step(
+            "describe producers of an open transaction",
+            f"{SERVER} describe-producers --topic tools-y --partition 0",
+            patterns=("time", "producer id"),
+            unordered=True,
+        ),
+        Step("find no hanging transaction", f"{SERVER} find-hanging --topic tools-y --max-transaction-timeout 15"),
+        Step("abort an open transaction", f"{SERVER} abort --topic tools-y --partition 0 --start-offset 1"),
+        Step(
+            "describe producers after the abort",
+            f"{SERVER} describe-producers --topic tools-y --partition 0",
+            patterns=("time", "producer id"),
+            unordered=True,
+        ),
+        Step(
+            "read committed records",
+            f"{SERVER} --topic tools-y --from-beginning --isolation-level read_committed --timeout-ms 3000",
+            patterns=("time",),
+            tool="kafka-console-consumer",
+        ),
+    ),
+    open_transaction="tools-y",
+)
+CLIENT_METRICS = Scenario(
+    "kafka-client-metrics",
+    _same(_TOOLS + "ClientMetricsCommand"),
+    (
+        Step("list none", f"{SERVER} --list"),
+        Step(
+            "alter",
+            f"{SERVER} --alter --name tools-m --metrics org.apache.kafka.producer. --interval 30000 --match client_id=tools.*",
+        ),
+        Step("alter with a bad interval", f"{SERVER} --alter --name tools-m --interval 1", patterns=("message",)),
+        Step("describe", f"{SERVER} --describe --name tools-m", settles=True),
+        Step("describe all", f"{SERVER} --describe"),
+        Step("describe a missing one", f"{SERVER} --describe --name tools-none"),
+        Step("list", f"{SERVER} --list"),
+        Step("delete", f"{SERVER} --delete --name tools-m"),
+        Step("list after the deletion", f"{SERVER} --list", settles=True),
+    ),
+)
 LOG_DIRS = Scenario(
     "kafka-log-dirs",
     _same(_TOOLS + "LogDirsCommand"),
@@ -344,6 +398,7 @@ QUORUM = Scenario(
     "kafka-metadata-quorum",
     _same(_TOOLS + "MetadataQuorumCommand"),
     (
+        Step("describe the status", f"{SERVER} describe --status", patterns=("quorum",)),
         Step(
             "remove a controller",
             f"{SERVER} remove-controller --controller-id 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ",
@@ -390,8 +445,17 @@ VERIFIABLE = Scenario(
 VERIFIABLE_CONSUMER = Scenario("kafka-verifiable-consumer", _same(_TOOLS + "VerifiableConsumer"), ())
 API_VERSIONS = Scenario(
     "kafka-broker-api-versions",
-    {OLDER: "kafka.admin.BrokerApiVersionsCommand"},
-    (Step("list", f"{SERVER}", unordered=True, only=(OLDER,)),),
+    {OLDER: "kafka.admin.BrokerApiVersionsCommand", NEWER: _TOOLS + "BrokerApiVersionsCommand"},
+    (
+        Step("list", f"{SERVER}", unordered=True, only=(OLDER,)),
+        Step(
+            "list, also share and streams groups",
+            f"{SERVER}",
+            patterns=("share and streams groups",),
+            unordered=True,
+            only=(NEWER,),
+        ),
+    ),
 )
 PERFORMANCE = Scenario(
     "kafka-producer-perf-test",
@@ -402,6 +466,24 @@ PERFORMANCE = Scenario(
             "write",
             "--topic tools-f --num-records 50 --record-size 10 --throughput -1 --producer-props bootstrap.servers={bootstrap}",
             patterns=("rate",),
+        ),
+    ),
+)
+CONSUMER_PERFORMANCE = Scenario(
+    "kafka-consumer-perf-test",
+    _same(_TOOLS + "ConsumerPerformance"),
+    (
+        created("tools-h", "0"),
+        filled("tools-h", "one", "two", "three"),
+        Step(
+            "read",
+            f"{SERVER} --topic tools-h --messages 3 --timeout 20000",
+            patterns=("time", "rate", "measured times"),
+        ),
+        Step(
+            "read too few records",
+            f"{SERVER} --topic tools-h --messages 9 --timeout 2000",
+            patterns=("time", "rate", "measured times"),
         ),
     ),
 )
@@ -418,6 +500,6 @@ RESETTER = Scenario(
 )
 SCENARIOS = (
     TOPICS, CONFIGS, GROUPS, CONSUMER, PRODUCER, OFFSETS, RECORDS, TRANSACTIONS, LOG_DIRS, ELECTIONS, FEATURES, QUORUM, REASSIGNMENTS, VERIFIABLE,
-    VERIFIABLE_CONSUMER, API_VERSIONS, PERFORMANCE, RESETTER,
+    VERIFIABLE_CONSUMER, API_VERSIONS, PERFORMANCE, CONSUMER_PERFORMANCE, RESETTER, OPEN_TRANSACTIONS, CLIENT_METRICS,
 )  # fmt: skip
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
