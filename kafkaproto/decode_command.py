@@ -1,4 +1,7 @@
-"""`kafkaproto decode`: a message, a whole frame or record batches as JSON, with the offset of every field. It does not depend on the broker."""
+"""`kafkaproto decode`: prints a message, a whole frame or record batches as JSON, with the offset of every field.
+
+This module does not depend on the broker.
+"""
 
 from __future__ import annotations
 

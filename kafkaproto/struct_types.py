@@ -239,8 +239,8 @@ def parts(wire_type: WireType) -> Iterator[WireType]:
 
 
 def _root(cls: type, path: str) -> str:
-    """Return the path of a struct for error texts.
+    """Return the path of a struct for error texts; for a whole message, the name of its class.
 
-    For a whole message, it is the class's name, because construct calls its path "(parsing)" or "(building)".
+    Construct calls the path of a whole message "(parsing)" or "(building)".
     """
     return cls.__name__ if path in ("(parsing)", "(building)") else path

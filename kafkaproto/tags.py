@@ -119,7 +119,7 @@ class Tags(WireType):
                 code.line(f"{target}.{UNKNOWN_TAGS}, p = read_raw_tags(b, p, n, {count})")
 
     def values_weight(self, per_byte: int, defaults: Defaults) -> int:
-        """Return the maximum memory in bytes that the known tagged fields take beyond ``per_byte`` bytes for each encoded byte.
+        """Return the most memory, in bytes, that the known tagged fields take beyond ``per_byte`` bytes for each encoded byte.
 
         Unknown tags are counted separately.
         """

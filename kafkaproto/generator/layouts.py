@@ -30,7 +30,7 @@ class Layout:
     """The wire layout of a struct in some versions of a message.
 
     lines: the source lines of its fields. versions: the versions with this layout, in ascending order. constant: the name of the generated constant.
-    absent: the fields that these versions lack and whose values must not be lost.
+    absent: fields that these versions lack, and whose values may not be dropped: encoding fails if one of them differs from its default.
     """
 
     constant: str

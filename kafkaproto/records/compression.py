@@ -148,8 +148,8 @@ def _snappy_block(block: bytes, limit_bytes: int) -> bytes:
 def _decompress_gzip(data: bytes, limit_bytes: int) -> bytes:
     """Decompress all gzip members in order, as Java's reader does.
 
-    Each `decompressobj` copies the input after its member, so it receives pieces that double in size: with the whole input, many small members
-    would take quadratic time.
+    The input is passed in pieces that double in size. A `decompressobj` copies all input after the end of its member: if it received the whole input,
+    many small members would take quadratic time.
     """
     out = bytearray()
     pos = 0

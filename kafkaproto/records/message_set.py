@@ -1,8 +1,8 @@
 """Messages of magic 0 and 1, which preceded record batches (0.11, KIP-98; magic 1 is KIP-32).
 
-A message is an offset, a size, and that many bytes: checksum, magic, attributes, in magic 1 a timestamp, key, value. One
-message is one record, unless it is compressed: then it is a wrapper whose value is the compressed messages. Inner offsets
-are absolute in magic 0; in magic 1 they count from the first one, and the wrapper has the offset of the last (KIP-31).
+A message is an offset, a size, and that many bytes: checksum, magic, attributes, in magic 1 a timestamp, key, value. One message is one record,
+unless it is compressed: then it is a wrapper whose value is the compressed messages. Inner offsets are absolute in magic 0; in magic 1 they are
+relative to the first inner message, and the wrapper has the absolute offset of its last inner message (KIP-31).
 
 `records` decodes and `build_message_set` encodes. This module does not depend on magic 2 or topics.
 Kafka classes: ``LegacyRecord``, ``AbstractLegacyRecordBatch``, ``MemoryRecordsBuilder``.
@@ -173,7 +173,7 @@ def check_crc(message: Buffer) -> bool:
 
 
 def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[bytes, list[int]]:
-    """Return the decompressed bytes of a wrapper, and the position of each message in them.
+    """Return the decompressed bytes of a compressed message (wrapper), and the position of each inner message in these bytes.
 
     An incomplete message at the end is ignored, as in Kafka. Raises DecodeError for damaged data, for a wrapper without messages, and
     for more than ``limit_bytes``.
@@ -211,10 +211,10 @@ def inner_messages(wrapper: Message, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> 
 
 
 def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator[Record]:
-    """Yield the records of one message: one, or those inside a wrapper. message: exactly the bytes of one message.
+    """Yield the record of a message; for a compressed message (wrapper), all records inside. message: exactly the bytes of one message.
 
-    They have no headers, and in magic 0 no timestamp (-1). Raises DecodeError for damage, or for more than ``limit_bytes``
-    after decompression. Checksums are not verified. Offsets in errors about inner messages count from the start of the decompressed bytes.
+    The records have no headers, and in magic 0 no timestamp (-1). Raises DecodeError for damage, or for more than ``limit_bytes`` after
+    decompression. Checksums are not verified. Offsets in errors about inner messages count from the start of the decompressed bytes.
     """
     outer = read_message(message)
     if not outer.header.compression:
@@ -236,9 +236,10 @@ def records(message: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Iterator
 
 
 def _base_offset(wrapper: MessageHeader, inside: bytes, last_at: int) -> int:
-    """Return the number to add to the inner offsets of a wrapper. last_at: the position in ``inside`` of the last inner message.
+    """Return the number to add to each inner offset of a compressed message (wrapper) to get the record's offset in the log.
 
-    Some versions of librdkafka wrote wrappers with offset 0, whose first inner offset is also 0.
+    last_at: the position in ``inside`` of the last inner message. The result is 0 in magic 0, whose inner offsets are absolute, and for a wrapper
+    with offset 0: some versions of librdkafka write that offset, with inner offsets from 0.
     """
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0

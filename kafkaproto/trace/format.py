@@ -32,17 +32,18 @@ EXCHANGE, EVENT, STATE = 1, 2, 3
 VERSION_AND_LENGTH = Struct(">HI")
 LENGTH_AND_KIND = Struct(">IB")
 EXCHANGE_FIELDS = Struct(">QiQqqqqqiBIIIIIIqq")
-"""The fixed fields of an exchange.
+"""The fixed fields of an exchange (a request and its response) in the file.
 
-In order: seq, broker, connection, clock ms, received, handled, ready, sent (ns), throttle ms, flags, bytes in and out on the wire, bytes of
-the request and response frames in the entry, number of records fields of each, clock ms when it was handled, time in purgatory (ns).
+In order: sequence number, broker id, connection, broker's clock in ms; times in ns when the request was received, its handler started, the response
+was ready, and the response was sent; throttle time in ms, flags; sizes in bytes of request and response on the wire, then of their frames in the
+entry; numbers of records fields in request and response; broker's clock in ms at the start of the handler; time in purgatory in ns.
 """
 STATE_FIELDS = Struct(">QiqqH")
 """The fixed fields of a state entry (offsets of logs that have moved): seq, broker, clock in ms, time in ns, number of logs."""
 POSITIONS_FIELDS = Struct(">HiBqqqq")
 """The fixed fields of each log in a state; the topic's name follows them.
 
-In order: length of the topic's name in bytes, partition, flags, high watermark, last stable offset, log start offset, log end offset.
+In order: length of the topic's name in bytes, partition number, flags, high watermark, last stable offset, log start offset, log end offset.
 """
 ANSWERED, HELD, CLOSES = 1, 2, 4
 BEGINS = 1

@@ -20,7 +20,7 @@ from kafkaproto.trace.cutting import batch_heads, batch_heads_and_markers, cut
 from kafkaproto.trace.format import Buffer
 
 SECRET = (ApiKey.SASL_AUTHENTICATE, ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
-"""The APIs whose messages may contain passwords or what authenticates as well as a password."""
+"""The APIs whose messages may contain passwords, or secrets that can be used like a password."""
 _RECORDS_IN_RESPONSE = (ApiKey.FETCH, ApiKey.SHARE_FETCH)
 
 _LENGTH = Struct(">i")
