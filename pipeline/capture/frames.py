@@ -1,7 +1,7 @@
 """Frames in the bytes of one direction of a connection, found by their length prefixes.
 
 After missing bytes, or if the capture starts in mid-stream, the module searches for the start of the next frame. A `Finder` provides the functions
-that recognise requests or responses, so this module does not depend on which request a response belongs to.
+that recognise requests or responses, so this module need not know which request a response belongs to.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Frame(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A report that a length prefix is implausible, so that the frames after it cannot be found by their lengths. why: text with that length."""
+    """A report that a length prefix is implausible, so that the frames after it cannot be found by their lengths.
+
+    why: the problem as text, which contains the implausible length.
+    """
 
     why: str
     stamp: Stamp

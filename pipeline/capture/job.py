@@ -1,8 +1,8 @@
 """Tables of packet captures, made by Spark.
 
-A task reads each capture file once. The segments are partitioned by connection and sorted, and further tasks make the rows of one connection at a
-time. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on how a connection is
-decoded.
+Each capture file is read once, by one task. Spark then groups the TCP segments by connection and sorts them, and further tasks make the rows of one
+connection after the other. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on
+how a connection is decoded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Save = Callable[["DataFrame", str], None]
 """A function that writes the rows of one table: (rows, table name)."""
 Note = Callable[[int, int], None]
-"""A function that a task calls regularly to report its progress, with (index of the run, number of bytes read)."""
+"""A function that a task calls regularly to report its progress, with (index of the capture file in the job, number of bytes read)."""
 
 BATCH_BYTES = 4 * 1024 * 1024
 PACKETS_PER_BATCH = 1000

@@ -1,7 +1,7 @@
-"""The runs of capture files, and the rows of their connections.
+"""Conversion of capture files to rows of the trace tables.
 
-Each capture file is a run. Topic names and broker ids are added to the rows at the end, because later packets may contain them. Sequence numbers
-derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark or where tables are stored.
+Each capture file is a run (a recording). Topic names and broker ids are added to the rows at the end, because later packets may contain them.
+Sequence numbers derive from packet numbers, so that tasks need not coordinate them. This module does not depend on Spark or where tables are stored.
 """
 
 from __future__ import annotations

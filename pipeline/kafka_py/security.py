@@ -42,7 +42,7 @@ STORE_PASSWORDS = (f"{TRUST}.password", f"{KEYS}.password")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PLAIN = "PLAIN"
 MODULES = {PLAIN: "PlainLoginModule", **dict.fromkeys(scram.HASHES, "ScramLoginModule")}
-"""Maps each supported SASL mechanism to the Java class of Kafka that the setting `sasl.jaas.config` names for it."""
+"""Maps each supported SASL mechanism to the login module (a Java class of Kafka) that the setting `sasl.jaas.config` must name."""
 _JAAS = re.compile(r"\s*\S+?(\w+)\s+required\s+(.*?);?\s*", re.DOTALL)
 _JAAS_ENTRY = re.compile(r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s;]+))")
 
@@ -55,9 +55,10 @@ Text = Callable[[str], str | None]
 class Security:
     """The settings of TLS and SASL.
 
-    user, password, mechanism: those of SASL; user is None without SASL. trusted, trusted_text: the accepted CA certificates as name of a PEM file or
-    as PEM text; both None: those of the system. keys, keys_text: the client's key and certificates in the same two forms; both None: no client
-    certificate. checks_name: whether the broker's certificate must have its host name.
+    - user, password, mechanism: the SASL settings; user is None without SASL.
+    - trusted, trusted_text: the accepted CA certificates, as the name of a PEM file or as PEM text; both None: the certificates of the system.
+    - keys, keys_text: the client's key and certificates in the same two forms; both None: no client certificate.
+    - checks_name: whether the broker's certificate must contain the host name to which the client connects.
     """
 
     tls: bool = False

@@ -1,8 +1,8 @@
 """The streaming read of the data source `kafka_py`: chooses the offsets at which each micro-batch ends.
 
-From version 4.2 on, Spark passes the start of a batch and the limit. Earlier versions request only the latest offset, so this module
-remembers the end of the last planned batch and applies the limit. After a restart, Spark first plans an empty batch at the checkpoint's
-offset, which shows where to continue. This module does not depend on records.
+From version 4.2 on, Spark passes the start of a batch and the limit on its size. Earlier versions request only the latest offset, so this module
+remembers the end of the last planned batch and applies the limit. After a restart, Spark first plans an empty batch at the checkpoint's offset, which
+shows where to continue. This module does not depend on records.
 """
 
 from __future__ import annotations

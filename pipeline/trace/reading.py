@@ -97,7 +97,10 @@ class _Rejected:
         self.first = self.first or f"of entry {seq}: {type(error).__name__}: {error}"
 
     def batch(self, table: str, rows: list[Row]) -> pa.RecordBatch:
-        """Return a batch of the rows that the table can hold. Other rows are counted in `count`."""
+        """Return the rows as an Arrow batch of a table.
+
+        Rows with values that the table cannot hold are left out and counted in `count`.
+        """
         try:
             return pa.RecordBatch.from_pylist(rows, SCHEMAS[table])
         except _INVALID_VALUE:

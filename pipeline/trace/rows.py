@@ -278,9 +278,9 @@ _THROTTLE_COLUMNS = frozenset(columns.throttle({}))
 
 
 def _only(names: frozenset[str], carried: Row) -> Row:
-    """Return a copy of the columns restored from a saved state.
+    """Return a copy of the columns in `carried`, which come from a saved state, after checking their names.
 
-    Raises ValueError for a column that is not in `names`: it could overwrite a column that identifies a row.
+    names: the columns that are allowed. Raises ValueError for any other column, because it could overwrite a column that identifies a row.
     """
     if not carried.keys() <= names:
         raise ValueError(

@@ -67,8 +67,9 @@ def not_skipped(tables: Tables) -> DataFrame:
 def in_sequence(tables: Tables) -> DataFrame:
     """Check that the sequence numbers of a producer's batches are consecutive. Returns one row per compared pair of batches.
 
-    Neighbours in one response are compared, and neighbours in different responses of a broker to consumers. Batches with missing offsets between them
-    (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that have been idle for long.
+    A pair is two successive batches of a producer, either in one fetch response or in different responses of a broker to consumers. Batches with
+    missing offsets between them (compacted, or not fetched) are not compared. A sequence that starts at 0 is allowed: brokers expire producers that
+    have been idle for long.
     """
     of_batch = "run, where_, partition, producer_id, producer_epoch, base_offset, last_offset, base_sequence, control"
     columns = of_batch.replace("where_", NAMED)

@@ -30,11 +30,13 @@ def _partitions(column: str) -> str:
 
 
 def _floors(checks: str) -> str:
-    """Return SQL that adds to each row the highest generation that the coordinator of its classic group had returned before (`floor`).
+    """Return SQL that adds a column `floor` to each row: the highest generation that the coordinator had returned for the classic group before.
 
-    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string). A generation counts
-    if its members had their assignments, because the coordinator has then stored it, or if the same broker returned it. The generations of a group
-    start again after it is deleted, or when a member joins at generation 1 and neither this member nor the leader was in the group before.
+    checks: SQL for the rows, with columns run, seq, broker, group_id, member_id, epoch, begun_ns, ready_ns and detail (string).
+
+    A generation counts if its members had received their assignments, because the coordinator has then stored it, or if the same broker returned it.
+    The generations of a group start again after the group is deleted, or when a member joins at generation 1 and neither this member nor the leader
+    was in the group before.
     """
     return f"""
         WITH joined AS (
@@ -75,8 +77,8 @@ def _floors(checks: str) -> str:
 def generations(tables: Tables) -> DataFrame:
     """Check that generations and epochs in responses never fall, in a classic group and for each member of a consumer group.
 
-    Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group gets at least the epoch of every other
-    member. A member that joins again may have left the group before.
+    Returns one row per JoinGroup or ConsumerGroupHeartbeat response. A member that joins a consumer group must get at least the epoch of every other
+    member. When a member joins again, its own earlier epochs do not count.
     """
     checks = """
         SELECT run, seq, broker, group_id, member_id, returned_epoch AS epoch, begun_ns, ready_ns, 'joins' AS detail FROM {groups}

@@ -224,8 +224,8 @@ FIRST_NEVER_HELD = 8
 HELD = f"coalesce(held, api_version < {FIRST_NEVER_HELD} AND coalesce(throttle_ms, 1) > 0)"
 """SQL: true if the broker may have delayed a Fetch response for its throttle time. Such a response contains records although it is throttled.
 
-If the trace does not record this, the API version decides: a broker that accepts a version from 8 on is of release 2.0 or later and delays no
-response (KIP-219). Older brokers delay throttled responses.
+If the trace does not say whether the response was delayed, the API version decides: a broker that accepts a version from 8 on is of release 2.0 or
+later and delays no response (KIP-219). Older brokers delay throttled responses.
 """
 NEVER_NS, EVER_NS = "0L", f"{2**63 - 1}L"
 """SQL literals in ns: a time before everything in a run, and a time after everything."""
@@ -270,8 +270,8 @@ GAPS = f"""
 """SQL for the derived table `gaps`: when missing entries of each run may have occurred.
 
 Sequence numbers are assigned when a request or event begins, so a missing entry began between its neighbours. A recorder that observes topics,
-brokers and quotas numbers each change when it happens. A proxy sees a change only in an exchange, which may take `LONGEST_EXCHANGE_NS`. Entries of a
-capture are numbered by packet: there, only the reported holes count, and the packet after a hole reveals the hole.
+brokers and quotas numbers each change when it happens. A proxy sees a change only in an exchange, which may take `LONGEST_EXCHANGE_NS`. The entries
+of a capture are numbered by packet, so only the reported holes in its connections count; a hole is noticed at the packet after it.
 """
 ALL = -1
 """The value of the column `acks` for a Produce whose response waits until all in-sync replicas have the records."""
@@ -279,7 +279,7 @@ INT32_MAX = 2**31 - 1
 READ_COMMITTED = 1
 """The value of the column `isolation` for a Fetch or ListOffsets that reads committed records only."""
 NAMED = "coalesce(topic, topic_id) AS where_"
-"""SQL: the name of a partition's topic, or its id if no response mapped the id to a name."""
+"""SQL: the name of a partition's topic, or the topic id if no response mapped the id to a name."""
 
 
 CONSUMED = f"""
