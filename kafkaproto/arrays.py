@@ -140,7 +140,7 @@ def Array(item: WireType) -> ArrayType:  # capitalised, because layouts use it l
 
 
 def NullableArray(item: WireType) -> ArrayType:
-    """Return the wire type of a list or None: an int32 count, which is -1 for None, then the items."""
+    """Return the wire type of a list that may be None. It is encoded as an int32 count, which is -1 for None, then the items."""
     return ArrayType(item, compact=False, nullable=True)
 
 
@@ -150,5 +150,5 @@ def CompactArray(item: WireType) -> ArrayType:
 
 
 def CompactNullableArray(item: WireType) -> ArrayType:
-    """Return the wire type of a list or None: count + 1 as an unsigned varint, which is 0 for None, then the items."""
+    """Return the wire type of a list that may be None. It is encoded as count + 1 (unsigned varint), which is 0 for None, then the items."""
     return ArrayType(item, compact=True, nullable=True)

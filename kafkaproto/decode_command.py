@@ -182,7 +182,7 @@ def _record(record: Record) -> dict[str, Any]:
 
 
 def _readable(data: bytes | None) -> str | dict[str, str] | None:
-    """Return the JSON value for bytes: text if they are printable UTF-8, otherwise ``{"hex": "<digits>"}``; None for null."""
+    """Return the JSON value for bytes: a string if they are printable UTF-8, otherwise ``{"hex": "<digits>"}``; None for null."""
     if data is None:
         return None
     try:

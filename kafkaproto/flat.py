@@ -86,7 +86,7 @@ class FlatCode:
         return name
 
     def fixed(self, fmt: str, item: str) -> None:
-        """Add code that decodes into the variable ``item``, or encodes the expression ``item``, with the struct format ``fmt``.
+        """Add code that decodes a value into the variable ``item``, or encodes the expression ``item``. fmt: its `struct` format.
 
         The code is pending until `line` is called or the text ends: consecutive calls of `fixed` become one call of `struct`.
         """
@@ -217,7 +217,7 @@ def read_uvarint_tail(b: Buffer, p: int, first: int) -> tuple[int, int]:
 def read_uvarint_end(b: Buffer, p: int, value: int) -> tuple[int, int]:
     """Decode an unsigned varint from its third byte on. Returns ``(value, position after it)``.
 
-    value: that of the first two bytes, including the continuation bit of the second.
+    value: the number that the first two bytes encode, including the continuation bit of the second byte.
     """
     value &= 0x3FFF
     for shift in (14, 21, 28):

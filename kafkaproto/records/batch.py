@@ -152,8 +152,8 @@ class Batch(NamedTuple):
 def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
     """Return the header at ``pos``.
 
-    Raises DecodeError if the header is incomplete, is not of magic 2, or announces a batch smaller than a header. Whether the whole
-    batch is in the buffer is not checked.
+    Raises DecodeError if the header is incomplete, is not of magic 2, or announces a batch smaller than a header. The batch itself may be incomplete:
+    only the header must be in the buffer.
     """
     if len(buffer) - pos < HEADER_BYTES:
         raise DecodeError(
@@ -172,7 +172,7 @@ def read_header(buffer: Buffer, pos: int = 0) -> BatchHeader:
 
 
 def batches(buffer: Buffer) -> Iterator[Batch]:
-    """Yield the batches of a buffer in order. Raises DecodeError on reaching an incomplete one."""
+    """Yield the batches of a buffer in order. Raises DecodeError when it reaches an incomplete batch."""
     return map(Batch._make, whole(buffer, read_header, BATCHES))
 
 
@@ -271,7 +271,7 @@ def payload(batch: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> tuple[Batc
 
 
 def _stretched(b: bytes, stretch: Stretch, header: BatchHeader) -> Iterator[Record]:
-    """Return the records of a `Stretch`, which is a run of consecutive records with fields of the same sizes.
+    """Yield the records of a `Stretch`: consecutive records whose fields have the same sizes.
 
     b: the decompressed records of the batch.
     """

@@ -111,8 +111,8 @@ class Message(NamedTuple):
 def read_header(buffer: Buffer, pos: int = 0) -> MessageHeader:
     """Return the header of the message at ``pos``.
 
-    Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header.
-    Whether the whole message is in the buffer is not checked.
+    Raises DecodeError if the header is incomplete, has another magic than 0 and 1, or announces a message smaller than a header. The message itself
+    may be incomplete: only the header must be in the buffer.
     """
     left = len(buffer) - pos
     if left < _HEADER.size:
@@ -163,7 +163,7 @@ def _read_bytes(buffer: Buffer, p: int, end: int, name: str) -> tuple[bytes | No
 def check_crc(message: Buffer) -> bool:
     """Return whether the checksum of a message is correct. message: exactly the bytes of one message.
 
-    A wrapper's checksum does not cover the checksums inside; `kafkaproto.records.verify` checks those.
+    For a compressed message, the checksums of the messages inside are not checked; `kafkaproto.records.verify` checks them.
     """
     view = memoryview(message)
     if len(view) < PREFIX_BYTES + SMALLEST_BYTES[0]:

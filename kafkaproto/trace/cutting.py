@@ -80,7 +80,7 @@ def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
 def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
     """Decode the headers of batches, or of messages of magic 0 and 1, as `batch_heads` and `batch_heads_and_markers` return them.
 
-    A compressed message has the offset of its last inner message. Raises nothing: decoding stops at the first invalid header.
+    A compressed message has the offset of its last inner message. Decoding stops at the first invalid header, without an error.
     """
     return [head for head, _ in read_kept(headers)]
 
@@ -88,8 +88,8 @@ def read_heads(headers: Buffer) -> list[BatchHeader] | list[MessageHeader]:
 def read_kept(headers: Buffer) -> list[tuple[Any, Buffer]]:
     """Decode the result of `batch_heads_and_markers` into pairs (header, the complete control batch).
 
-    The second item is empty for other batches, and for a control batch without its record, as in traces before version 5. Raises nothing: decoding
-    stops at the first invalid header.
+    The second item is empty for other batches, and for a control batch without its record, as in traces before version 5. Decoding stops at the first
+    invalid header, without an error.
     """
     of_messages = len(headers) > _MAGIC_AT and headers[_MAGIC_AT] in SMALLEST_BYTES
     heads: list[tuple[Any, Buffer]] = []

@@ -107,7 +107,7 @@ class Positions(NamedTuple):
 
 
 class State(NamedTuple):
-    """The current offsets of logs of one broker: those whose high watermark, last stable offset or log start offset has moved.
+    """The current offsets of those logs of a broker whose high watermark, last stable offset or log start offset has moved.
 
     seq: number of the entry. clock_ms: the broker's clock. at_ns: the monotonic clock.
     """

@@ -73,8 +73,8 @@ class Trace:
     def entries(self, begins: int = 0, ends: int = sys.maxsize) -> Iterator[Entry]:
         """Yield every whole entry. An incomplete entry at the end is described in `torn`. Raises TraceError for invalid bytes.
 
-        begins: byte position after a whole entry, at which to start; 0: after the header. ends: byte position at which to stop, as if the file ended
-        there.
+        begins: the byte position at which to start, which must be the end of an entry; 0 starts after the header. ends: the byte position at which to
+        stop, as if the file ended there.
         """
         self._at = max(self._at, begins)
         with self.path.open("rb") as file:

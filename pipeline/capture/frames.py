@@ -186,7 +186,7 @@ class Cutter:
 def request_begins(data: bytes | bytearray | memoryview, at: int, after: int | None, client_id: str | None) -> bool:
     """Return True if the 14 bytes from byte position `at` on look like a length prefix and a request header.
 
-    after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None: any.
+    after: correlation id of the last request, None if unknown. client_id: the client id that the header must have; None accepts any.
     """
     if len(data) - at < _REQUEST_START.size:
         return False
@@ -225,7 +225,7 @@ def header_of(data: bytes) -> RequestHeader | None:
 def find_request(data: bytearray, after: int | None, client_id: str | None) -> int | None:
     """Return the byte position of the first request that can be decoded completely, or None.
 
-    after: correlation id of the last request, None if unknown. client_id: the client id that the request must have; None: any.
+    after: correlation id of the last request, None if unknown. client_id: the client id that the request must have; None accepts any.
     """
     for match in _LOOKS_LIKE_A_REQUEST.finditer(data):
         at = match.start()

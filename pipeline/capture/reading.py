@@ -38,9 +38,9 @@ def files_of(path: Path) -> list[Path]:
 
 
 def runs_of(path: Path, ports: Iterable[int]) -> tuple[list[Run], list[Notice]]:
-    """Return one run for each capture file, and notices about files that cannot be read.
+    """Return one run (recording) for each capture file, and notices about files that cannot be read.
 
-    ports: the ports on which brokers listen, to select connections; empty: select every connection that speaks Kafka.
+    ports: the ports on which brokers listen, to select connections. If it is empty, every connection that speaks Kafka is selected.
     """
     runs, notices = [], []
     for file in files_of(path):

@@ -37,7 +37,7 @@ class Fetched(NamedTuple):
 
 
 def fetch(client: Client, settings: SourceSettings, range_: Range) -> Iterator[Fetched]:
-    """Yield the batches and old messages with records of the range, in order. The last one may also have records after the range.
+    """Yield the batches and old messages with records of the range, in order. The last batch may also have records after the range.
 
     Raises DataLoss, KafkaError, DecodeError and TimeoutError.
     """

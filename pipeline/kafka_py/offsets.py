@@ -75,7 +75,7 @@ def split(ranges: Iterable[Range], min_partitions: int | None, max_records: int 
     """Divide offset ranges among tasks. Returns the ranges of the tasks; none of them is empty.
 
     min_partitions: approximate minimum number of ranges; larger ranges are split to reach it. max_records: maximum number of offsets in one range.
-    None: no limit.
+    None means no limit, for both parameters.
     """
     kept = [range_ for range_ in ranges if range_.size > 0]
     if max_records is not None:

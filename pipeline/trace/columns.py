@@ -164,7 +164,7 @@ def _batch_keys(keys: Row) -> Row:
 def _batch_rows(keys: Row, where: Row, heads: list[BatchHeader], base_offset: int | None) -> Iterator[tuple[str, Row]]:
     """Yield a row of the table `batches` for each batch header.
 
-    base_offset: the offset that the broker assigned to the first batch; None: take the base offset from each header.
+    base_offset: the offset that the broker assigned to the first batch; None to take the base offset from each header.
     """
     for position, head in enumerate(heads):
         base = head.base_offset if base_offset is None else base_offset

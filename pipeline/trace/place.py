@@ -18,7 +18,7 @@ FORM = 5
 Increase it when either changes, so that no run (recording) mixes rows of different versions.
 """
 FINGERPRINT = sha256(json.dumps([FORM, {table: ddl(table) for table in TABLES}]).encode()).hexdigest()
-"""Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run."""
+"""Identifies the row format. Tables written with another fingerprint are rebuilt from the start of the run (recording)."""
 
 
 class Place(NamedTuple):

@@ -27,8 +27,8 @@ MS_PER_HOUR = 3_600_000
 LATE_CONNECTIONS = 1000
 """The number of closed connections whose state is kept.
 
-The exchange during which a connection closed is recorded after the close event, and still needs that state. The limit bounds the memory: a run can
-have a million connections.
+The exchange during which a connection closed is recorded after the close event, and still needs that state. The limit bounds the memory: a run (a
+recording) can have a million connections.
 """
 
 
@@ -50,7 +50,7 @@ class ClusterFacts:
 
 
 class Rows:
-    """Makes the rows of one run, or of one connection of a capture, entry by entry.
+    """Makes the rows of one run (recording), or of one connection of a capture, entry by entry.
 
     wall_ms, at_ns: wall clock and monotonic clock at the start, from the header of the trace. cluster: facts that several `Rows` share.
     """

@@ -1,7 +1,7 @@
 """Queries about transactions: how long each was open, how it ended, and which records it held back from read_committed consumers.
 
-A transaction begins with the first accepted request for it. It holds back every record of a partition from its first one on, also those of other
-producers, until the last stable offset passes them.
+A transaction begins with the first accepted request that belongs to it. In each partition, it holds back its first record and all later records, also
+of other producers, until the last stable offset passes them.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ SEQUENCE_MASK = 0x7FFFFFFF
 
 
 def same_bytes(tables: Tables) -> DataFrame:
-    """Check that acknowledged batches are fetched unchanged, by their CRC. Returns one row per acknowledged batch and fetch of it.
+    """Check that acknowledged batches are fetched unchanged, by their CRC. Returns one row per fetch of an acknowledged batch.
 
-    Batches that the broker may rewrite are not compared: it sets times, converts, recompresses or compacts them. A batch with acks=1 may exist only
-    on its leader, so it is compared only with fetches from that broker.
+    Batches that the broker may rewrite are not compared: brokers can set timestamps, convert, recompress and compact batches. A batch with acks=1 may
+    exist only on its leader, so it is compared only with fetches from that broker.
     """
     columns = f"run, seq, {NAMED}, broker, partition, base_offset, last_offset, count, codec, max_timestamp, crc, acks, begun_ns, ready_ns"
     rows = tables.sql(f"""

@@ -291,9 +291,9 @@ def epochs_in_responses(tables: Tables) -> DataFrame:
 def fenced_requests(tables: Tables) -> DataFrame:
     """Check that no request of a producer is accepted after a coordinator returned a newer epoch of its producer id.
 
-    Returns one row per accepted request, or batch of a Produce request, after a response with an epoch of that producer id. A partition learns of a
-    newer epoch only from records or markers. Until then, brokers from 3.8 on ask the coordinator about a transactional Produce; older ones may accept
-    it, and are not checked. An EndTxn that raised the epoch may be repeated with the old one.
+    Returns one row per accepted request (for Produce, per batch) after a response with an epoch of the producer id. Produce requests below version 11
+    are not checked: a partition leader learns of a newer epoch only from records or markers, and only brokers from 3.8 on ask the coordinator. An
+    EndTxn that raised the epoch may be repeated with the old epoch.
     """
     rows = tables.sql(f"""
         WITH requests AS (

@@ -12,7 +12,7 @@ from kafkaproto.pipeline.trace.store import Store
 from kafkaproto.pipeline.trace.tables import earlier_runs
 
 EARLIER_NOTICES = "told"
-"""Key for the notices about a run in manifests that earlier versions of this program wrote."""
+"""Key for the notices about a run (a recording) in manifests that earlier versions of this program wrote."""
 
 
 def status(outcomes: Sequence[Outcome]) -> int:

@@ -53,8 +53,8 @@ MAX_LABEL_LENGTH = 44
 class Drawing:
     """A figure: `with Drawing(name, height) as (axes, render)`, where `render()` returns the SVG.
 
-    height: in inches. panels: number of panels of equal height, one above the other. below: the share (0 to 1) of the height for a second panel; 0:
-    no second panel. heights: relative heights of the panels; overrides `panels` and `below`.
+    height: in inches. panels: number of panels of equal height, one above the other. below: the share (0 to 1) of the height for a second panel below
+    the first, or 0 for no second panel. heights: relative heights of the panels; overrides `panels` and `below`.
     """
 
     def __init__(
