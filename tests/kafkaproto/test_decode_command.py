@@ -179,7 +179,7 @@ def test_decode_command_examples_with_hex_digits_run(capsys: pytest.CaptureFixtu
         assert "left" not in json.loads(capsys.readouterr().out)
 
 
-def test_apis_command_marks_the_versions_of_a_release_that_the_broker_supports(
+def test_apis_command_shows_which_versions_of_a_release_the_broker_supports(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kafkaproto", "apis", "--release", "4.2"])
