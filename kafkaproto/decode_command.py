@@ -38,7 +38,7 @@ def decode(options: argparse.Namespace) -> Iterator[str]:
         length = frame_length(data)
         if length is None or length > len(data) - LENGTH_BYTES:
             raise CommandError(
-                f"--frame: the input has {len(data)} bytes, but a frame has {LENGTH_BYTES} bytes of length and then {length or 0} bytes"
+                f"--frame: the input has {len(data)} bytes, but the frame needs {LENGTH_BYTES} bytes for its length and {length or 0} bytes after it"
             )
         data, rest = data[: LENGTH_BYTES + length], len(data) - LENGTH_BYTES - length
         return _parts(api_codec, options.response, data, LENGTH_BYTES, with_header=True, left=rest)

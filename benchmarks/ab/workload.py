@@ -491,7 +491,7 @@ ROWS: dict[str, Callable[[], Work]] = {
 
 def check_response(exchange: Exchange, expected: Callable[[Exchange], bool]) -> None:
     if exchange.errors or not expected(exchange):
-        raise WorkloadError(f"unexpected response, which is not the one that the row measures: {exchange}")
+        raise WorkloadError(f"unexpected response: the benchmark row does not measure responses such as {exchange}")
 
 
 def marker() -> None:

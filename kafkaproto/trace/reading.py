@@ -190,7 +190,7 @@ def _state(body: bytes) -> State:
     for _ in range(count):
         if at + POSITIONS_FIELDS.size > len(body):
             raise ValueError(
-                f"the state announces {count} logs, but the {len(body)} bytes of the entry end before the last"
+                f"the state announces {count} logs, but the entry of {len(body)} bytes ends before the last log"
             )
         name_bytes, partition, flags, *offsets = POSITIONS_FIELDS.unpack_from(body, at)
         at += POSITIONS_FIELDS.size + name_bytes

@@ -80,7 +80,7 @@ class Connection:
         try:
             return self._client.version(key)
         except UnsupportedVersion:
-            doing = f"the broker at {self.address} supports no version of {key.name} in {SPOKEN[key]}"
+            doing = f"the broker at {self.address} supports no version of {key.name} in the range {SPOKEN[key]}, which kafka_py supports"
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, doing) from None
 
     def receive(self) -> Any:

@@ -90,7 +90,7 @@ class Planner:
         unmatched = sorted(p for p, offset in offsets.items() if offset == NO_OFFSET)
         if unmatched and not settings.no_match_is_latest:
             topic, index = unmatched[0]
-            reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy=latest starts at its end)"
+            reason = f"{topic}-{index} has no record at or after that time (startingOffsetsByTimestampStrategy=latest starts at the log end)"
             raise OptionError(bound.name, reason)
         offsets |= self._ask(dict.fromkeys(unmatched, LATEST))
         late = {p for p in offsets if bound.everywhere == LATEST or (bound.offsets or {}).get(p) == LATEST}

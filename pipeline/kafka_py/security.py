@@ -149,7 +149,8 @@ def _login(text: Text) -> tuple[str, str, str]:
             )
         if not (scram.is_prepared(login["username"]) and scram.is_prepared(login["password"])):
             raise OptionError(
-                JAAS, f"has a name or a password with letters outside ASCII, which {mechanism} does not support here"
+                JAAS,
+                f"has a user name or a password with characters outside ASCII, which kafka_py does not support with {mechanism}",
             )
     return login["username"], login["password"], mechanism
 

@@ -116,6 +116,6 @@ def _write_batch(producer: Producer, topic: str | None, batch: pa.RecordBatch) -
         strict=True,
     ):
         if name is None:
-            raise ValueError("a row has no topic; option topic gives one to all rows")
+            raise ValueError("a row has no topic; set the option topic, or fill the column topic in every row")
         pairs = tuple((header["key"], header["value"]) for header in headers or ())
         producer.send(name, partition, NewRecord(value, key, now_ms, pairs))

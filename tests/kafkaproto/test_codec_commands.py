@@ -136,7 +136,7 @@ def test_apis_command_lists_the_versions_of_the_codec_and_of_a_kafka_release(
         ("decode", ("--api", "metdata", "--hex", "00"), "no API is called 'metdata'; did you mean \"Metadata\"?"),
         ("encode", ("--api", "metdata"), "no API is called 'metdata'; did you mean \"Metadata\"?"),
         ("encode", ("--data", "offset-comit-value"), "no data structure is called 'offset-comit-value'; did you mean"),
-        ("encode", ("--api", "metadata"), "--version N is missing: the version of Metadata"),
+        ("encode", ("--api", "metadata"), "--version N is missing; N is the version of Metadata"),
         ("decode", ("--data", "ofset-commit-value", "--hex", "00"), 'did you mean "OffsetCommitValue"?'),
         ("decode", ("--api", "metadata", "--hex", "00"), "--version N is missing"),
         ("decode", ("--api", "fetch", "--version", "99", "--hex", "00"), "only Fetch v0 to v18"),

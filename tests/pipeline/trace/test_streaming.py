@@ -101,7 +101,7 @@ def test_streaming_command_reports_a_single_file_and_a_folder_without_a_trace(
 ) -> None:
     file = write(tmp_path / "trace", traffic(1), "a")
     out = [str(tmp_path / "out"), "--checkpoint", str(tmp_path / "checkpoint")]
-    assert main([str(file), *out]) == 2 and "give the folder that grows" in capsys.readouterr().err
+    assert main([str(file), *out]) == 2 and "give the folder of the trace" in capsys.readouterr().err
     assert main([str(tmp_path / "nowhere"), *out]) == 2 and "contains no trace" in capsys.readouterr().err
 
 
