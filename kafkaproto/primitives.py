@@ -186,7 +186,7 @@ class LengthPrefixed(WireType):
         return end
 
     def emit_length_encode(self, code: FlatCode, length: str, long_form: str = "uvarint") -> None:
-        """Add code that encodes the length, which the variable ``length`` holds as it is sent (plus one if compact).
+        """Add code that encodes a length. The variable ``length`` holds the number to send: the length, or the length plus one if compact.
 
         long_form: the name of the function in `kafkaproto.flat` that encodes a compact length of more than one byte.
         """

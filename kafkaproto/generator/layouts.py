@@ -1,4 +1,4 @@
-"""Distinct wire layouts of a checked definition: the wire types that each version has, in order.
+"""The distinct wire layouts of a message definition. A layout is the list of wire types of one or more versions.
 
 Two versions share a layout if the text of their ``Message(...)`` is equal. This module does not depend on files.
 """

@@ -1,4 +1,4 @@
-"""The records of a batch of magic 2 as columns, for code that processes many records and few of their bytes.
+"""The records of a batch of magic 2 as columns (an array per field), for code that processes many records and few of their bytes.
 
 numpy is used if it is installed, and imported at the first call; without numpy, `walk` computes the same columns. This module does not
 depend on the use of the columns.

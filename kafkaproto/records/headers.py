@@ -26,7 +26,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 Read: TypeAlias = Callable[[int, int], Buffer]
 """A function ``(position, size) -> bytes`` that returns the bytes from ``position`` on.
 
-It may return more or fewer than ``size`` bytes, but at least a header's bytes or all that are left.
+It may return more or fewer than ``size`` bytes. It returns fewer bytes than a header has only at the end of the data.
 """
 
 PREFIX_BYTES = 12

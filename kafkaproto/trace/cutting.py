@@ -22,7 +22,7 @@ from kafkaproto.trace.format import Buffer
 _LENGTH = Struct(">i")
 _MAGIC_AT = 16
 _LOW_ATTRIBUTES_AT = 22
-"""The index of the low byte of a batch's attributes."""
+"""The index, in a batch of magic 2, of the low byte of its attributes."""
 LARGEST_CONTROL_BYTES = 128
 """The largest control batch that a trace stores with its record, in bytes. The marker of a transaction has 78 bytes."""
 _KEY_AND_VALUE_BYTES = 8

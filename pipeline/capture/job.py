@@ -1,4 +1,4 @@
-"""Tables of packet captures, made by Spark.
+"""Conversion of packet captures into the trace tables, by Spark.
 
 Each capture file is read once, by one task. Spark then groups the TCP segments by connection and sorts them, and further tasks make the rows of one
 connection after the other. Topic names and broker ids are joined at the end. Memory never holds a whole connection. This module does not depend on

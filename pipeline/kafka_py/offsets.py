@@ -1,4 +1,4 @@
-"""Arithmetic of offsets: where a batch ends, how it is divided among tasks, and which offsets are lost.
+"""Arithmetic of offsets: where a micro-batch ends, how its offsets are divided among tasks, and which offsets are lost.
 
 The rules are those of Spark's Kafka source (``KafkaMicroBatchStream.rateLimit``, ``KafkaOffsetRangeCalculator``), so that the same options make the
 same batches. This module does not depend on options, brokers or Spark.

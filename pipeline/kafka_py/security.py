@@ -1,4 +1,4 @@
-"""Secures a connection: TLS, and SASL with PLAIN or SCRAM, from the names of Kafka's settings.
+"""Secures connections with TLS and SASL (PLAIN or SCRAM), as configured by options with the names of Kafka's settings.
 
 Keys and certificates are PEM, as files or as text; Java key stores cannot be read. This module does not depend on requests.
 """

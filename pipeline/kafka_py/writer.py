@@ -69,7 +69,7 @@ class KafkaWriter(DataSourceArrowWriter):
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """The writer of a streaming query, which writes each micro-batch like a batch."""
+    """The writer of a streaming query. It writes each micro-batch in the same way as `KafkaWriter` writes a batch."""
 
     def __init__(self, settings: SinkSettings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Columns and rows of the tables in `schema` that one request and its response determine.
+"""Table columns and rows (see `schema`) that are made from a single request and its response.
 
 Every function depends on one exchange only (a request and its response), not on earlier ones. In all of them, `keys` has the columns that identify
 the request of a row, and `where` the columns that identify the partition. This module does not depend on where rows are stored.

@@ -1,4 +1,4 @@
-"""Rules of acknowledged records: they stay in the log, unchanged, once and in sequence (KIP-98, acks)."""
+"""Rules of acknowledged records: the log keeps each record unchanged, exactly once and in sequence (KIP-98, acks)."""
 
 from __future__ import annotations
 

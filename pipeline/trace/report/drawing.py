@@ -1,4 +1,4 @@
-"""The style of the report's figures, and their SVG with colours that are CSS variables of the page.
+"""The style of the report's figures, and their conversion to SVG, in which colours are CSS variables of the page.
 
 A figure therefore follows the light or dark mode of the page. This module does not depend on what a figure shows.
 """
