@@ -77,8 +77,8 @@ Json = dict[str, Any]
 def facts(definition: str) -> Json | None:
     """Return the facts of a message definition: names, types, versions, defaults and flags, without Kafka's prose.
 
-    definition: Kafka's JSON with comments. Returns None if it has no usable version. An unstable latest version is omitted: brokers offer it only if
-    configured to.
+    definition: Kafka's JSON with comments. Returns None if the definition has no usable version. An unstable latest version is omitted, because
+    brokers offer it only if a setting enables it.
     """
     source = json.loads(re.sub(r"^\s*//.*$", "", definition, flags=re.MULTILINE))
     versions = VersionRange.parse(source["validVersions"])

@@ -48,7 +48,7 @@ class Type:
 class Field:
     """One field of a struct. ``default`` is a Python value; for arrays and structs, None stands for null, and any other value for an empty one.
 
-    ``name`` is the Python name, ``wire_name`` Kafka's. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
+    ``name`` is the Python name, ``wire_name`` is Kafka's name. ``tag`` is None for a field that is never tagged; ``flexible`` is None unless the
     definition gives the field flexible versions of its own.
     """
 

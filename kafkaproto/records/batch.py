@@ -312,8 +312,9 @@ def build_batch(
     last record, if a cleaner removed later records; None stands for the delta of the last record.
 
     ``attributes`` are the bits beside the compression kind (`TRANSACTIONAL`, `CONTROL`, `LOG_APPEND_TIME`). ``max_timestamp``, in ms, is the append
-    time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp and sets
-    its bit. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not fit.
+    time if the batch has one; by default it is the records' largest timestamp. ``delete_horizon_ms`` (KIP-534) becomes the base timestamp, and the
+    attribute bit that says so is set. Raises EncodeError if there are no records, because producers send no empty batch, and for values that do not
+    fit.
     """
     listed = list(new_records)
     if not listed:

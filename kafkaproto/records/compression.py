@@ -61,7 +61,8 @@ def compress(kind: Compression, data: bytes) -> bytes:
 def decompress(kind: int, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
     """Return the decompressed records of a batch.
 
-    Raises DecodeError if the kind is unknown, or if the data is damaged or larger than the limit, which does not apply to uncompressed data.
+    Raises DecodeError if the kind is unknown, or if the data is damaged or expands to more than ``limit_bytes``. The limit does not apply to
+    uncompressed data.
     """
     match kind:
         case Compression.NONE:

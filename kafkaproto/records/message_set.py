@@ -261,8 +261,8 @@ def build_message_set(
 ) -> bytes:
     """Return the records as messages at consecutive offsets: one message for each record, or one wrapper around all of them if compressed.
 
-    ``log_append_time_ms`` becomes the time of all messages; in magic 1 they are also marked as having the broker's time. Raises
-    EncodeError if there are no records, for headers, which these magics lack, for zstd, and for values that do not fit.
+    ``log_append_time_ms`` becomes the timestamp of all messages; in magic 1 they are also marked as having the broker's time. Raises EncodeError if
+    there are no records, if a record has headers or the compression is zstd (magic 0 and 1 support neither), and for values that do not fit.
     """
     listed = list(new_records)
     try:

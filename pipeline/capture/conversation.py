@@ -249,7 +249,7 @@ def _correlation_id(frame: Frame) -> int | None:
 def _decodable_part(frame: Frame) -> tuple[RequestHeader, Cut]:
     """Return the header of a request, and the part of the request that the trace stores. Raises ProtocolError if the header cannot be decoded.
 
-    Only the header of a damaged frame is stored. If the client id is damaged too, the returned header has none.
+    Only the header of a damaged frame is stored. If the client id is damaged too, the returned header has no client id.
     """
     if not frame.problem:
         return cut_request(frame.data)

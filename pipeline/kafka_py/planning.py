@@ -72,7 +72,7 @@ class Planner:
     def latest(self, known: Mapping[Partition, int]) -> Offsets:
         """Return the current end offset of each partition. known: end offsets returned by earlier calls.
 
-        If an offset is below the known one, all are looked up again a few times: a new leader may not know its end offset yet.
+        If an offset is below its known value, all offsets are looked up again a few times: a new leader may not know its end offset yet.
         """
         for left in range(self._settings.num_retries, -1, -1):
             offsets = self._ask(dict.fromkeys(self.partitions(), LATEST))

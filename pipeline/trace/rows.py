@@ -62,9 +62,9 @@ class Rows:
         self._sessions = Sessions()
         self._cluster = ClusterFacts() if cluster is None else cluster
         self._reported: dict[tuple[Any, ...], Any] = {}
-        """The topic id or rack that the responses of a broker reported last.
+        """Maps a topic name or a broker id to the topic id or rack that the responses of a broker reported last.
 
-        The keys are (broker, "named", topic name) for a topic id and (broker, "rack", id of a broker) for a rack.
+        The keys are (responding broker, "named", topic name) for a topic id, and (responding broker, "rack", broker id) for a rack.
         """
         self._connections: dict[int, Row] = {}
         """Maps a connection to the columns that all its requests share: principal, listener and client software."""

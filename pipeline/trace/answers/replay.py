@@ -67,8 +67,8 @@ class _Connection:
 class Replay:
     """The replay of one client under another quota.
 
-    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: True if the
-    requests are fetches: throttled ones return nothing, are not charged and are repeated (KIP-219).
+    bound: the quota in bytes per second. samples, window_ms: `quota.window.num`, and `quota.window.size.seconds` in ms. fetches: whether the requests
+    are fetches. A throttled fetch returns no records, is not charged and is repeated (KIP-219).
     """
 
     def __init__(self, bound: float, samples: int, window_ms: int, fetches: bool) -> None:

@@ -71,8 +71,8 @@ def in_time(tables: Tables) -> DataFrame:
     """Check that a fetch response is ready at most `SLACK_MS` after `max_wait_ms`. Returns one row per fetch.
 
     The wait is measured with the monotonic clock, from the start of the broker's handler. Only a broker can record that start. In other traces, the
-    wait begins at the earliest after all earlier responses of the connection and their throttle times: a broker reads nothing from a muted connection
-    (KIP-219), even if its client sends.
+    wait is assumed to begin after all earlier responses of the connection and their throttle times, because a broker reads nothing from a muted
+    connection (KIP-219).
     """
     rows = tables.sql(f"""
         WITH without_handler_times AS (

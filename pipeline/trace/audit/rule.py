@@ -108,9 +108,9 @@ class Tables:
     def without_truncations(self, rows: DataFrame, start_ns: str, end_ns: str) -> DataFrame:
         """Drop broken rows that a truncation of the log may explain, and rename `where_` to `topic`.
 
-        rows: each compares two times of a log; they have the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of their columns with
-        the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these times. `broken` becomes
-        null if it is true and the trace lacks entries between them.
+        rows: each row compares the state of a log at two times, and has the columns `run`, `where_` and `broken`. start_ns, end_ns: the names of
+        their columns with the two times, which are removed. A broken row is dropped if its log may have been truncated or replaced between these
+        times. `broken` becomes null if it is true and the trace lacks entries between them.
         """
         undecided = self.undecided_if_missing(rows, start_ns, end_ns)
         for scope, keys in (("where_ IS NULL", ["run"]), ("where_ IS NOT NULL", ["run", "where_"])):
