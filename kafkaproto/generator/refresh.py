@@ -100,7 +100,7 @@ def facts(definition: str) -> Json | None:
 
 
 def served(jar: Path) -> dict[str, Json]:
-    """Return the facts of the message definitions that brokers need from a jar, by name. `facts` describes their form.
+    """Return the facts (see `facts`) of those message definitions in a jar that brokers need, by name.
 
     They are the headers and the messages of all APIs that a broker's listeners accept.
     """

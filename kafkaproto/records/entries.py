@@ -29,8 +29,8 @@ _MAGIC_AT = 16
 class Entry(NamedTuple):
     """A batch, a compressed message or a single message: its start position, header and bytes (a view of the buffer).
 
-    Both kinds of header have ``magic``, ``size``, ``last_offset``, ``next_offset``, ``max_timestamp``, ``compression``,
-    ``is_log_append_time``, ``is_control`` and ``crc``.
+    The header is a `BatchHeader` or a `MessageHeader`; both have ``magic``, ``size``, ``last_offset``, ``next_offset``, ``max_timestamp``,
+    ``compression``, ``is_log_append_time``, ``is_control`` and ``crc``.
     """
 
     position: int

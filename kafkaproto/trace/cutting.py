@@ -69,7 +69,7 @@ def batch_heads_and_markers(records: Buffer) -> bytes:
 
 
 def kept_bytes(buffer: Buffer, at: int, size: int) -> int:
-    """Return how many bytes of a batch in a response a trace stores: the header, or all bytes of a small control batch.
+    """Return the number of bytes that a trace stores of a batch in a response: the header, or all bytes of a small control batch.
 
     at: the index of its header in the buffer. size: size in bytes of the whole batch.
     """

@@ -59,14 +59,18 @@ class TraceError(ValueError):
 class Exchange(NamedTuple):
     """A request and its response.
 
-    seq: number of the entry, counted from 1 over all entries of a trace. clock_ms: the broker's clock at the response, 0 if not recorded by a
-    broker. received_ns, handled_ns, ready_ns, sent_ns: when the request was received, when its handler started, when the response was ready and when
-    it was sent, on the monotonic clock; 0 if not measured. throttle_ms: the throttle time that the broker decided. answered: whether there was a
-    response; False for acks=0. held: the response was delayed by its throttle (releases before 2.0). closes: the broker closes the connection
-    because of the request. request_bytes, response_bytes: sizes on the wire, without the length prefix. request, response: the frames with headers
-    and without records (`cutting`). request_records, response_records: the original length in bytes of each non-null records field, in order.
-    handled_ms: the broker's clock when the handler started, 0 if not measured. wait_ns: the part of the time between handled_ns and ready_ns that
-    the request spent in purgatory, waiting for records, replicas or group members; 0 if none, -1 if not measured.
+    - seq: number of the entry, counted from 1 over all entries of a trace.
+    - clock_ms: the broker's clock at the response; 0 if not recorded by a broker. handled_ms: the broker's clock when the handler started; 0 if not
+      measured.
+    - received_ns, handled_ns, ready_ns, sent_ns: when the request was received, when its handler started, when the response was ready and when it was
+      sent, on the monotonic clock; 0 if not measured.
+    - wait_ns: the part of the time between handled_ns and ready_ns that the request spent in purgatory, waiting for records, replicas or group
+      members; 0 if none, -1 if not measured.
+    - throttle_ms: the throttle time that the broker decided. held: whether the response was delayed by this time (releases before 2.0).
+    - answered: whether there was a response; False for acks=0. closes: whether the broker closes the connection because of the request.
+    - request_bytes, response_bytes: sizes on the wire, without the length prefix.
+    - request, response: the frames with headers and without records (`cutting`).
+    - request_records, response_records: the original length in bytes of each non-null records field, in order.
     """
 
     seq: int

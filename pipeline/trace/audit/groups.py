@@ -152,8 +152,8 @@ def owners(tables: Tables) -> DataFrame:
     """Check that no partition has two owners in a group. Returns one row per partition and assignment to a member.
 
     In a classic group, the assignments of one generation have no partition in common. In a consumer group, a member owns a partition from the
-    response that assigns it until the member reports that it has revoked it, leaves or joins again. The session timeout of a member leaves no request
-    in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
+    response that assigns it until the member reports the revocation of the partition, leaves the group, or joins again. The session timeout of a
+    member leaves no request in the trace, so a second owner breaks the rule only if the first owner sends further requests with its epoch.
     """
     classic = f"""
         WITH others AS (SELECT DISTINCT run, group_id FROM {{groups}} WHERE api = 'JoinGroup' AND protocol_type <> 'consumer'
@@ -253,9 +253,9 @@ def _owners_of_consumer_groups(tables: Tables) -> DataFrame:
 def fenced_commits(tables: Tables) -> DataFrame:
     """Check that no commit of a fenced member is accepted. Returns one row per accepted commit of a member.
 
-    A member is fenced until it joins again if it left, if a response reported UNKNOWN_MEMBER_ID to it, if another member took over its group instance
-    id, or if its classic group has a newer generation. In a consumer group, a commit with an older epoch is accepted only for a partition that the
-    member still owns (4.2, KIP-1251).
+    A member is fenced after it left the group, after a response with UNKNOWN_MEMBER_ID, after another member took over its group instance id, and
+    when its classic group has a newer generation. It is no longer fenced once it joins again. In a consumer group, a commit with an older epoch is
+    accepted only for a partition that the member still owns (4.2, KIP-1251).
     """
     commits = tables.sql(f"SELECT * FROM {COMMITS}")
     fences = (

@@ -296,8 +296,8 @@ CONSUMED = f"""
     FROM timed"""
 """SQL for the derived table `consumed`: the batches that consumers received.
 
-A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. `life` changes with each
-truncation of the log. A batch that was received while a truncation may have happened has a `life` of its own.
+A follower may receive records above the high watermark that are replaced later, so batches for followers are left out. The column `life` is a number
+that changes with each truncation of the log. A batch that was received while a truncation may have happened has a number of its own.
 """
 TOPIC_NAMES = """
     SELECT run, topic_id, max(topic) AS name FROM (

@@ -29,8 +29,8 @@ ANSWERS = f"""(
 def _logs(tables: Tables) -> DataFrame:
     """Return the batches of magic 2 that consumers received, each once, even if several responses contain it.
 
-    life: differs between two logs of a topic that was created again or truncated. stretch: batches with the same number have no missing offsets
-    between them, so that no marker is missing there. Compaction leaves such gaps, too.
+    life: a number that differs between two logs of a topic that was created again or truncated. stretch: a number that is equal for batches without
+    missing offsets between them, so that no marker is missing there. Offsets are missing if they were not fetched, or were removed by compaction.
     """
     return tables.sql("""
         WITH seen AS (
@@ -214,9 +214,9 @@ def stable_in_responses(tables: Tables) -> DataFrame:
 
 
 def stable_in_replicas(tables: Tables) -> DataFrame:
-    """Check that the recorded last stable offset of a replica does not pass an open transaction. Only the broker of this project records it.
+    """Check that the last stable offset that a replica recorded does not pass an open transaction.
 
-    Returns one row per recorded change.
+    Returns one row per recorded change. Only the broker of this project records last stable offsets.
     """
     return _open_below_stable(
         tables, "SELECT run, seq, topic AS where_, partition, last_stable_offset, high_watermark, at_ns FROM {state}"

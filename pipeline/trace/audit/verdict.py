@@ -94,7 +94,7 @@ def left_out(outcomes: Sequence[Outcome]) -> list[str]:
 def remarks(store: Store, tables: Tables) -> list[str]:
     """Return texts about traffic that the tables lack.
 
-    It is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
+    Traffic is missing because of incomplete ends of files, entries that the recorder dropped, or packets without readable Kafka traffic (TLS).
     """
     lines = [text for run in store.manifest().values() for text in run.get("notices") or run.get(EARLIER_NOTICES, ())]
     lines += [
