@@ -171,7 +171,7 @@ class Message(StructType[T]):
         return stream.getvalue()
 
     def _explain_encode_failure(self, obj: T, can_splice: bool, error: Exception) -> EncodeError:
-        """Encode again field by field, and return the error that this raises, which names the field and the reason."""
+        """Encode the object again field by field, and return the EncodeError that this raises. It names the field and the reason."""
         try:
             self.build_spliced(obj, [] if can_splice else None)
         except EncodeError as explained:

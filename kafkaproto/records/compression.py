@@ -94,7 +94,7 @@ def _compress_lz4(data: bytes) -> bytes:
 
 
 def _without_block_checksums(frame: bytes) -> bytes:
-    """Return an lz4 frame without block checksums, as Kafka writes it. cramjam always adds them, four bytes for each block."""
+    """Return an lz4 frame without block checksums, as Kafka writes it. The package cramjam always adds these checksums, four bytes for each block."""
     out = bytearray(LZ4_HEADER)
     at = len(LZ4_HEADER)
     while size := int.from_bytes(frame[at : at + 4], "little") & 0x7FFFFFFF:

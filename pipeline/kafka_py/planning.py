@@ -97,7 +97,10 @@ class Planner:
         return Beginning(offsets, frozenset(late.union(unmatched)))
 
     def end(self) -> Offsets:
-        """Return the offsets at which a batch query ends. If the option is a time after all records, this is the end of the partition."""
+        """Return the offsets at which a batch query ends.
+
+        If the end is given as a time after all records of a partition, the query reads to the end of the partition.
+        """
         offsets = self._resolve(self._settings.end)
         return offsets | self._ask({p: LATEST for p, offset in offsets.items() if offset == NO_OFFSET})
 

@@ -12,7 +12,7 @@ from kafkaproto.pipeline.trace.answers.groups import STARTS
 INTERVALS = 200
 """Number of intervals into which the figure of invisible records divides the trace."""
 MAX_LANES, MAX_BARS = 24, 200
-"""Largest number of transactional ids in the figure, and of transactions of each of them."""
+"""The largest number of transactional ids in the figure, and the largest number of transactions for each id."""
 MAX_TOPICS = 8
 """Largest number of topics in the figure of invisible records."""
 OPEN = "open at the end"

@@ -22,7 +22,7 @@ ANY_SESSION_FETCH = "-1L"
 An incremental fetch response may omit a partition. Another fetch of the connection may then show the offsets of the partition.
 """
 WRONG_CORRELATION_ID = "problem RLIKE '^the (correlation id of the response|answer.s correlation id) is '"
-"""SQL: true for a response with the correlation id of another request. The second wording is in tables made by earlier versions of this program."""
+"""SQL: true for a response with the correlation id of another request. Tables made by earlier versions of this program contain another wording."""
 
 
 def in_order(tables: Tables) -> DataFrame:

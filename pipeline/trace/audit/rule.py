@@ -34,14 +34,18 @@ class Tables:
 
     Several threads may query one object. Two objects share nothing but the Spark session.
 
-    requests, partitions, batches, events, state, groups, group_offsets, transactions: see `kafkaproto.pipeline.trace.schema`. A table that is not
-    given is empty. settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported
-    settings. policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has only the topics whose cleanup policy is
-    known. cuts_of: run, where_ (topic name or id; null for every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or
-    replaced. states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs
-    (recordings) that report leaders and in-sync replicas. consumed: the batches that consumers received, with where_ and life; batches with different
-    values of life may belong to different logs. topic_names: run, topic_id, name. gaps: run, entries (number of missing entries, 0 if unknown), gaps
-    (from_ns, until_ns): the times at which the missing entries may have occurred. Complete runs are not in it.
+    - requests, partitions, batches, events, state, groups, group_offsets, transactions: the tables of `kafkaproto.pipeline.trace.schema`. A table
+      that is not given is empty.
+    - settings: run, broker, window_num, window_s, fetch_max_bytes, policy, selector. It has the brokers whose recorder reported settings.
+    - policies: run, where_ (topic name), compacts (whether the topic was ever compacted). It has only the topics whose cleanup policy is known.
+    - cuts_of: run, where_ (topic name or id; null for every topic), cuts (from_ns, until_ns): the times when a log may have been truncated or
+      replaced.
+    - states_of: run, where_ (topic name), partition, states (at_ns, seq, leader, isr; null if not reported), ordered by time. It has the runs
+      (recordings) that report leaders and in-sync replicas.
+    - consumed: the batches that consumers received, with where_ and life; batches with different values of life may belong to different logs.
+    - topic_names: run, topic_id, name.
+    - gaps: run, entries (number of missing entries, 0 if unknown), gaps (from_ns, until_ns): the times at which the missing entries may have
+      occurred. Complete runs are not in it.
     """
 
     def __init__(
