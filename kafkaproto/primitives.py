@@ -104,8 +104,7 @@ Uuid = UuidType()
 class LengthPrefixed(WireType):
     """Base of strings, bytes, records and arrays: a length, which may be null, precedes the value.
 
-    A plain length is a signed integer of ``width`` (a `struct` format letter), negative for null. A compact length is an unsigned varint of length +
-    1, 0 for null.
+    A plain length is a signed integer of ``width`` (a `struct` letter), negative for null; a compact one is a varint of length + 1, 0 for null.
     """
 
     def __init__(self, *, width: str, compact: bool, nullable: bool) -> None:

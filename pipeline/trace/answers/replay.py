@@ -55,7 +55,10 @@ class _Connection:
         """The time in ms, in the replay, at which the connection is unmuted and may send again. `was_free_ms` is the same time in the recording."""
         self.was_free_ms: int | None = None
         self.served = False
-        """True if the last fetch was throttled in the recording but not in the replay. The retry of this fetch in the recording is then not replayed."""
+        """True if the last fetch was throttled in the recording but not in the replay.
+
+        The retry of this fetch in the recording is then not replayed.
+        """
         self.closed_ms = 0
 
     def due_ms(self) -> int:
